@@ -26,7 +26,7 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(): OpenStreams {
-  // copied where it is listed, because streams come and go meanwhile
+  // loops run over a copy, because streams are added and removed meanwhile
   const streams = new Set<OpenStream>()
   let epoch = 0
 

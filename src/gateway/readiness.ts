@@ -1,4 +1,4 @@
-/** Whether the upstream servers can be used. Clients are served meanwhile: an upstream may be repaired at any time. */
+/** Whether the upstream servers can be used. Requests are forwarded anyway: an upstream may be repaired at any time. */
 import type { Log } from '../base/log.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFinding } from './upstream-check.ts'
@@ -52,7 +52,7 @@ class Readiness implements UpstreamReadiness {
   readonly #findings = new Map<string, readonly UpstreamFinding[]>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
-  #isBegun = false
+  #hasStarted = false
   #running: Promise<void> = Promise.resolve()
 
   constructor(deps: ReadinessDeps) {
@@ -74,8 +74,8 @@ class Readiness implements UpstreamReadiness {
   }
 
   readonly inspect = (): void => {
-    this.#isBegun = true
-    // one after the other: the last result is the one of the last call
+    this.#hasStarted = true
+    // in sequence, so that the last result belongs to the last call
     this.#running = this.#running
       .then(() => this.#inspectOnce())
       .catch((error) => this.#deps.log.error('upstream servers not inspected', { error }))
@@ -111,7 +111,7 @@ class Readiness implements UpstreamReadiness {
     if (health.kind === 'down') return 'no server responds'
     if (health.kind === 'unready') return `the server responds with the status ${health.status}`
     const found = this.#findings.get(door)
-    if (found === undefined) return this.#isBegun ? 'not inspected yet' : undefined
+    if (found === undefined) return this.#hasStarted ? 'not inspected yet' : undefined
     return describeUnusable(found)
   }
 }
@@ -129,7 +129,7 @@ interface Inspection {
   readonly found: readonly UpstreamFinding[]
 }
 
-/** Warns once of each problem, and tells when all of them are solved. */
+/** Warns once of each problem, and logs when all of them are solved. */
 function report(log: Log, door: string, { before = [], found }: Inspection): void {
   const isKnown = ({ upstream, problem, reason }: UpstreamFinding) =>
     before.some((other) => other.upstream === upstream && other.problem === problem && other.reason === reason)

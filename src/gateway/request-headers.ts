@@ -13,7 +13,7 @@ interface RequestHeaderRules {
 /** Takes and returns names and values in turn. `keepsAuthorization`: whether the client's own is forwarded. */
 export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
 
-type Fate = 'pass' | 'drop' | 'authorization' | 'cookie'
+type HeaderAction = 'pass' | 'drop' | 'authorization' | 'cookie'
 
 /** Hop-by-hop headers (RFC 9110 7.6.1), and headers that the gateway sets itself. */
 const HOP_BY_HOP: readonly string[] = [
@@ -76,19 +76,19 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
       normalizeHeaderName(name),
     ),
   )
-  const findFate = createHeaderMemo((name) => fateOf(name, dropped))
+  const findAction = createHeaderMemo((name) => actionOf(name, dropped))
   return (raw, keepsAuthorization) => {
     const hopNames = listConnectionNames(raw)
     const kept: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i] as string
       const value = raw[i + 1] as string
-      const fate = findFate(name)
-      if (fate === 'authorization') {
+      const action = findAction(name)
+      if (action === 'authorization') {
         // even if `Connection` names it: an authenticated request must not become anonymous
         if (keepsAuthorization) kept.push(name, value)
-      } else if (fate === 'drop' || hopNames.has(name.toLowerCase())) continue
-      else if (fate === 'pass') kept.push(name, value)
+      } else if (action === 'drop' || hopNames.has(name.toLowerCase())) continue
+      else if (action === 'pass') kept.push(name, value)
       else pushCookies(kept, name, withoutCookies(value, rules.ownCookies))
     }
     return kept
@@ -151,7 +151,7 @@ const HEAD_ONLY: ReadonlySet<string> = new Set([
 
 const HEAD_ONLY_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'proxy-', 'access-control-', 'sec-']
 
-function fateOf(name: string, dropped: ReadonlySet<string>): Fate {
+function actionOf(name: string, dropped: ReadonlySet<string>): HeaderAction {
   const lower = name.toLowerCase()
   const normal = normalizeHeaderName(name)
   if (lower === 'authorization') return 'authorization'

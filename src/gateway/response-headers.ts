@@ -17,9 +17,9 @@ export type RawHeaders = readonly (Buffer | string)[]
 /** Values by name in lower case, with one character per byte. The values of a repeated header are a list. */
 export type ParsedHeaders = Readonly<Record<string, unknown>>
 
-type Fate = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
+type HeaderAction = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
 
-const FATES: ReadonlyMap<string, Fate> = new Map([
+const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['connection', 'drop'],
   ['keep-alive', 'drop'],
   ['proxy-connection', 'drop'],
@@ -42,13 +42,14 @@ const FATES: ReadonlyMap<string, Fate> = new Map([
 
 const CORS_PREFIX = 'access-control-'
 
-const fateOf = (lower: string): Fate => FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
+const actionOf = (lower: string): HeaderAction =>
+  ACTIONS.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
 
 interface HeaderName {
   /** As the server spells it. */
   readonly text: string
   readonly lower: string
-  readonly fate: Fate
+  readonly action: HeaderAction
 }
 
 /** The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded. */
@@ -60,11 +61,11 @@ export function filterResponseHeaders(
   const { names, values, hopNames } = readHeaders(raw, rules.parsed ?? NO_HEADERS)
   const kept: HeaderPair[] = []
   let length: HeaderPair | undefined
-  for (const [i, { text, lower, fate }] of names.entries()) {
+  for (const [i, { text, lower, action }] of names.entries()) {
     const value = values[i] as string
-    if (fate === 'coding' && value.toLowerCase() !== 'chunked') return undefined
-    if (fate === 'length') length = [text, value]
-    else if (!hopNames.has(lower) && isForwarded(fate, value, rules)) kept.push([text, value])
+    if (action === 'coding' && value.toLowerCase() !== 'chunked') return undefined
+    if (action === 'length') length = [text, value]
+    else if (!hopNames.has(lower) && isForwarded(action, value, rules)) kept.push([text, value])
   }
   // A 204 has no body, whatever its headers say. The length goes last, because Node decodes a Content-Disposition after
   // it as UTF-8, and then cannot write it back.
@@ -79,7 +80,7 @@ interface ReadHeaders {
   readonly hopNames: ReadonlySet<string>
 }
 
-/** Takes values that were decoded before, because decoding the bytes is most of the work here. */
+/** Uses the values of `parsed` where it can, because decoding the bytes is most of the work here. */
 function readHeaders(raw: RawHeaders, parsed: ParsedHeaders): ReadHeaders {
   const names: HeaderName[] = []
   const values: string[] = []
@@ -98,12 +99,12 @@ function readHeaders(raw: RawHeaders, parsed: ParsedHeaders): ReadHeaders {
   return { names, values, hopNames: toHopNames(connection) }
 }
 
-/** The spelling of each name that was last seen. */
+/** The last seen spelling of each name, by its lower case. */
 const spellings = createBoundedMap<HeaderName & { readonly bytes: Buffer }>()
 
 /**
- * A server spells a name the same way each time: then its bytes are compared with those instead of decoded. `hint` is
- * probably the name in lower case. A forwarded request takes about 1 µs less of CPU time
+ * A server usually spells a name the same way each time. Then comparing the bytes is enough, and they are not decoded.
+ * `hint` is probably the name in lower case. A forwarded request takes about 1 µs less of CPU time
  * (`npm run bench -- gateway-handler`).
  */
 function readName(part: Buffer | string, hint: string | undefined): HeaderName {
@@ -111,7 +112,7 @@ function readName(part: Buffer | string, hint: string | undefined): HeaderName {
   if (known && typeof part !== 'string' && hasSameBytes(part, known.bytes)) return known
   const text = toText(part)
   const lower = text.toLowerCase()
-  const name = { text, lower, fate: fateOf(lower), bytes: Buffer.from(text, 'latin1') }
+  const name = { text, lower, action: actionOf(lower), bytes: Buffer.from(text, 'latin1') }
   spellings.set(lower, name)
   return name
 }
@@ -122,12 +123,12 @@ function hasSameBytes(one: Buffer, other: Buffer): boolean {
   return true
 }
 
-function isForwarded(fate: Fate, value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean {
-  if (fate === 'cors') return !ownsCors
+function isForwarded(action: HeaderAction, value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean {
+  if (action === 'cors') return !ownsCors
   // with another value it has no effect, and the dialect would not add the right one
-  if (fate === 'sniffing') return value.trim().toLowerCase() === 'nosniff'
-  if (fate === 'cookie') return !ownCookies.some((cookie) => isCookie(value, cookie))
-  return fate === 'pass'
+  if (action === 'sniffing') return value.trim().toLowerCase() === 'nosniff'
+  if (action === 'cookie') return !ownCookies.some((cookie) => isCookie(value, cookie))
+  return action === 'pass'
 }
 
 const NO_HEADERS: ParsedHeaders = Object.freeze({})
@@ -168,7 +169,7 @@ export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
 }
 
 function canTrail(lower: string): boolean {
-  if (fateOf(lower) !== 'pass' || NEVER_TRAILERS.has(lower)) return false
+  if (actionOf(lower) !== 'pass' || NEVER_TRAILERS.has(lower)) return false
   return !NEVER_TRAILER_PREFIXES.some((prefix) => lower.startsWith(prefix))
 }
 

@@ -4,8 +4,8 @@ import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import type { UpstreamRequest } from './upstream-request.ts'
 
 /**
- * Sends a request of a traced one: the upstream gets the trace of Cardea in place of the client's, which has become its
- * parent. The span ends with the response to the client.
+ * Forwards a traced request. The upstream gets the trace headers of Cardea's span in place of the client's, whose span is
+ * an ancestor. The span ends with the response to the client.
  */
 export async function sendTraced(
   request: UpstreamRequest,

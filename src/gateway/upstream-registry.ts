@@ -6,7 +6,7 @@ import type { Upstream } from './upstream.ts'
 /** All upstreams of the doors and services. */
 export interface UpstreamRegistry {
   readonly readiness: UpstreamReadiness
-  /** Registers an upstream, to be closed with the registry; with a door, its readiness is known. */
+  /** Registers an upstream, which `close` then closes. With `inspection`, its readiness is tracked. */
   register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
   /** The figures of all upstream servers now; those of services under the door `service`. */
   listServers(): readonly (ServerFigures & { readonly door: string })[]

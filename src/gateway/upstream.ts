@@ -1,6 +1,6 @@
 /**
  * The upstream of a door: forwards authenticated requests and returns the responses as streams. The path is forwarded
- * byte for byte as it was checked, and only Cardea says who the client is.
+ * byte for byte as it was checked, and the headers that identify the client come from Cardea alone.
  */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'

@@ -25,7 +25,7 @@ export function varyByWorker(
 
 const isBelowRoot = (target: string): boolean => target.split(/[?#]/, 1)[0]?.lastIndexOf('/') === 0
 
-/** It has no type, and its headers replace those of the cached response. */
+/** A 304 has no content type, and its headers replace those of the cached response. */
 const NOT_MODIFIED = 304
 
 /** Browsers accept no other types for the script of a worker. */
