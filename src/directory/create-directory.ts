@@ -21,17 +21,8 @@ import { createUserWriter } from './user-writer.ts'
 
 /** Resolves when all sessions ended so far are loaded. */
 export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
-  const { store, hasher, settings, steadyClock } = deps
-  const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
-  const writer = createUserWriter(store, cache)
-  const revocations = createNotifier<Revocation>(deps.log)
-  const ended = createEndedSessions(store, steadyClock)
-  const hashWork = createHashWorkList(store, deps.administration)
-  await Promise.all([ended.pull(), hashWork.refresh()])
-
-  const passwords = createNewPasswords(hasher, settings)
-  const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
-  const parts = { ...deps, cache, writer, revocations, ended, passwords, tracker }
+  const parts = await loadParts(deps)
+  const { hashWork, tracker } = parts
   const { findAccount, peekAccount } = createAccountFinder(parts)
   const upgrade = createHashUpgrade({ ...parts, findAccount })
   const editor = createUserEditor(parts)
@@ -62,6 +53,20 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       await tracker.close()
     },
   }
+}
+
+/** What the operations share. Resolves when all sessions ended so far are loaded. */
+async function loadParts(deps: DirectoryDeps) {
+  const { store, hasher, settings, steadyClock } = deps
+  const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
+  const writer = createUserWriter(store, cache)
+  const revocations = createNotifier<Revocation>(deps.log)
+  const ended = createEndedSessions(store, steadyClock)
+  const hashWork = createHashWorkList(store, deps.administration)
+  await Promise.all([ended.pull(), hashWork.refresh()])
+  const passwords = createNewPasswords(hasher, settings)
+  const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
+  return { ...deps, cache, writer, revocations, ended, hashWork, passwords, tracker }
 }
 
 /** What is noted about sessions, access tokens and sign-ins, for administrators. */

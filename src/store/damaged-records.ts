@@ -2,7 +2,7 @@ import { createLruCache } from '../base/caches.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 
-/** The stored text of a user is not a record. The database did not notice, because its own structure is intact. */
+/** The stored text of a user cannot be read as a record, although the structure of the database is intact. */
 export class DamagedRecordError extends Error {
   override readonly name = 'DamagedRecordError'
   readonly user: string
