@@ -35,7 +35,7 @@ async function follow(path: string, signal: AbortSignal, onEvent: (event: Server
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
 
-/** Follows a stream and connects again after it broke. Returns whether it is connected. */
+/** Follows a stream, and connects again if it breaks. Returns whether it is connected. */
 export function useEvents(path: string | undefined, onEvent: (event: ServerEvent) => void): boolean {
   const [isConnected, setConnected] = useState(false)
   const listener = useRef(onEvent)

@@ -28,7 +28,7 @@ export interface User {
   readonly grants: Readonly<Record<string, Grant>>
   readonly password: string | null
   readonly accessTokens: number
-  /** Whether too many failures keep some client from signing in. */
+  /** Whether at least one client is locked out after too many failures. */
   readonly isLocked: boolean
 }
 

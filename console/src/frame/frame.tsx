@@ -22,12 +22,12 @@ export function Frame() {
   const session = useSession()
   const route = useRoute()
   const pages = pagesFor(session)
-  const [isFinding, setFinding] = useState(false)
+  const [isPaletteOpen, setPaletteOpen] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const page = findPage(pages, route)
   const isOffline = useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
-  const find = () => setFinding(true)
-  useShortcuts({ '/': find, 'mod+k': find, '?': () => setHelpOpen(true), ...toJumps(pages) })
+  const openPalette = () => setPaletteOpen(true)
+  useShortcuts({ '/': openPalette, 'mod+k': openPalette, '?': () => setHelpOpen(true), ...toJumps(pages) })
   return (
     <div class="frame">
       <button class="skip" type="button" onClick={skipToContent}>
@@ -36,12 +36,12 @@ export function Frame() {
       <TopBar
         title={page ? texts.pages[page.name] : texts.frame.notFound}
         isOffline={isOffline}
-        onFind={find}
+        onFind={openPalette}
         onHelp={() => setHelpOpen(true)}
       />
       <Navigation pages={pages} current={page?.name} onHelp={() => setHelpOpen(true)} />
       {page ? <page.Component /> : <NotFound />}
-      {isFinding && <Palette pages={pages} onClose={() => setFinding(false)} />}
+      {isPaletteOpen && <Palette pages={pages} onClose={() => setPaletteOpen(false)} />}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <PasswordProof />
       <Toasts />

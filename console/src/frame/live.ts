@@ -6,14 +6,14 @@ type Listener = (data: unknown) => void
 
 const listeners = new Map<string, Set<Listener>>()
 
-/** Not an event of the server: the stream is open, for the first time or again. */
+/** Sent by the console itself, when the stream is connected or connected again. */
 export const CONNECTED = 'connected'
 
 function announce(event: string, data: unknown): void {
   for (const listener of listeners.get(event) ?? []) listener(data)
 }
 
-/** Opens the stream; used once, by the frame. Returns whether it was open and broke. */
+/** Opens the stream; used once, by the frame. Returns whether the connection was lost. */
 export function useLiveStream(isOpen: boolean): boolean {
   const wasConnected = useRef(false)
   const isConnected = useEvents(isOpen ? '/events' : undefined, ({ event, data }) => announce(event, data))

@@ -8,7 +8,7 @@ function isTaken({ target }: KeyboardEvent): boolean {
 
 const SEQUENCE_MS = 1000
 
-/** The first key of a sequence. The second is not a shortcut of its own then. */
+/** The first key of a sequence. The key after it is not read as a shortcut of its own. */
 const GO = 'g'
 
 /**

@@ -11,7 +11,7 @@ interface NewPasswordProps {
   readonly label: string
   readonly value: string
   readonly onValue: (value: string) => void
-  /** In words. Without them, those of the signed-in user's server are loaded. */
+  /** The rules for passwords, in words. Left out: they are loaded, for a signed-in user. */
   readonly rules?: readonly string[]
   /** Called with whether the server would refuse the password. */
   readonly onRefused?: (isRefused: boolean) => void
@@ -64,12 +64,12 @@ function usePasswordProblems(password: string): readonly string[] {
   useEffect(() => {
     const abort = new AbortController()
     const check = async () => {
-      const answer = await api.post<{ problems: readonly string[] }>(
+      const report = await api.post<{ problems: readonly string[] }>(
         '/account/check-password',
         { password: settled },
         abort.signal,
       )
-      setProblems(answer.problems)
+      setProblems(report.problems)
     }
     if (settled === '') setProblems([])
     // the server checks the rules again with the change itself

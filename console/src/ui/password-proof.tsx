@@ -1,4 +1,4 @@
-// Some changes need the password of a session that is older than `admin.reauthenticate-after`.
+// Asks for the password again: some changes need it if the session is older than `admin.reauthenticate-after`.
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 import { texts } from '../texts.ts'

@@ -11,7 +11,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** Says what belongs here and how to make it. */
+/** Explains what this place shows and how to add the first entry. */
 export const Empty = ({ title, text, children }: EmptyProps) => (
   <div class="state">
     <h2>{title}</h2>

@@ -35,12 +35,12 @@ function show(toast: Omit<Toast, 'id'>): void {
 
 const dismiss = (id: number): void => replace(toasts.filter((toast) => toast.id !== id))
 
-/** Says what was done, and offers to undo it where that is possible. */
+/** Shows what was done, and offers to undo it where that is possible. */
 export const notify = (text: string, undo?: Undo): void => show({ text, isProblem: false, undo })
 
 const KEPT = 'cardea-notice'
 
-/** Says it when the page has been loaded again. */
+/** Shows the text after the page was loaded again. */
 export const notifyAfterReload = (text: string): void => sessionStorage.setItem(KEPT, text)
 
 function notifyKept(): void {
@@ -49,7 +49,7 @@ function notifyKept(): void {
   if (text !== null) notify(text)
 }
 
-/** Says what failed. It stays until it is closed. */
+/** Shows what failed, until the user closes it. */
 export const notifyProblem = (error: unknown): void => show({ text: toMessage(error), isProblem: true })
 
 export function Toasts() {
