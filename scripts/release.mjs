@@ -78,7 +78,9 @@ function checkVulnerabilities() {
   const { stdout } = spawnSync('npm', ['audit', '--omit=dev', '--json'], { encoding: 'utf8', maxBuffer: 2 ** 26 })
   const { metadata, vulnerabilities = {} } = readJson(stdout)
   if (!metadata)
-    return console.log('audit     not done: the registry has no answer. Run `npm audit --omit=dev` elsewhere')
+    return console.log(
+      'audit     not done: the npm registry cannot be reached. Run `npm audit --omit=dev` where it can',
+    )
   for (const { name, severity } of Object.values(vulnerabilities)) console.error(`audit     ${name}: ${severity}`)
   if (metadata.vulnerabilities.total > 0) throw new Error('a dependency has a known vulnerability')
   console.log(`audit     no known vulnerability in ${metadata.dependencies.prod} packages`)

@@ -12,7 +12,7 @@ import { watchMemory } from './soak/memory.mjs'
 import { createRandom } from './soak/random.mjs'
 import { renderReport } from './soak/report.mjs'
 import { SABOTAGE_NAMES } from './soak/sabotage.mjs'
-import { GRACE_MS, openScene } from './soak/scene.mjs'
+import { GRACE_MS, openTestbed } from './soak/testbed.mjs'
 
 const PROGRESS_MS = 5000
 
@@ -23,34 +23,34 @@ async function runActor(actor, random, isOver) {
   }
 }
 
-async function runFaults(scene, { random, ledger, isOver }) {
+async function runFaults(testbed, { random, ledger, isOver }) {
   while (!isOver()) {
     await pause(random.between(200, 2000))
     if (isOver()) return
     const fault = random.pick(FAULTS)
     ledger.count(`fault ${fault.name}`)
-    await inject(fault, scene, { random, ledger })
+    await inject(fault, testbed, { random, ledger })
   }
 }
 
-/** What cannot be repaired is a finding too. */
-async function inject(fault, scene, { random, ledger }) {
-  scene.fault = fault.name
+/** A fault that cannot be repaired is a violation too. */
+async function inject(fault, testbed, { random, ledger }) {
+  testbed.fault = fault.name
   try {
-    await fault.run(scene, random)
+    await fault.run(testbed, random)
   } catch (error) {
     ledger.violate('not repaired', `${fault.name}: ${error.message}`)
   } finally {
-    scene.fault = undefined
+    testbed.fault = undefined
   }
 }
 
-function showProgress(ledger, { scene, startedAt, untilMs, print }) {
+function showProgress(ledger, { testbed, startedAt, untilMs, print }) {
   const show = () => {
     const [passed, all] = [Date.now() - startedAt, untilMs - startedAt].map((ms) => Math.round(ms / 1000))
     const faults = ledger.list('fault ').reduce((sum, [, number]) => sum + number, 0)
     const found = ledger.violations.length
-    const now = scene.fault ? `, now: ${scene.fault}` : ''
+    const now = testbed.fault ? `, now: ${testbed.fault}` : ''
     print(`${passed} of ${all} s: ${ledger.get('requests')} requests, ${faults} faults, ${found} violations${now}`)
   }
   const timer = setInterval(show, PROGRESS_MS)
@@ -62,33 +62,33 @@ export async function runSoak(given) {
   const { ms, seed, actors: count = 12, sabotage, stopsAtViolation = false, print = () => {} } = given
   const ledger = createLedger()
   const random = createRandom(seed)
-  const scene = await openScene({ sabotage })
+  const testbed = await openTestbed({ sabotage })
   const startedAt = Date.now()
   const untilMs = startedAt + ms
   const isStopped = () => given.signal?.aborted || (stopsAtViolation && ledger.violations.length > 0)
   const isOver = () => isStopped() || isTimeOver(ledger, untilMs, ms)
-  const stopProgress = showProgress(ledger, { scene, startedAt, untilMs, print })
+  const stopProgress = showProgress(ledger, { testbed, startedAt, untilMs, print })
   try {
-    const stopMemory = watchMemory(scene.nodes[1])
+    const stopMemory = watchMemory(testbed.nodes[1])
     const faultRandom = random.fork()
     const actors = Array.from({ length: count }, (_, i) => {
       const own = random.fork()
-      return { own, actor: new Actor(`user-${i + 1}`, { scene, ledger, random: own, graceMs: GRACE_MS }) }
+      return { own, actor: new Actor(`user-${i + 1}`, { testbed, ledger, random: own, graceMs: GRACE_MS }) }
     })
     const load = actors.map(({ own, actor }) => runActor(actor, own, isOver))
-    const faults = given.hasFaults === false ? [] : [runFaults(scene, { random: faultRandom, ledger, isOver })]
+    const faults = given.hasFaults === false ? [] : [runFaults(testbed, { random: faultRandom, ledger, isOver })]
     await Promise.all([...load, ...faults])
     const memory = stopMemory()
-    // a run that was stopped early has its result
-    if (!isStopped()) await verifyAtTheEnd(scene, { actors, ledger })
+    // a run that was stopped early is judged by what it has found so far
+    if (!isStopped()) await verifyAtTheEnd(testbed, { actors, ledger })
     return judge({ ledger, memory, seed, ms: Date.now() - startedAt })
   } finally {
     stopProgress()
-    await scene.close()
+    await testbed.close()
   }
 }
 
-/** When every node must know every change. */
+/** Waits until every node must know every change, then checks everything once more. */
 async function verifyAtTheEnd({ nodes }, { actors, ledger }) {
   await pause(GRACE_MS)
   for (const { actor } of actors) await actor.verify()
@@ -98,7 +98,7 @@ async function verifyAtTheEnd({ nodes }, { actors, ledger }) {
   }
 }
 
-/** A run that did nothing proves nothing. */
+/** What a run must have done at least once: otherwise its result means nothing. */
 const NEEDED = [
   'signed in',
   'credentials accepted',

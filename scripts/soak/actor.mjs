@@ -1,7 +1,7 @@
 // One user and the requests about it, one at a time: the only writer of its record, so that every write is accounted for.
 import { ask, basic } from './ask.mjs'
 import { Credentials } from './credentials.mjs'
-import { ADMIN } from './scene.mjs'
+import { ADMIN } from './testbed.mjs'
 
 const AS_ADMIN = { Authorization: basic(ADMIN) }
 
@@ -16,7 +16,7 @@ export class Actor {
   #passwords = 0
   #isGranted = false
 
-  /** `run`: `scene`, `ledger`, `random`, `graceMs`. */
+  /** `run`: `testbed`, `ledger`, `random`, `graceMs`. */
   constructor(name, run) {
     this.name = name
     this.#run = run
@@ -44,8 +44,8 @@ export class Actor {
 
   /** One random action. Without a known password, sets a new one first. */
   async act() {
-    const { random, scene } = this.#run
-    const node = random.pick(scene.nodes)
+    const { random, testbed } = this.#run
+    const node = random.pick(testbed.nodes)
     const action = random.pick(ACTIONS)
     if (this.password === undefined) await this.#write(node, { isNewPassword: true })
     else if (!this.#isGranted) await this.#grant(node)
@@ -68,7 +68,7 @@ export class Actor {
     this.#credentials.endAll(confirmedBy)
   }
 
-  /** Without it the multi-model door forwards nothing. */
+  /** Without a grant the multi-model door forwards nothing. */
   async #grant(node) {
     const path = `/_api/user/${this.name}/database/_system`
     const { status } = await this.ask(node.multiModel, {
@@ -81,7 +81,7 @@ export class Actor {
     this.#noteChange(this.#isGranted ? node : undefined)
   }
 
-  /** `undefined`: no node has confirmed it, but it may have happened. */
+  /** `node` confirmed the change; `undefined`: none did, but the change may have happened. */
   #noteChange(node) {
     this.#changed = { at: Date.now(), node }
   }
@@ -109,7 +109,7 @@ export class Actor {
     this.password = password
   }
 
-  /** It may have been written: the next attempt finds out. */
+  /** The write may have happened: the next attempt finds out. */
   #noteUndecided(password) {
     this.#noteChange(undefined)
     if (password === undefined) return
@@ -137,7 +137,7 @@ export class Actor {
 
   /** At the end, when nothing is under way: every record and every credential, on every node. */
   async verify() {
-    for (const node of this.#run.scene.nodes) {
+    for (const node of this.#run.testbed.nodes) {
       if (!(await this.#read(node))) this.#run.ledger.violate('no record at the end', `${this.name} at ${node.name}`)
       await this.#credentials.useEach(node)
     }

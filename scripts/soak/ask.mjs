@@ -1,12 +1,12 @@
-// One request. A fault may answer it with an error of its own, or not at all; neither says anything about a credential.
+// One request. A fault can cause an error response or no response; neither proves anything about a credential.
 const TIMEOUT_MS = 15_000
 const UNDECIDED = new Set([408, 429, 502, 503, 504])
 
 export const basic = ({ name, password }) => `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 
 /**
- * `status` 0: no response. `isUndecided`: the request may or may not have had its effect, and nothing was said about its
- * credential.
+ * `status` 0: no response. `isUndecided`: the request may or may not have had its effect, and its credential may or may
+ * not be valid.
  */
 export async function ask(base, { method = 'GET', path, headers = {}, body }) {
   const json = body === undefined ? {} : { 'Content-Type': 'application/json' }

@@ -1,4 +1,4 @@
-// Cookies and tokens of one user, and what must come of using them.
+// Cookies and tokens of one user, and the expected result of each use.
 import { basic } from './ask.mjs'
 
 /** Sessions live for ten minutes without use; older ones are not judged. */
@@ -30,7 +30,7 @@ const KINDS = {
 }
 const KIND_NAMES = Object.keys(KINDS)
 
-/** One character of the signature is another one. */
+/** Changes one character of the signature. */
 function forge(value) {
   const at = value.length - 6
   return `${value.slice(0, at)}${value[at] === 'A' ? 'B' : 'A'}${value.slice(at + 1)}`
@@ -41,7 +41,7 @@ export class Credentials {
   #run
   #list = []
 
-  /** `user`: `name`, `password`, `isSettled(node)`. `run`: `scene`, `ledger`, `random`, `graceMs`. */
+  /** `user`: `name`, `password`, `isSettled(node)`. `run`: `testbed`, `ledger`, `random`, `graceMs`. */
   constructor(user, run) {
     this.#user = user
     this.#run = run
@@ -51,7 +51,7 @@ export class Credentials {
     return this.#list.filter(({ state }) => state === 'live')
   }
 
-  /** All live ones end with this change, acknowledged by `node`; `undefined`: it is not known whether they have. */
+  /** Ends all live credentials by a change that `node` acknowledged; `undefined`: it is not known whether they ended. */
   endAll(node) {
     for (const credential of this.#live) this.#end(credential, node)
   }
@@ -64,10 +64,10 @@ export class Credentials {
   }
 
   async open(node) {
-    const { random, scene, ledger } = this.#run
+    const { random, testbed, ledger } = this.#run
     const kind = random.pick(KIND_NAMES)
     const { door, open, readOpened } = KINDS[kind]
-    const [{ rotations }, isSettled] = [scene, this.#user.isSettled(node)]
+    const [{ rotations }, isSettled] = [testbed, this.#user.isSettled(node)]
     const reply = await this.#ask(node[door], open(this.#user))
     const value = readOpened(reply)
     if (value === undefined) {
@@ -79,7 +79,7 @@ export class Credentials {
     // a node that does not know the last change yet opens a session that others reject
     if (!isSettled) return
     // while a secret is rotated, either may have signed
-    if (rotations.isUnderWay || scene.rotations.isUnderWay || rotations.retired !== scene.rotations.retired) return
+    if (rotations.isUnderWay || testbed.rotations.isUnderWay || rotations.retired !== testbed.rotations.retired) return
     this.#list.push({ kind, value, state: 'live', openedAt: Date.now(), openedBy: node, rotations })
     if (this.#list.length > MAX_KEPT) this.#list.splice(random.below(MAX_KEPT / 2), 1)
   }
@@ -96,10 +96,15 @@ export class Credentials {
 
   /** Sends it to the node itself or through it to the upstream server, and judges the response. */
   async use(credential, node) {
-    const { random, scene } = this.#run
+    const { random, testbed } = this.#run
     const { door, toHeaders, own, readOwn, forwarded } = KINDS[credential.kind]
     const isForwarded = random.below(3) === 0
-    const before = { ...credential, at: Date.now(), rotations: scene.rotations, isSettled: this.#user.isSettled(node) }
+    const before = {
+      ...credential,
+      at: Date.now(),
+      rotations: testbed.rotations,
+      isSettled: this.#user.isSettled(node),
+    }
     const path = isForwarded ? forwarded : own(this.#user.name)
     const reply = await this.#ask(node[door], { path, headers: toHeaders(credential.value) })
     if (reply.isUndecided) return
@@ -108,7 +113,7 @@ export class Credentials {
   }
 
   #judge({ credential, before, node, name, status, path }) {
-    const { ledger, scene } = this.#run
+    const { ledger, testbed } = this.#run
     const where = this.#describe(credential, { node, status, path })
     ledger.count(name === null ? 'credentials rejected' : 'credentials accepted')
     if (name !== null && name !== this.#user.name) ledger.violate('accepted as another user', `${where}: ${name}`)
@@ -118,9 +123,9 @@ export class Credentials {
       if (name !== null) ledger.violate('revoked credential accepted', where)
       return
     }
-    const isSame = scene.rotations.retired === credential.rotations.retired && !scene.rotations.isUnderWay
+    const isSame = testbed.rotations.retired === credential.rotations.retired && !testbed.rotations.isUnderWay
     const isYoung = Date.now() - credential.openedAt < MAX_AGE_MS
-    const isKept = scene.rotations.cookies - credential.rotations.cookies < 2
+    const isKept = testbed.rotations.cookies - credential.rotations.cookies < 2
     const mustPass = before.state === 'live' && before.isSettled && isSame && isYoung && isKept
     if (mustPass && name === null) ledger.violate('live credential rejected', where)
   }
@@ -132,7 +137,7 @@ export class Credentials {
     return `${kind} of ${this.#user.name} at ${node.name} ${path}: status ${status}, ${life}`
   }
 
-  /** Other nodes hear of it within the grace. */
+  /** Other nodes know of it after the grace period. */
   #isRevoked({ state, endedAt, endedBy, at }, node) {
     return state === 'revoked' && (endedBy === node || at - endedAt > this.#run.graceMs)
   }

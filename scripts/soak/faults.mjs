@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ask, basic } from './ask.mjs'
-import { ADMIN } from './scene.mjs'
+import { ADMIN } from './testbed.mjs'
 
 const AS_ADMIN = { Authorization: basic(ADMIN) }
 
@@ -12,11 +12,11 @@ const AS_ADMIN = { Authorization: basic(ADMIN) }
 async function killNode({ nodes: [node] }, random) {
   await node.kill()
   await pause(random.between(0, 500))
-  await startPatiently(node)
+  await startWithRetries(node)
 }
 
-/** A start fails while PostgreSQL is away. */
-async function startPatiently(node) {
+/** A start fails while PostgreSQL is not available. */
+async function startWithRetries(node) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await node.start()
@@ -43,29 +43,29 @@ async function reloadAll({ nodes }) {
   for (const node of nodes) node.hangUp()
 }
 
-async function replaceCookieSecret(scene, random) {
+async function replaceCookieSecret(testbed, random) {
   const body = `a secret of cookies ${random.below(2 ** 32)}`
   const path = '/_node/_local/_config/chttpd_auth/secret'
-  // counted before: cookies of the secret before the last one are not judged from now on
-  scene.rotations = { ...scene.rotations, cookies: scene.rotations.cookies + 1 }
-  await ask(scene.nodes[1].document, { method: 'PUT', path, headers: AS_ADMIN, body })
+  // counted before the request: from now on, cookies of the secret before the last one are not judged
+  testbed.rotations = { ...testbed.rotations, cookies: testbed.rotations.cookies + 1 }
+  await ask(testbed.nodes[1].document, { method: 'PUT', path, headers: AS_ADMIN, body })
 }
 
 const toKeyFile = (number) => `${String(number).padStart(6, '0')}.key`
 
-/** The first file signs: a new last one only verifies, until the one before it is removed. */
-async function rotateTokenSecret(scene, random) {
-  const { retired } = scene.rotations
-  scene.rotations = { ...scene.rotations, isUnderWay: true }
+/** The first file signs. The new file comes last, so it only verifies until the one before it is removed. */
+async function rotateTokenSecret(testbed, random) {
+  const { retired } = testbed.rotations
+  testbed.rotations = { ...testbed.rotations, isUnderWay: true }
   const secret = `a secret of tokens, long enough ${random.below(2 ** 32)}`
-  writeFileSync(join(scene.keys, toKeyFile(retired + 1)), secret, { mode: 0o600 })
-  await loadFiles(scene)
-  rmSync(join(scene.keys, toKeyFile(retired)))
-  await loadFiles(scene)
-  scene.rotations = { ...scene.rotations, retired: retired + 1, isUnderWay: false }
+  writeFileSync(join(testbed.keys, toKeyFile(retired + 1)), secret, { mode: 0o600 })
+  await loadFiles(testbed)
+  rmSync(join(testbed.keys, toKeyFile(retired)))
+  await loadFiles(testbed)
+  testbed.rotations = { ...testbed.rotations, retired: retired + 1, isUnderWay: false }
 }
 
-/** Until every node has confirmed it: from then on no token of the removed secret may pass. */
+/** Reloads every node, and waits until each has confirmed it. Tokens of a removed secret must then be rejected. */
 async function loadFiles({ nodes }) {
   for (const node of nodes) {
     for (const deadline = Date.now() + MAX_RELOAD_MS; ; ) {

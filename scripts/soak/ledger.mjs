@@ -10,7 +10,7 @@ export function createLedger() {
       counts.set(name, (counts.get(name) ?? 0) + by)
     },
     get: (name) => counts.get(name) ?? 0,
-    /** Every count whose name begins so, largest first. */
+    /** All counts whose name begins with `prefix`, under the rest of the name. */
     list: (prefix) =>
       [...counts]
         .filter(([name]) => name.startsWith(prefix))

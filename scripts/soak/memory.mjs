@@ -1,6 +1,6 @@
 // The heap of one node over the run. It is flat if the lowest value late in the run is near the lowest value early on.
 import { basic } from './ask.mjs'
-import { ADMIN } from './scene.mjs'
+import { ADMIN } from './testbed.mjs'
 
 const SAMPLE_MS = 1000
 /** Shorter runs only warm up. */

@@ -37,7 +37,7 @@ ${ADMIN.name} = ${ADMIN.password}
 `
 
 /** `sabotage`: the name of a deliberate bug in both nodes. */
-export async function openScene({ sabotage }) {
+export async function openTestbed({ sabotage }) {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-soak-'))
   const keys = join(folder, 'keys')
   mkdirSync(keys)
@@ -53,7 +53,7 @@ export async function openScene({ sabotage }) {
   )
   // how often each secret was replaced; a token signed before the last rotation is revoked
   const rotations = { cookies: 0, retired: 0, isUnderWay: false }
-  const scene = { keys, postgres, upstream, nodes, rotations, close }
+  const testbed = { keys, postgres, upstream, nodes, rotations, close }
   async function close() {
     await Promise.all(nodes.map((node) => node.kill()))
     await upstream.stop()
@@ -63,7 +63,7 @@ export async function openScene({ sabotage }) {
   try {
     // one after the other: the first migrates the store
     for (const node of nodes) await node.start()
-    return scene
+    return testbed
   } catch (error) {
     await close()
     throw error

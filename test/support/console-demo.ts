@@ -45,7 +45,7 @@ const AGENTS = [
   'PouchDB/9.0.0',
 ]
 
-/** As if it came through a proxy, from a client of its own. */
+/** Headers as a proxy sends them, with a different client for each number. */
 const describeClient = (at: number) => ({
   'X-Forwarded-For': `10.4.${at % 3}.${20 + at * 7}`,
   'User-Agent': AGENTS[at % AGENTS.length] ?? '',

@@ -54,7 +54,7 @@ export interface Started {
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
-/** No variable of the person who runs the tests may change a result. What a run measures or keeps is passed on. */
+/** Without the variables of the developer, which could change a result. Those for coverage and the compile cache stay. */
 export const bareEnvironment = (): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   HOME: tmpdir(),

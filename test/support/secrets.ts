@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 
-/** Everything that must not appear in the output of a program, by what it is. */
+/** The secrets that must not appear in the output of a program, each with a description. */
 export class Secrets {
   readonly #known = new Map<string, string>()
 
-  /** Notes a secret and gives it back. */
+  /** Remembers a secret and returns it. */
   note(what: string, text = `${what.replaceAll(' ', '-')}-${this.#known.size}-a1b2c3`): string {
     assert.ok(text.length > 8, `${what} is too short to be found`)
     this.#known.set(what, text)
