@@ -8,6 +8,7 @@ import { makeAuditKey } from '../../src/observe/audit/checkpoint.ts'
 import { ADMIN_PASSWORD, type Managed, makeManaged } from '../support/managed.ts'
 import { start } from '../support/process.ts'
 import { send } from '../support/request.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const ADMIN = `admin:${ADMIN_PASSWORD}`
 
@@ -166,6 +167,7 @@ test('copies records to a file and standard output, and opens the file again on 
   const server = await managed.serve()
   await server.says(/^\{"id":"cardea@127\.0\.0\.1:1",.*"event":"server\.started".*"hash":"[0-9a-f]{64}"\}$/m)
   const file = join(managed.folder, 'audit.log')
+  await waitUntil(() => existsSync(file) && readFileSync(file, 'utf8').includes('server.started'))
   renameSync(file, `${file}.old`)
   // the file is opened again even if the configuration is not valid
   const options = readFileSync(join(managed.folder, 'local.ini'), 'utf8')

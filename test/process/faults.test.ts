@@ -7,6 +7,7 @@ import { ADMIN_PASSWORD, makeManaged, type Serving } from '../support/managed.ts
 import { CARDEA, start } from '../support/process.ts'
 import { basic, type Reply, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const AS_ADMIN = basic('admin', ADMIN_PASSWORD)
 const PASSWORD = 'the password of a user'
@@ -81,17 +82,12 @@ test('no open files are left: open connections are served, new ones are closed, 
   const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
   assert.match(await exchange(first, `${head}${length}${body}`), /^HTTP\/1\.1 201 /)
   for (const socket of [first, ...others]) socket.destroy()
-  await waitUntilServed(server.document)
+  await waitUntil(() => isServed(server.document)) // the server closes its ends of the connections one after another
   assert.ok(await signsIn(server.document, 'ada'))
 })
 
-/** The server closes its ends of the connections one after another. */
-async function waitUntilServed(document: string): Promise<void> {
-  const deadline = Date.now() + 10_000
-  const ask = () =>
-    send(document, { path: '/_session' }).then(
-      () => true,
-      () => false,
-    )
-  while (!(await ask())) assert.ok(Date.now() < deadline, 'connections are still refused')
-}
+const isServed = (document: string): Promise<boolean> =>
+  send(document, { path: '/_session' }).then(
+    () => true,
+    () => false,
+  )

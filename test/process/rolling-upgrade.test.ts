@@ -1,13 +1,13 @@
 // Nodes of two versions on one PostgreSQL. The newer one is this version with one more migration, added as it loads.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { makeManaged } from '../support/managed.ts'
 import { run, start } from '../support/process.ts'
 import { basic, type Reply, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const NEWEST = MIGRATIONS.at(-1)?.number ?? 0
 
@@ -80,11 +80,6 @@ const signIn = (door: string, name: string): Promise<Reply> =>
 
 const findName = async (door: string, cookie: string): Promise<unknown> =>
   (await send(door, { path: '/_session', headers: { Cookie: cookie } })).json.userCtx.name
-
-/** Changes reach other nodes within a second. */
-async function waitUntil(isTrue: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !(await isTrue()); await pause(20)) assert.ok(Date.now() < deadline)
-}
 
 const DIRECTIONS = ['from the older to the newer', 'from the newer to the older'] as const
 

@@ -4,11 +4,11 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Agent, get as httpsGet } from 'node:https'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { type CardeaOptions, createCardea, createTestCardea, type LogFields } from '../../src/index.ts'
 import { makeFolder } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const fixture = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url)), 'utf8')
@@ -59,15 +59,6 @@ async function findName(url: string, options: ConnectionOptions = {}): Promise<s
   } finally {
     socket.destroy()
   }
-}
-
-/** Waits for what must happen within seconds. */
-async function waitUntil(isDone: () => Promise<boolean> | boolean): Promise<void> {
-  for (let attempt = 0; attempt < 300; attempt += 1) {
-    if (await isDone()) return
-    await pause(50)
-  }
-  assert.fail('it did not happen within 15 seconds')
 }
 
 /** Sends a request over the agent's connection. Returns its status and the connection. */

@@ -20,6 +20,18 @@ export function createSharedScope(): Scope {
 /** An empty folder, removed with its scope. */
 export function makeFolder(scope: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-test-'))
-  scope.after(() => rmSync(folder, { recursive: true, force: true }))
+  scope.after(() => removeFolder(folder))
   return folder
+}
+
+/**
+ * A process of the test may still write into its folder, as folders are removed before processes are killed. Then the
+ * folder stays until the test file ends: an error here would prevent the rest of the clean-up.
+ */
+function removeFolder(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
+  }
 }
