@@ -1,3 +1,4 @@
+import { createRegistry } from '../base/registry.ts'
 import type { Revocation } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 
@@ -12,8 +13,8 @@ export interface OpenStream {
 }
 
 export interface OpenStreams {
-  add(stream: OpenStream): void
-  remove(stream: OpenStream): void
+  /** Returns what removes it. */
+  add(stream: OpenStream): () => void
   /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
   end(revocation: Revocation): void
   /** Revalidates all streams, because keys or options have changed. */
@@ -26,15 +27,14 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(): OpenStreams {
-  // loops run over a copy, because streams are added and removed meanwhile
-  const streams = new Set<OpenStream>()
+  const streams = createRegistry<OpenStream>()
   let epoch = 0
 
   const listOf = (name: string) =>
-    [...streams].filter(({ authenticated: { identity, by } }) => by !== null && identity.name === name)
+    streams.list().filter(({ authenticated: { identity, by } }) => by !== null && identity.name === name)
   const revalidateAll = () => {
     epoch += 1
-    for (const stream of [...streams]) void cutIfInvalid(stream)
+    for (const stream of streams.list()) void cutIfInvalid(stream)
   }
 
   return {
@@ -45,11 +45,9 @@ export function createOpenStreams(): OpenStreams {
       return streams.size
     },
     add(stream) {
-      streams.add(stream)
+      const remove = streams.add(stream)
       if (stream.authenticatedAt !== epoch) void cutIfInvalid(stream)
-    },
-    remove(stream) {
-      streams.delete(stream)
+      return remove
     },
     end(ended) {
       if (ended.kind === 'everything') return revalidateAll()
@@ -60,7 +58,7 @@ export function createOpenStreams(): OpenStreams {
     },
     revalidateAll,
     expire(nowSeconds) {
-      for (const stream of [...streams]) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
+      for (const stream of streams.list()) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
     },
   }
 }

@@ -98,10 +98,10 @@ async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { co
     },
   }
   server.open += 1
-  deps.streams.add(stream)
+  const remove = deps.streams.add(stream)
   const error = await pipe.closed
   server.open -= 1
-  deps.streams.remove(stream)
+  remove()
   if (error) deps.watch.onFailed(server.url, error)
 }
 
