@@ -5,8 +5,10 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { SILENT_LOG } from '../src/base/log.ts'
-import type { Store, UserWrite, WriteOutcome } from '../src/directory/store-port.ts'
-import { createUser, reviseUser } from '../src/directory/user.ts'
+import type { WriteOutcome } from '../src/directory/store-port/changes.ts'
+import type { Store } from '../src/directory/store-port/store.ts'
+import type { UserWrite } from '../src/directory/store-port/users.ts'
+import { createUser, reviseUser } from '../src/directory/users/user.ts'
 import { openStore } from '../src/store/create-store.ts'
 
 /** Records of each kind that each lane writes again and again. */

@@ -1,6 +1,6 @@
 import type { Refusal } from '../base/errors.ts'
 import { ADMIN_ROLE, type Authenticated, type Identity, NO_GRANTS } from '../directory/identity.ts'
-import { checkName, checkRole } from '../directory/user.ts'
+import { checkName, checkRole } from '../directory/users/user.ts'
 
 /** The part of a request that credentials are read from. */
 export interface CredentialSource {

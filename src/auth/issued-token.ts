@@ -1,7 +1,7 @@
 // The claims of tokens that Cardea issues at the multi-model door, written and read in one file.
 import { findMember } from '../base/json.ts'
 import type { BearerToken } from '../directory/identity.ts'
-import type { Session } from '../directory/session.ts'
+import type { Session } from '../directory/sessions/session.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
 import type { Claims } from '../keys/verify.ts'
 

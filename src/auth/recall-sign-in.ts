@@ -1,5 +1,5 @@
 import type { Account } from '../directory/account.ts'
-import type { AccountDirectory } from '../directory/directory.ts'
+import type { AccountDirectory } from '../directory/account-directory.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
 import type { CredentialSource } from './handler.ts'
 import { type Attempt, type SignInDeps, toGuess } from './sign-in.ts'

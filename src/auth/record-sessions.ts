@@ -1,8 +1,9 @@
 // Notes which sessions are opened and used, for lists of sessions.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import type { Account } from '../directory/account.ts'
-import type { Directory, SessionUse } from '../directory/directory.ts'
+import type { Directory } from '../directory/directory.ts'
 import type { Authenticated, Identity } from '../directory/identity.ts'
+import type { SessionUse } from '../directory/sessions/session-directory.ts'
 import type { CredentialSource } from './handler.ts'
 
 export interface SessionRecorderDeps {

@@ -15,7 +15,8 @@
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from '../directory/account.ts'
-import type { SecondFactors, UpgradeOptions } from '../directory/directory.ts'
+import type { UpgradeOptions } from '../directory/account-directory.ts'
+import type { SecondFactors } from '../directory/second-factor/second-factor.ts'
 import {
   checkIterations,
   type IterationLimits,

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { createTurns } from '../base/turns.ts'
-import type { NodeState, NodeStore } from '../directory/store-port.ts'
+import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 
 export interface NodeRegistryDeps {
   readonly store: NodeStore

@@ -9,7 +9,7 @@ import { Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { TokenScope } from './identity.ts'
-import type { AccessToken, SessionEpoch, User } from './user.ts'
+import type { AccessToken, SessionEpoch, User } from './users/user.ts'
 
 const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'

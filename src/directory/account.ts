@@ -1,7 +1,7 @@
 import { digestHex } from '../passwords/password-digest.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
-import type { AccessToken, Json, SessionEpoch, User } from './user.ts'
+import type { AccessToken, Json, SessionEpoch, User } from './users/user.ts'
 
 /** An identity that can sign in with a password. */
 export interface Account extends Identity {

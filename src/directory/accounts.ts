@@ -3,12 +3,12 @@ import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import { findHashWork } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
+import type { AccountDirectory } from './account-directory.ts'
 import type { ChangeTracker } from './change-tracker.ts'
 import type { Administration } from './deps.ts'
-import type { AccountDirectory } from './directory.ts'
-import type { UserStore } from './store-port.ts'
-import { isExpired } from './user.ts'
-import type { CachedUser, UserCache } from './user-cache.ts'
+import type { UserStore } from './store-port/users.ts'
+import { isExpired } from './users/user.ts'
+import type { CachedUser, UserCache } from './users/user-cache.ts'
 
 interface AccountParts {
   readonly administration: Administration

@@ -4,18 +4,14 @@ import type { Notifier } from '../base/notifier.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
+import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from './account-directory.ts'
 import type { AdministratorAccount } from './administrators.ts'
-import { requireDistinct, requireName, requireReadable } from './check-user.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type {
-  Administrator,
-  AdministratorDirectory,
-  Caller,
-  NewAdministratorPassword,
-  Revocation,
-} from './directory.ts'
-import type { NewPasswords } from './new-passwords.ts'
+import type { Revocation } from './revocation.ts'
+import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
+import type { NewPasswords } from './users/new-passwords.ts'
+import type { Caller } from './users/user-directory.ts'
 
 interface AdministratorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
   readonly passwords: NewPasswords

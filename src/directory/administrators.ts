@@ -3,7 +3,7 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/admin-password.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import { checkName, type Json, type SessionEpoch } from './user.ts'
+import { checkName, type Json, type SessionEpoch } from './users/user.ts'
 
 export interface AdministratorText {
   readonly name: string

@@ -1,10 +1,10 @@
 import { Refusal } from '../base/errors.ts'
 import type { Notifier } from '../base/notifier.ts'
 import type { DirectoryDeps, Follower } from './deps.ts'
-import type { Revocation } from './directory.ts'
-import type { EndedSessions } from './ended-sessions.ts'
-import type { Change } from './store-port.ts'
-import type { UserCache } from './user-cache.ts'
+import type { Revocation } from './revocation.ts'
+import type { EndedSessions } from './sessions/ended-sessions.ts'
+import type { Change } from './store-port/changes.ts'
+import type { UserCache } from './users/user-cache.ts'
 
 /** Follows the changes of the store and keeps what this node has cached up to date. */
 export interface ChangeTracker {

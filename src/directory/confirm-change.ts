@@ -7,7 +7,7 @@ import { Refusal } from '../base/errors.ts'
 import type { RecordGuard } from '../observe/security-events.ts'
 import type { Account } from './account.ts'
 import type { Authenticated, Identity } from './identity.ts'
-import type { User } from './user.ts'
+import type { User } from './users/user.ts'
 
 /** Throws if the credential is no longer accepted, or not with the same rights. */
 export type ConfirmCredential = () => Promise<Authenticated | undefined>

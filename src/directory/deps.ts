@@ -6,8 +6,9 @@ import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
-import type { Change, Store } from './store-port.ts'
-import type { Json } from './user.ts'
+import type { Change } from './store-port/changes.ts'
+import type { Store } from './store-port/store.ts'
+import type { Json } from './users/user.ts'
 
 export interface DirectoryDeps {
   readonly store: Store

@@ -1,4 +1,4 @@
-import type { Grant, GrantLevel } from './user.ts'
+import type { Grant, GrantLevel } from './users/user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 

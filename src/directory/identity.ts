@@ -1,5 +1,5 @@
-import type { PresentedSession, Session } from './session.ts'
-import type { Grant } from './user.ts'
+import type { PresentedSession, Session } from './sessions/session.ts'
+import type { Grant } from './users/user.ts'
 
 /** Who the request acts as. */
 export interface Identity {

@@ -2,8 +2,8 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Account } from './account.ts'
-import type { SessionDirectory } from './directory.ts'
 import type { Authenticated } from './identity.ts'
+import type { SessionDirectory } from './sessions/session-directory.ts'
 
 export interface PasswordProofDeps {
   readonly directory: Pick<SessionDirectory, 'findPasswordTime'>

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import type { SignInLog } from './directory.ts'
+import type { SignInLog } from './account-directory.ts'
 import { createNoteQueue } from './note-queue.ts'
-import type { LastSignIn, SignInStore } from './store-port.ts'
+import type { LastSignIn, SignInStore } from './store-port/sign-ins.ts'
 
 interface SignInNotes extends SignInLog {
   close(): Promise<void>

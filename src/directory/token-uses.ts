@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import type { TokenUses } from './directory.ts'
+import type { TokenUses } from './account-directory.ts'
 import { createNoteQueue } from './note-queue.ts'
-import type { TokenUse, TokenUseStore } from './store-port.ts'
+import type { TokenUse, TokenUseStore } from './store-port/sign-ins.ts'
 
 /** Of a token that was removed, the last use is kept no longer than this. */
 const KEPT_SECONDS = 400 * 24 * 60 * 60

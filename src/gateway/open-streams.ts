@@ -1,6 +1,6 @@
 import { createRegistry } from '../base/registry.ts'
-import type { Revocation } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import type { Revocation } from '../directory/revocation.ts'
 
 /** A forwarded request in progress. */
 export interface OpenStream {

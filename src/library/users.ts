@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Account } from '../directory/account.ts'
-import type { Directory, UserDraft } from '../directory/directory.ts'
+import type { Directory } from '../directory/directory.ts'
 import { withGrant } from '../directory/grants.ts'
-import type { Grant, GrantLevel, User } from '../directory/user.ts'
+import type { Grant, GrantLevel, User } from '../directory/users/user.ts'
+import type { UserDraft } from '../directory/users/user-directory.ts'
 import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requireText } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
 

@@ -7,7 +7,7 @@ import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createTurns } from '../base/turns.ts'
 import type { SettingsReader } from '../config/load.ts'
-import type { Store } from '../directory/store-port.ts'
+import type { Store } from '../directory/store-port/store.ts'
 import {
   createSecurityEvents,
   type RunningSecurityEvents,

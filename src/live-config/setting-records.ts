@@ -2,8 +2,8 @@
 import { readJson } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import type { AdministratorChange, AdministratorChanges } from '../directory/administrators.ts'
-import type { Setting } from '../directory/store-port.ts'
-import type { Json } from '../directory/user.ts'
+import type { Setting } from '../directory/store-port/settings.ts'
+import type { Json } from '../directory/users/user.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]

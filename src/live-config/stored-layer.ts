@@ -2,7 +2,9 @@ import { hash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import type { SettingStore, UserStore, WriteOutcome } from '../directory/store-port.ts'
+import type { WriteOutcome } from '../directory/store-port/changes.ts'
+import type { SettingStore } from '../directory/store-port/settings.ts'
+import type { UserStore } from '../directory/store-port/users.ts'
 import {
   ADMINS,
   DROPS,

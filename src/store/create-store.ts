@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Store } from '../directory/store-port.ts'
+import type { Store } from '../directory/store-port/store.ts'
 import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
 import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
 import { createAuditStore } from './operations/audit.ts'

@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createWakeableSleep } from '../base/sleep.ts'
-import type { Change, ChangeFeed } from '../directory/store-port.ts'
+import type { Change, ChangeFeed } from '../directory/store-port/changes.ts'
 import { toDelayMs } from './retry.ts'
 
 const PAGE_SIZE = 1000

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../base/json.ts'
-import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/user.ts'
+import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/users/user.ts'
 import { DamagedRecordError } from './damaged-records.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { MAX_SESSION_RECORDS, SEARCH_ROWS } from '../directory/store-port.ts'
+import { MAX_SESSION_RECORDS } from '../directory/store-port/sessions.ts'
+import { SEARCH_ROWS } from '../directory/store-port/users.ts'
 import { MAX_LISTED_TOTALS } from '../observe/totals.ts'
 import type { Statement } from './engine.ts'
 

@@ -1,8 +1,8 @@
 // Cardea's own format: one JSON object per line. The first names the format, the last marks the end of a complete file.
 import { findMember, isJsonObject } from '../base/json.ts'
-import { requireName } from '../directory/check-user.ts'
-import type { Administrator } from '../directory/directory.ts'
-import type { Json, JsonObject } from '../directory/user.ts'
+import type { Administrator } from '../directory/account-directory.ts'
+import { requireName } from '../directory/users/check-user.ts'
+import type { Json, JsonObject } from '../directory/users/user.ts'
 import { toDraft, toDraftJson } from './draft.ts'
 import { readDraft } from './read-draft.ts'
 import {

@@ -1,8 +1,9 @@
 // Reads and writes user documents and administrators of CouchDB.
 import { findMember, isJsonObject } from '../base/json.ts'
-import { requireName, requireRoles } from '../directory/check-user.ts'
-import type { Administrator, NewPassword, UserDraft } from '../directory/directory.ts'
-import { hasLimits, type Json, type JsonObject, type User } from '../directory/user.ts'
+import type { Administrator } from '../directory/account-directory.ts'
+import { requireName, requireRoles } from '../directory/users/check-user.ts'
+import { hasLimits, type Json, type JsonObject, type User } from '../directory/users/user.ts'
+import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'

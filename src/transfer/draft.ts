@@ -1,6 +1,7 @@
 // Writes a draft of a user as JSON, for Cardea's own format and for the admin API.
-import type { NewPassword, UserDraft } from '../directory/directory.ts'
-import type { Grant, Json, JsonObject, User } from '../directory/user.ts'
+
+import type { Grant, Json, JsonObject, User } from '../directory/users/user.ts'
+import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 
 /** Everything a user has, so that an import restores it without loss. */

@@ -1,4 +1,4 @@
-import type { Administrator } from '../directory/directory.ts'
+import type { Administrator } from '../directory/account-directory.ts'
 import { createCardeaReader, createCardeaWriter, isCardeaHead } from './cardea.ts'
 import { createDocumentReader, createDocumentWriter, type DocumentNames, isDocumentRecord } from './document.ts'
 import { FORMAT_NAMES, type FormatName } from './format-names.ts'

@@ -1,6 +1,13 @@
 // Writes documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
-import { type Grant, type GrantLevel, hasLimits, type Json, type JsonObject, type User } from '../directory/user.ts'
+import {
+  type Grant,
+  type GrantLevel,
+  hasLimits,
+  type Json,
+  type JsonObject,
+  type User,
+} from '../directory/users/user.ts'
 import { toSimpleAuthData } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'

@@ -1,8 +1,8 @@
 // Reads documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { toFingerprint, toTokenDigest } from '../directory/access-token.ts'
-import { requireGrants, requireName } from '../directory/check-user.ts'
-import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/user.ts'
+import { requireGrants, requireName } from '../directory/users/check-user.ts'
+import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/users/user.ts'
 import { readSimpleAuthData } from '../passwords/password.ts'
 import { isNoAuthData } from './multi-model-writer.ts'
 import { createRecordReader, type Reading, type RecordReader } from './records.ts'

@@ -1,7 +1,7 @@
 // Reads a draft of a user from JSON and checks every member: the text is untrusted.
-import { requireGrants, requireName, requireRoles } from '../directory/check-user.ts'
-import type { NewPassword, UserDraft } from '../directory/directory.ts'
-import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionEpoch } from '../directory/user.ts'
+import { requireGrants, requireName, requireRoles } from '../directory/users/check-user.ts'
+import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionEpoch } from '../directory/users/user.ts'
+import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
 import { readDocumentPassword } from '../passwords/password.ts'
 import { PASSWORD_MEMBERS } from '../passwords/schemes.ts'
 import {

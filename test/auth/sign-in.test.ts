@@ -5,7 +5,7 @@ import { type Attempt, createSignIn, type SignInDeps } from '../../src/auth/sign
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
-import { createUser, type Json } from '../../src/directory/user.ts'
+import { createUser, type Json } from '../../src/directory/users/user.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
 import { createPasswordMemory } from '../../src/passwords/password-memory.ts'

@@ -1,7 +1,7 @@
 // My account, administrators and password links in the console, in a real browser.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { readTotp, renderCode } from '../../src/directory/totp.ts'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SEARCH_ROWS } from '../../src/directory/store-port.ts'
+import { SEARCH_ROWS } from '../../src/directory/store-port/users.ts'
 import type { StoreScene, StoreTests } from './store.ts'
 import { createIn, isRefusal, newUser } from './store-values.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { FailureBatch } from '../../src/directory/store-port.ts'
+import type { FailureBatch } from '../../src/directory/store-port/sign-ins.ts'
 import type { StoreTests } from './store.ts'
 
 const ONE: FailureBatch = {

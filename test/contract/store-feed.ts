@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Store } from '../../src/directory/store-port.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, isRefusal, newUser } from './store-values.ts'
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Bound, Store, UserRange } from '../../src/directory/store-port.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
+import type { Bound, UserRange } from '../../src/directory/store-port/users.ts'
 import type { StoreTests } from './store.ts'
 import { create, deleteIn } from './store-values.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { SessionRecord } from '../../src/directory/store-port.ts'
+import type { SessionRecord } from '../../src/directory/store-port/sessions.ts'
 import type { StoreTests } from './store.ts'
 import { isRefusal } from './store-values.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { TokenUse } from '../../src/directory/store-port.ts'
+import type { TokenUse } from '../../src/directory/store-port/sign-ins.ts'
 import type { StoreTests } from './store.ts'
 import { isRefusal } from './store-values.ts'
 

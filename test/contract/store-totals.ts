@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NodeRecord } from '../../src/directory/store-port.ts'
+import type { NodeRecord } from '../../src/directory/store-port/nodes.ts'
 import type { Totals } from '../../src/observe/totals.ts'
 import type { StoreTests } from './store.ts'
 

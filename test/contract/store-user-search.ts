@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Store } from '../../src/directory/store-port.ts'
-import type { User } from '../../src/directory/user.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
+import type { User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
 import { createIn, deleteIn } from './store-values.ts'
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Store, UserWrite, WriteOutcome } from '../../src/directory/store-port.ts'
-import { createUser, reviseUser, toTombstone, type User } from '../../src/directory/user.ts'
+import type { WriteOutcome } from '../../src/directory/store-port/changes.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
+import type { UserWrite } from '../../src/directory/store-port/users.ts'
+import { createUser, reviseUser, toTombstone, type User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 
 export const PASSWORD: StoredPassword = {

@@ -3,7 +3,7 @@
  */
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import type { Store } from '../../src/directory/store-port.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { AUDIT_TESTS } from './store-audit.ts'
 import { CODE_TESTS } from './store-codes.ts'

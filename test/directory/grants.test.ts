@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { coversGrants, resolveCollectionLevel, resolveDatabaseLevel, withGrant } from '../../src/directory/grants.ts'
-import type { Grant, GrantLevel } from '../../src/directory/user.ts'
+import type { Grant, GrantLevel } from '../../src/directory/users/user.ts'
 
 type Given = Readonly<Record<string, GrantLevel>>
 

@@ -1,7 +1,7 @@
 // TOTP and recovery codes of users and administrators, set up at /_cardea/api and used at every door.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readTotp, renderCode } from '../../src/directory/totp.ts'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { createBrowser, tokenOf, withToken } from '../support/browser.ts'
 import { AS_ADMIN, type Reply, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Expected, UserWrite } from '../../src/directory/store-port.ts'
-import { toTombstone } from '../../src/directory/user.ts'
+import type { Expected } from '../../src/directory/store-port/changes.ts'
+import type { UserWrite } from '../../src/directory/store-port/users.ts'
+import { toTombstone } from '../../src/directory/users/user.ts'
 import { decideWrites, type Version } from '../../src/store/operations/users.ts'
 import { newUser } from '../contract/store-values.ts'
 

@@ -8,7 +8,7 @@ import {
   type User,
   withExpiry,
   withPasswordChange,
-} from '../../src/directory/user.ts'
+} from '../../src/directory/users/user.ts'
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
 

@@ -11,7 +11,7 @@ import {
   type User,
   withExpiry,
   withPasswordChange,
-} from '../../src/directory/user.ts'
+} from '../../src/directory/users/user.ts'
 import { readDocumentPassword } from '../../src/passwords/password.ts'
 import { PASSWORD_MEMBERS, type StoredPassword } from '../../src/passwords/schemes.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createUser, type User } from '../../src/directory/user.ts'
+import { createUser, type User } from '../../src/directory/users/user.ts'
 import { createDocumentWriter } from '../../src/transfer/document.ts'
 import { user as anyUser, members, name, pbkdf2, roles, simple } from './arbitrary.ts'
 import { ID_PREFIX, readDump, readingsOf, readUserOf, reasonOf, toUser } from './read.ts'

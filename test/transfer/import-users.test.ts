@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { UserDraft } from '../../src/directory/directory.ts'
+import type { UserDraft } from '../../src/directory/users/user-directory.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { toDraftJson } from '../../src/transfer/draft.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { SILENT_LOG } from '../../../src/base/log.ts'
-import { createUser } from '../../../src/directory/user.ts'
+import { createUser } from '../../../src/directory/users/user.ts'
 import { openStore } from '../../../src/store/create-store.ts'
 
 const HASH = 'ab'.repeat(32)

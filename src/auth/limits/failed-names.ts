@@ -1,4 +1,4 @@
-import type { Failure } from '../../directory/store-port.ts'
+import type { Failure } from '../../directory/store-port/sign-ins.ts'
 
 /** Names of existing accounts with the newest failures. The counters store only digests of names. */
 export interface FailedNames {

@@ -1,6 +1,6 @@
 import { SYSTEM_CLOCK } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { Store } from '../../directory/store-port.ts'
+import type { Store } from '../../directory/store-port/store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { createLimits, type LimitSettings } from './limits.ts'
 import { createSharedLimits, shareFailures } from './share.ts'

@@ -1,4 +1,4 @@
-import type { Failure } from '../../directory/store-port.ts'
+import type { Failure } from '../../directory/store-port/sign-ins.ts'
 
 const MAX_BATCH = 1000
 /** While the store is unreachable and the outbox is full, further failures count on this node only. */

@@ -7,8 +7,9 @@ import { createHash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
-import type { Directory, SessionOpening } from '../../directory/directory.ts'
-import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
+import type { Directory } from '../../directory/directory.ts'
+import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
+import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,

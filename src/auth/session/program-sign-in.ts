@@ -1,6 +1,6 @@
 import { nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../../directory/account.ts'
-import type { SessionOpening } from '../../directory/directory.ts'
+import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { CredentialSource } from '../handler.ts'
 import { createSessionService, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'
 import { renderSessionCookie, type SessionSettings } from './set-cookie.ts'

@@ -6,7 +6,12 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { TokenOrigin } from '../../directory/identity.ts'
-import { createPlainId, type OpenedCookie, type RenewedSession, toForeignMark } from '../../directory/session.ts'
+import {
+  createPlainId,
+  type OpenedCookie,
+  type RenewedSession,
+  toForeignMark,
+} from '../../directory/sessions/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'

@@ -3,18 +3,15 @@ import type { Account } from '../../directory/account.ts'
 import type {
   AccountDirectory,
   AdministratorDirectory,
-  SecondFactors,
-  SessionList,
   SignInLog,
   TokenUses,
-  UserEditor,
-  UserImporter,
-  UserReader,
-  UserSearch,
-} from '../../directory/directory.ts'
+} from '../../directory/account-directory.ts'
 import type { DoorAccess } from '../../directory/door-access.ts'
 import type { Identity } from '../../directory/identity.ts'
-import type { PasswordLinkStore } from '../../directory/store-port.ts'
+import type { SecondFactors } from '../../directory/second-factor/second-factor.ts'
+import type { SessionList } from '../../directory/sessions/session-directory.ts'
+import type { PasswordLinkStore } from '../../directory/store-port/one-time-secrets.ts'
+import type { UserEditor, UserImporter, UserReader, UserSearch } from '../../directory/users/user-directory.ts'
 import type { AuditRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditRange } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'

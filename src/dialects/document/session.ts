@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { PresentedSession } from '../../directory/session.ts'
+import type { PresentedSession } from '../../directory/sessions/session.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 import { toErrorReply } from './errors.ts'

@@ -2,7 +2,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { GrantLevel } from '../../directory/user.ts'
+import type { GrantLevel } from '../../directory/users/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
 import { toLocalPath } from './path.ts'
 

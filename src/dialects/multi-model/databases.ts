@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import type { AdministratorDirectory, UserDraft, UserEditor, UserImporter } from '../../directory/directory.ts'
+import type { AdministratorDirectory } from '../../directory/account-directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { Grant } from '../../directory/user.ts'
+import type { Grant } from '../../directory/users/user.ts'
+import type { UserDraft, UserEditor, UserImporter } from '../../directory/users/user-directory.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import {
   type AccessSettings,

@@ -2,7 +2,7 @@
 import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import type { GrantLevel } from '../../directory/user.ts'
+import type { GrantLevel } from '../../directory/users/user.ts'
 import { findLevel, mayEnter } from './access.ts'
 
 export function explainMultiModelAccess(account: Account, database: string): DoorAccess {

@@ -1,6 +1,6 @@
 // For each database a few of the users who were granted it. As long as one of them still is, the database exists.
 import { ALL } from '../../directory/grants.ts'
-import type { User } from '../../directory/user.ts'
+import type { User } from '../../directory/users/user.ts'
 
 /** Kept for each database, so that a million users of one database need no memory. */
 const MAX_WITNESSES = 8

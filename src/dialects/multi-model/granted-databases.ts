@@ -1,9 +1,10 @@
 // Which databases exist where there is no upstream: the system database, and every name that a user was granted.
 import type { Clock } from '../../base/clock.ts'
-import type { RevocationFeed, UserReader } from '../../directory/directory.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { listUserPages } from '../../directory/list-user-pages.ts'
-import type { User } from '../../directory/user.ts'
+import type { RevocationFeed } from '../../directory/revocation.ts'
+import { listUserPages } from '../../directory/users/list-user-pages.ts'
+import type { User } from '../../directory/users/user.ts'
+import type { UserReader } from '../../directory/users/user-directory.ts'
 import type { Databases } from './access.ts'
 import { createGrantWitnesses } from './grant-witnesses.ts'
 

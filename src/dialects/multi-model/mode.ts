@@ -1,7 +1,7 @@
 // Read-only mode, where there is no upstream. As in the database, it ends with the process.
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import type { GrantLevel } from '../../directory/user.ts'
+import type { GrantLevel } from '../../directory/users/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { requireManager } from './access.ts'
 import { readBody } from './body.ts'

@@ -1,4 +1,4 @@
-import { describeNameFlaw } from '../../directory/check-user.ts'
+import { describeNameFlaw } from '../../directory/users/check-user.ts'
 import { numberOf, type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'

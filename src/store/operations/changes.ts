@@ -1,4 +1,4 @@
-import type { Change, ChangeFeed, ChangeKind } from '../../directory/store-port.ts'
+import type { Change, ChangeFeed, ChangeKind } from '../../directory/store-port/changes.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

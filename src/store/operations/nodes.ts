@@ -1,4 +1,4 @@
-import type { NodeRecord, NodeState, NodeStore } from '../../directory/store-port.ts'
+import type { NodeRecord, NodeState, NodeStore } from '../../directory/store-port/nodes.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

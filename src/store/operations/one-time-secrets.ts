@@ -1,5 +1,10 @@
 /** Recovery codes and password links: used once, on any node. */
-import type { FactorKey, PasswordLink, PasswordLinkStore, RecoveryCodeStore } from '../../directory/store-port.ts'
+import type {
+  FactorKey,
+  PasswordLink,
+  PasswordLinkStore,
+  RecoveryCodeStore,
+} from '../../directory/store-port/one-time-secrets.ts'
 import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

@@ -1,4 +1,4 @@
-import type { SessionRecord, SessionRecordRange, SessionRecordStore } from '../../directory/store-port.ts'
+import type { SessionRecord, SessionRecordRange, SessionRecordStore } from '../../directory/store-port/sessions.ts'
 import {
   type Engine,
   many,

@@ -1,4 +1,4 @@
-import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port.ts'
+import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port/sessions.ts'
 import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
 import { requireKey, requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

@@ -1,4 +1,5 @@
-import type { Setting, SettingChange, SettingList, SettingStore, WriteOutcome } from '../../directory/store-port.ts'
+import type { WriteOutcome } from '../../directory/store-port/changes.ts'
+import type { Setting, SettingChange, SettingList, SettingStore } from '../../directory/store-port/settings.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { requireKey, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

@@ -1,12 +1,12 @@
 /** What nodes share about sign-ins: the last one of each account, used one-time codes, failed password checks. */
+import type { CodeStore } from '../../directory/store-port/one-time-secrets.ts'
 import type {
-  CodeStore,
   FailureBatch,
   FailureList,
   FailureStore,
   LastSignIn,
   SignInStore,
-} from '../../directory/store-port.ts'
+} from '../../directory/store-port/sign-ins.ts'
 import { type Engine, many, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

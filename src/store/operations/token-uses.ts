@@ -1,4 +1,4 @@
-import type { TokenUse, TokenUseStore } from '../../directory/store-port.ts'
+import type { TokenUse, TokenUseStore } from '../../directory/store-port/sign-ins.ts'
 import { type Engine, many, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

@@ -2,9 +2,14 @@
  * Entries by which users are searched. They are written with the user. An older version does not write them: then the
  * sequence `searched` stays behind, and the next search adds what is missing.
  */
-import { type FoundUser, SEARCH_ROWS, type SearchPosition, type UserSearchStore } from '../../directory/store-port.ts'
-import type { UserRecord } from '../../directory/user.ts'
-import { listEntries } from '../../directory/user-search.ts'
+import {
+  type FoundUser,
+  SEARCH_ROWS,
+  type SearchPosition,
+  type UserSearchStore,
+} from '../../directory/store-port/users.ts'
+import type { UserRecord } from '../../directory/users/user.ts'
+import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
 import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { readRecord, readUser } from '../record.ts'

@@ -1,13 +1,6 @@
-import type {
-  Bound,
-  Expected,
-  Stored,
-  UserRange,
-  UserStore,
-  UserWrite,
-  WriteOutcome,
-} from '../../directory/store-port.ts'
-import type { User, UserRecord } from '../../directory/user.ts'
+import type { Expected, WriteOutcome } from '../../directory/store-port/changes.ts'
+import type { Bound, Stored, UserRange, UserStore, UserWrite } from '../../directory/store-port/users.ts'
+import type { User, UserRecord } from '../../directory/users/user.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
 import type { DamagedRecords } from '../damaged-records.ts'

@@ -5,7 +5,7 @@ import { shareFailures } from '../../../src/auth/limits/share.ts'
 import { SYSTEM_CLOCK } from '../../../src/base/clock.ts'
 import { Refusal } from '../../../src/base/errors.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
-import type { FailureStore } from '../../../src/directory/store-port.ts'
+import type { FailureStore } from '../../../src/directory/store-port/sign-ins.ts'
 import { openStore } from '../../../src/store/create-store.ts'
 
 const BOB = { peer: '192.0.2.1', name: 'bob' }

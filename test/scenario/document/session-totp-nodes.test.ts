@@ -1,7 +1,7 @@
 // A one-time code works once for all nodes, also after restarts and outages.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { readTotp, renderCode } from '../../../src/directory/totp.ts'
+import { readTotp, renderCode } from '../../../src/directory/second-factor/totp.ts'
 import { type Cardea, createTestCardea } from '../../../src/index.ts'
 import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/request.ts'

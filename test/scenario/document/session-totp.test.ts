@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { readTotp, renderCode } from '../../../src/directory/totp.ts'
+import { readTotp, renderCode } from '../../../src/directory/second-factor/totp.ts'
 import { createSessionServer, NO_USER } from './session-server.ts'
 
 const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }

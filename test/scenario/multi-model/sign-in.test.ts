@@ -1,7 +1,7 @@
 // POST /_open/auth, its renewal and its end.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { renderCode } from '../../../src/directory/totp.ts'
+import { renderCode } from '../../../src/directory/second-factor/totp.ts'
 import {
   GATE,
   type MultiModel,

@@ -1,4 +1,4 @@
-import type { NodeRecord } from '../../../directory/store-port.ts'
+import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
 import type { Counts, Totals } from '../../../observe/totals.ts'
 
 /** What the overview and the list of nodes read. */

@@ -1,5 +1,5 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
-import type { NodeRecord } from '../../../directory/store-port.ts'
+import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
 import type { Operation } from '../operation.ts'
 
 export const NODE_OPERATIONS = {

@@ -1,6 +1,6 @@
 // What a user signs in with: the password, the second factor and its recovery codes.
 import { PRODUCT } from '../../../base/product.ts'
-import { createTotpSecret } from '../../../directory/second-factor.ts'
+import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
 import { findText, readMembers, requireText } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { requireAccount } from './account.ts'

@@ -7,7 +7,7 @@ import {
   withoutToken,
   withToken,
 } from '../../../directory/access-token.ts'
-import { type AccessToken, checkWord, type User } from '../../../directory/user.ts'
+import { type AccessToken, checkWord, type User } from '../../../directory/users/user.ts'
 import { findArgument, findText, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { EXPIRES, readExpiry } from './user-input.ts'

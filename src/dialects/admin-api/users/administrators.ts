@@ -1,5 +1,9 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from '../../../directory/directory.ts'
+import type {
+  Administrator,
+  AdministratorDirectory,
+  NewAdministratorPassword,
+} from '../../../directory/account-directory.ts'
 import { readAdminPassword } from '../../../passwords/admin-password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { findText, readMembers, requireText } from '../json.ts'

@@ -6,7 +6,7 @@
 import { Refusal } from '../../../base/errors.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
-import type { Grant, User } from '../../../directory/user.ts'
+import type { Grant, User } from '../../../directory/users/user.ts'
 import type { Call, Caller, OperationDeps } from '../operation.ts'
 
 /** The rights of a user that exists or is to be created. */

@@ -6,8 +6,8 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
-import type { PasswordLink } from '../../../directory/store-port.ts'
-import { isExpired, type User } from '../../../directory/user.ts'
+import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
+import { isExpired, type User } from '../../../directory/users/user.ts'
 import { digestHex } from '../../../passwords/password-digest.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
 import { readMembers, requireText } from '../json.ts'

@@ -1,6 +1,6 @@
 // The sessions of an account: shows where they are from, and ends them.
 import { Refusal } from '../../../base/errors.ts'
-import { MAX_SESSION_RECORDS, type SessionRecord } from '../../../directory/store-port.ts'
+import { MAX_SESSION_RECORDS, type SessionRecord } from '../../../directory/store-port/sessions.ts'
 import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'

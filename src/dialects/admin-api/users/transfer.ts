@@ -1,7 +1,7 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
 import { Refusal } from '../../../base/errors.ts'
-import type { ImportOutcome, UserDraft } from '../../../directory/directory.ts'
+import type { ImportOutcome, UserDraft } from '../../../directory/users/user-directory.ts'
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
 import { readDraft } from '../../../transfer/read-draft.ts'

@@ -2,7 +2,7 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../../directory/door-access.ts'
-import { checkWord, isExpired } from '../../../directory/user.ts'
+import { checkWord, isExpired } from '../../../directory/users/user.ts'
 import type { Call, Operation, OperationDeps } from '../operation.ts'
 import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'

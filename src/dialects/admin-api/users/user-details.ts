@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
-import { TOTP_MEMBER } from '../../../directory/totp.ts'
-import type { User } from '../../../directory/user.ts'
+import { TOTP_MEMBER } from '../../../directory/second-factor/totp.ts'
+import type { User } from '../../../directory/users/user.ts'
 import { type Call, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
 import { findCurrentPassword, type ListedUser, nameOf, showListed } from './users.ts'

@@ -2,9 +2,9 @@
 import { readUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
-import type { UserDraft } from '../../../directory/directory.ts'
 import { withGrant } from '../../../directory/grants.ts'
-import type { Grant, GrantLevel, User } from '../../../directory/user.ts'
+import type { Grant, GrantLevel, User } from '../../../directory/users/user.ts'
+import type { UserDraft } from '../../../directory/users/user-directory.ts'
 import { FLAG, findArgument, findText, LIST, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
 
 export function readDraft(body: unknown): UserDraft {

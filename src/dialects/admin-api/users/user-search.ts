@@ -1,8 +1,8 @@
 // Searches users by the beginning of a name or role, by role and by status.
 import { Refusal } from '../../../base/errors.ts'
-import type { UserQuery } from '../../../directory/directory.ts'
-import type { User } from '../../../directory/user.ts'
-import { foldCase } from '../../../directory/user-search.ts'
+import type { User } from '../../../directory/users/user.ts'
+import type { UserQuery } from '../../../directory/users/user-directory.ts'
+import { foldCase } from '../../../directory/users/user-search.ts'
 import { readCount } from '../json.ts'
 import type { Call, OperationDeps } from '../operation.ts'
 

@@ -1,7 +1,13 @@
 import { renderUtcTime } from '../../../base/clock.ts'
-import type { UserReader } from '../../../directory/directory.ts'
 import { withGrant } from '../../../directory/grants.ts'
-import { type Grant, type GrantLevel, type User, withExpiry, withPasswordChange } from '../../../directory/user.ts'
+import {
+  type Grant,
+  type GrantLevel,
+  type User,
+  withExpiry,
+  withPasswordChange,
+} from '../../../directory/users/user.ts'
+import type { UserReader } from '../../../directory/users/user-directory.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'

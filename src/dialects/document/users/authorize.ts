@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { Identity } from '../../../directory/identity.ts'
-import type { User } from '../../../directory/user.ts'
+import type { User } from '../../../directory/users/user.ts'
 import type { UsersSettings } from './deps.ts'
 import type { DocumentId } from './id.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
-import type { Revocation } from '../../../directory/directory.ts'
 import type { Authenticated } from '../../../directory/identity.ts'
+import type { Revocation } from '../../../directory/revocation.ts'
 import type { UsersDeps } from './deps.ts'
 
 /** Why a wait ended. `revoked`: the credential of the request has expired or was revoked. */

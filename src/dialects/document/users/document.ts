@@ -1,6 +1,6 @@
 /** Users of the directory as documents, as far as the reader may see them. */
 import type { Identity } from '../../../directory/identity.ts'
-import { type Ancestors, ancestorsOf, readRevision, type User, type UserRecord } from '../../../directory/user.ts'
+import { type Ancestors, ancestorsOf, readRevision, type User, type UserRecord } from '../../../directory/users/user.ts'
 import { toDocumentMembers } from '../../../passwords/password.ts'
 import { PASSWORD_MEMBERS } from '../../../passwords/schemes.ts'
 import { viewOf } from './authorize.ts'

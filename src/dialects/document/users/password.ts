@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { NewPassword } from '../../../directory/directory.ts'
-import type { User } from '../../../directory/user.ts'
+import type { User } from '../../../directory/users/user.ts'
+import type { NewPassword } from '../../../directory/users/user-directory.ts'
 import { readDocumentPassword, toDocumentMembers } from '../../../passwords/password.ts'
 import { PASSWORD_MEMBERS, type StoredPassword } from '../../../passwords/schemes.ts'
 

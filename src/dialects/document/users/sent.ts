@@ -1,7 +1,7 @@
 /** Reads the documents and revisions that clients send. */
 import { Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
-import type { UserRecord } from '../../../directory/user.ts'
+import type { UserRecord } from '../../../directory/users/user.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
 
 export interface SentDocument {

@@ -1,4 +1,4 @@
-import type { ChangeFeed } from '../../../directory/store-port.ts'
+import type { ChangeFeed } from '../../../directory/store-port/changes.ts'
 
 /** A user that was written or deleted, and the sequence number of that change. */
 export interface UserChange {

@@ -1,5 +1,5 @@
 import type { Identity } from '../../../directory/identity.ts'
-import type { User } from '../../../directory/user.ts'
+import type { User } from '../../../directory/users/user.ts'
 import { SCHEMES } from '../../../passwords/schemes.ts'
 import { readId } from './id.ts'
 

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
-import type { Json, JsonObject } from '../../../directory/user.ts'
+import type { Json, JsonObject } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'

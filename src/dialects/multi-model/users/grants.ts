@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
-import type { Grant, GrantLevel } from '../../../directory/user.ts'
+import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireManager, requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'

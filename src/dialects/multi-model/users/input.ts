@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
-import { checkName, type GrantLevel, type JsonObject } from '../../../directory/user.ts'
+import { checkName, type GrantLevel, type JsonObject } from '../../../directory/users/user.ts'
 import type { Members } from '../body.ts'
 import { isAddressable } from '../path.ts'
 

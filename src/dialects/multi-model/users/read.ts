@@ -1,5 +1,5 @@
-import { listUserPages } from '../../../directory/list-user-pages.ts'
-import type { JsonObject, User } from '../../../directory/user.ts'
+import { listUserPages } from '../../../directory/users/list-user-pages.ts'
+import type { JsonObject, User } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'

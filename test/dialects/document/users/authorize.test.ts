@@ -8,7 +8,7 @@ import {
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
-import { createUser } from '../../../../src/directory/user.ts'
+import { createUser } from '../../../../src/directory/users/user.ts'
 import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 
 const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }

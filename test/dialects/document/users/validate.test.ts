@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkProposal, type Proposal } from '../../../../src/dialects/document/users/validate.ts'
 import { NO_GRANTS } from '../../../../src/directory/identity.ts'
-import { createUser, type User } from '../../../../src/directory/user.ts'
+import { createUser, type User } from '../../../../src/directory/users/user.ts'
 import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 
 const PREFIX = 'org.couchdb.user:'

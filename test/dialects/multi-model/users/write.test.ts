@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { mergeObjects } from '../../../../src/dialects/multi-model/users/write.ts'
-import type { JsonObject } from '../../../../src/directory/user.ts'
+import type { JsonObject } from '../../../../src/directory/users/user.ts'
 
 const parse = (text: string): JsonObject => JSON.parse(text)
 

@@ -1,0 +1,111 @@
+/** The second factor of users and administrators: TOTP, and the recovery codes that replace its codes. */
+import { randomBytes } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import type { Account } from '../account.ts'
+import type { AccountDirectory } from '../account-directory.ts'
+import { confirmChange } from '../confirm-change.ts'
+import type { DirectoryDeps } from '../deps.ts'
+import type { Json, User } from '../users/user.ts'
+import type { UserEditor } from '../users/user-directory.ts'
+import { createRecoveryCodes, findRecoveryCode, toFactorKey, toRecoveryDigest } from './recovery-codes.ts'
+import { createTotpCheck, readTotp, renderBase32, TOTP_MEMBER } from './totp.ts'
+
+/** A second factor that an app has been given, with a code of it as proof. */
+export interface NewTotp {
+  /** In base32. */
+  readonly secret: string
+  readonly code: string
+}
+
+export interface SecondFactors {
+  /** Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. */
+  enableTotp(name: string, totp: NewTotp): Promise<readonly string[]>
+  /** Also removes the recovery codes. */
+  removeTotp(name: string): Promise<void>
+  /** Throws `conflict` if the account has no second factor. */
+  replaceRecoveryCodes(name: string): Promise<readonly string[]>
+  countRecoveryCodes(account: FactorOwner): Promise<number>
+  /** Whether this is a right code, of the app or for recovery. An accepted code cannot be used again on any node. */
+  spendCode(account: FactorOwner, code: string): Promise<boolean>
+}
+
+export type FactorOwner = Pick<Account, 'name' | 'totp'>
+
+interface FactorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
+  readonly editor: Pick<UserEditor, 'changeUser'>
+  readonly findAccount: AccountDirectory['findAccount']
+}
+
+const SECRET_BYTES = 20
+const SECRET = /^[A-Z2-7]{32}$/
+
+/** A secret as a user gets it. Authenticator apps know no other form than SHA-1 with six digits reliably. */
+export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BYTES))
+
+export function createSecondFactors(parts: FactorParts): SecondFactors {
+  const { store, events } = parts
+  const codes = createTotpCheck(store, parts.clock)
+  return {
+    async enableTotp(name, { secret, code }) {
+      const member = { key: secret, algorithm: 'sha', length: 6 }
+      const totp = SECRET.test(secret) ? readTotp(member) : undefined
+      if (!totp) throw new Refusal('bad_request', { about: 'secret is not one that /account/totp has created.' })
+      if (!(await codes.spend(name, totp, code)))
+        throw new Refusal('bad_request', { about: 'The code is wrong, expired or used already.' })
+      const recoveryCodes = await replaceCodes(parts, name, member)
+      await setTotp(parts, name, member)
+      return recoveryCodes
+    },
+    async removeTotp(name) {
+      await setTotp(parts, name, undefined)
+      await store.putRecoveryCodes({ name, mark: '' }, [])
+    },
+    async replaceRecoveryCodes(name) {
+      const totp = (await parts.findAccount(name))?.totp
+      if (totp === undefined) throw new Refusal('conflict', { about: 'The account has no second factor.' })
+      return replaceCodes(parts, name, totp)
+    },
+    countRecoveryCodes: ({ name, totp }) =>
+      totp === undefined ? Promise.resolve(0) : store.countRecoveryCodes(toFactorKey(name, totp)),
+    async spendCode({ name, totp: member = null }, text) {
+      const totp = readTotp(member)
+      if (totp === undefined) return false
+      const code = findRecoveryCode(text)
+      if (code === undefined) return codes.spend(name, totp, text)
+      const factor = toFactorKey(name, member)
+      if (!(await store.useRecoveryCode(factor, toRecoveryDigest(factor, code)))) return false
+      events.record('recovery-code.used', { subject: name, left: await store.countRecoveryCodes(factor) })
+      return true
+    },
+  }
+}
+
+/** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */
+async function replaceCodes({ store, events }: FactorParts, name: string, totp: Json): Promise<readonly string[]> {
+  const factor = toFactorKey(name, totp)
+  const codes = createRecoveryCodes()
+  await confirmChange()
+  await store.putRecoveryCodes(
+    factor,
+    codes.map((code) => toRecoveryDigest(factor, code)),
+  )
+  events.record('recovery-codes.created', { subject: name })
+  return codes
+}
+
+async function setTotp(parts: FactorParts, name: string, totp: Json | undefined): Promise<void> {
+  const { administration, editor, events } = parts
+  if (!administration.accounts().has(name)) {
+    await editor.changeUser(name, (user) => withTotp(user, totp))
+    return
+  }
+  await confirmChange()
+  await administration.setTotp(name, totp)
+  events.record('administrator.totp', { subject: name, action: totp === undefined ? 'removed' : 'set' })
+}
+
+function withTotp(user: User, totp: Json | undefined): User {
+  const others = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
+  const members = totp === undefined ? others : [...others, [TOTP_MEMBER, totp] as const]
+  return { ...user, document: { ...user.document, members } }
+}

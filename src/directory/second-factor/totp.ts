@@ -1,0 +1,95 @@
+import { createHmac } from 'node:crypto'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { isSameSecret } from '../../base/compare.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
+import type { CodeStore } from '../store-port/one-time-secrets.ts'
+import type { Json } from '../users/user.ts'
+
+/** A second factor: codes that change with time (RFC 6238). */
+export interface Totp {
+  readonly key: Uint8Array
+  /** As `node:crypto` names it. */
+  readonly digest: string
+  /** Digits of a code. */
+  readonly length: number
+}
+
+/** The member of a user document that has the second factor. */
+export const TOTP_MEMBER = 'totp'
+
+const STEP_SECONDS = 30
+
+const DIGESTS: ReadonlyMap<unknown, string> = new Map([
+  ['sha', 'sha1'],
+  ...['sha224', 'sha256', 'sha384', 'sha512'].map((name) => [name, name] as const),
+])
+
+const LENGTHS: ReadonlySet<unknown> = new Set([6, 7, 8])
+
+/**
+ * Reads the member `totp` of a user document: `{ key: base32, algorithm: "sha", length: 6 }`. `undefined` for
+ * anything else: then every code is wrong.
+ */
+export function readTotp(member: Json): Totp | undefined {
+  if (!isJsonObject(member)) return undefined
+  const key = readBase32(findMember(member, 'key'))
+  const digest = DIGESTS.get(findMember(member, 'algorithm') ?? 'sha')
+  const length = findMember(member, 'length') ?? 6
+  return key && digest && LENGTHS.has(length) ? { key, digest, length: Number(length) } : undefined
+}
+
+const BASE32 = /^(?:[A-Z2-7]{8})*(?:[A-Z2-7]{2}={6}|[A-Z2-7]{4}={4}|[A-Z2-7]{5}={3}|[A-Z2-7]{7}=)?$/
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648, section 6: upper case, padded. */
+function readBase32(text: unknown): Uint8Array | undefined {
+  if (typeof text !== 'string' || text === '' || text.length > 1024 || !BASE32.test(text)) return undefined
+  const bytes: number[] = []
+  let bits = 0
+  let held = 0
+  for (const letter of text.replaceAll('=', '')) {
+    held = ((held << 5) | ALPHABET.indexOf(letter)) & 0xfff
+    bits += 5
+    if (bits < 8) continue
+    bits -= 8
+    bytes.push((held >> bits) & 0xff)
+  }
+  return Uint8Array.from(bytes)
+}
+
+/** RFC 4648, section 6, for a number of bytes that needs no padding. */
+export function renderBase32(bytes: Uint8Array): string {
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('')
+  return bits.replace(/.{5}/g, (group) => ALPHABET[Number.parseInt(group, 2)] ?? '')
+}
+
+/** The code of one step (RFC 4226, section 5.3). */
+export function renderCode({ key, digest, length }: Totp, step: number): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac(digest, key).update(counter).digest()
+  const at = (mac.at(-1) ?? 0) & 0x0f
+  const number = mac.readUInt32BE(at) & 0x7fffffff
+  return String(number % 10 ** length).padStart(length, '0')
+}
+
+export interface TotpCheck {
+  /**
+   * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last
+   * code the user signed in with. An accepted code cannot be used again on any node. A wrong code is rejected without
+   * asking the store. Throws `store_unavailable` if a right one cannot be recorded.
+   */
+  spend(name: string, totp: Totp, code: string): Promise<boolean>
+}
+
+export function createTotpCheck(store: CodeStore, clock: Clock): TotpCheck {
+  return {
+    async spend(name, totp, code) {
+      const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
+      // all three are computed and compared, so that the time does not show which one matches
+      const matching = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
+      const newest = matching.at(-1)
+      return newest === undefined ? false : store.useCodeStep(name, newest)
+    },
+  }
+}

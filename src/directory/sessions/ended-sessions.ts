@@ -1,0 +1,143 @@
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import type { Revocation } from '../revocation.ts'
+import type { EndedCount, EndedSession, SessionStore } from '../store-port/sessions.ts'
+
+/** Sessions that were ended before they expired, kept in memory until then. */
+export interface EndedSessions {
+  has(id: string): boolean
+  /** Ends one on every node. */
+  end(session: EndedSession): Promise<EndedCount>
+  /** Loads the sessions that other nodes have ended since the last call. Returns what that revoked. */
+  pull(): Promise<readonly Revocation[]>
+  /** Loads all of them again, because the store was replaced. Known ones stay ended. */
+  reset(): Promise<void>
+  /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
+  forget(name: string, upTo: number): Promise<void>
+  /** If a name has too many, forgets those that another node has removed from the store. */
+  trim(name: string): Promise<void>
+}
+
+/** Beyond this many records of one name, its session epoch is raised instead and the records are forgotten. */
+export const MAX_ENDED_SESSIONS = 1000
+
+/**
+ * Beyond this many records of sessions opened with one access token, that token is removed. With one token of another
+ * issuer, all its sessions end.
+ */
+export const MAX_ENDED_OF_TOKEN = 100
+
+const MARK_SEPARATOR = ':'
+
+/** The name under which the sessions of one token are counted. A user's name has no colon, so they differ. */
+export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
+
+/** The owner of a session, whether it is counted for the owner or for a token. */
+const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
+
+/** A record whose id is the mark of its counter ends all sessions of that token. */
+function toRevocation({ id, name: counter }: EndedSession): Revocation {
+  const name = toSessionOwner(counter)
+  return counter === toTokenCounter(name, id) ? { kind: 'account', name } : { kind: 'session', id, name }
+}
+
+const PAGE_SIZE = 1000
+const SECONDS_BETWEEN_PURGES = 60
+
+export const createEndedSessions = (store: SessionStore, clock: Clock): EndedSessions =>
+  new StoredEndedSessions(store, clock)
+
+class StoredEndedSessions implements EndedSessions {
+  readonly #store: SessionStore
+  readonly #clock: Clock
+  readonly #memory = createMemory()
+  /** The sequence up to which all ended sessions are loaded. */
+  #position = 0
+  #purgedAt: number
+
+  constructor(store: SessionStore, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    this.#purgedAt = nowSeconds(clock)
+  }
+
+  // a property, because callers keep it as a function
+  readonly has = (id: string): boolean => this.#memory.has(id)
+
+  async end(session: EndedSession): Promise<EndedCount> {
+    const outcome = await this.#store.endSession(session)
+    this.#memory.add(session)
+    this.#purge()
+    return outcome
+  }
+
+  async pull(): Promise<readonly Revocation[]> {
+    this.#purge()
+    return this.#load()
+  }
+
+  async reset(): Promise<void> {
+    this.#position = 0
+    await this.#load()
+  }
+
+  async forget(name: string, upTo: number): Promise<void> {
+    await this.#store.forgetEndedSessions(name, upTo)
+    await this.trim(name)
+  }
+
+  async trim(name: string): Promise<void> {
+    if (this.#memory.count(name) <= MAX_ENDED_SESSIONS) return
+    const kept = new Set(await this.#store.listEndedIds(name))
+    this.#memory.keep((session) => session.name !== name || kept.has(session.id))
+  }
+
+  async #load(): Promise<readonly Revocation[]> {
+    const revoked: Revocation[] = []
+    for (;;) {
+      const page = await this.#store.listEndedSessions(this.#position, PAGE_SIZE)
+      for (const session of page) this.#memory.add(session)
+      revoked.push(...page.map(toRevocation))
+      this.#position = page.at(-1)?.sequence ?? this.#position
+      if (page.length < PAGE_SIZE) return revoked
+    }
+  }
+
+  #purge(): void {
+    const now = nowSeconds(this.#clock)
+    // the distance, because the clock may have been set back
+    if (Math.abs(now - this.#purgedAt) < SECONDS_BETWEEN_PURGES) return
+    this.#purgedAt = now
+    this.#memory.keep(({ expiresAt }) => expiresAt > now)
+    // if it fails, the next purge removes these too
+    this.#store.purgeEnded(now).catch(() => {})
+  }
+}
+
+/** Ended sessions by id, and how many each name has. */
+function createMemory() {
+  const sessions = new Map<string, EndedSession>()
+  const counts = new Map<string, number>()
+  const count = (name: string) => counts.get(name) ?? 0
+  const addTo = (name: string, change: 1 | -1) => {
+    const next = count(name) + change
+    if (next === 0) counts.delete(name)
+    else counts.set(name, next)
+  }
+  return {
+    has: (id: string) => sessions.has(id),
+    count,
+    add({ id, name, expiresAt }: EndedSession) {
+      const known = sessions.get(id)
+      if (!known) addTo(name, 1)
+      // keep the name it was counted for
+      sessions.set(id, { id, name: known?.name ?? name, expiresAt: Math.max(expiresAt, known?.expiresAt ?? 0) })
+    },
+    keep(isKept: (session: EndedSession) => boolean) {
+      for (const [id, session] of sessions) {
+        if (isKept(session)) continue
+        sessions.delete(id)
+        addTo(session.name, -1)
+      }
+    },
+  }
+}

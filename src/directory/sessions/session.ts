@@ -1,0 +1,120 @@
+/**
+ * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password or
+ * with an access token, proves that, and shows when:
+ *
+ *     seconds since the epoch (32 bits)  milliseconds (10 bits)  random (22 bits)  MAC (64 bits)
+ *
+ * The key of the MAC is Cardea's own and never leaves the store. The secrets for tokens and cookies, which other servers
+ * may share, are therefore not enough to forge the proof. All other ids have random bits in place of the MAC.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import { isSameSecret } from '../../base/compare.ts'
+import { digestHex } from '../../passwords/password-digest.ts'
+
+/** One sign-in, carried by a cookie or a token. */
+export interface Session {
+  readonly id: string
+  readonly name: string
+  /** The generation of the account's session epoch when the session began. */
+  readonly generation: number
+  /** Seconds since the epoch. */
+  readonly issuedAt: number
+  /** The mark of the token of another issuer that it was opened with. */
+  readonly foreignToken?: string | undefined
+}
+
+/** Whose session it is. A new session epoch invalidates the proof in every earlier id. */
+export interface SessionOwner {
+  readonly name: string
+  readonly sessionEpoch: { readonly generation: number }
+}
+
+/** The session a request came with. */
+export interface PresentedSession {
+  readonly id: string
+  readonly name: string
+  /** Seconds since the epoch; from then on no copy made so far is accepted. */
+  readonly expiresAt: number
+  /** The mark of the token of another issuer that it was opened with. */
+  readonly foreignToken?: string
+  /** The renewed session with the full lifetime; `undefined` while renewal is not due. */
+  renew?(): RenewedSession | undefined
+}
+
+export interface RenewedSession {
+  readonly value: string
+  readonly maxAgeSeconds: number
+}
+
+/** The cookie of a new session. */
+export interface OpenedCookie extends RenewedSession {
+  readonly id: string
+}
+
+const ID_BYTES = 16
+const HEAD_BYTES = 8
+const TIME_BYTES = 4
+const RANDOM_BITS = 22
+/** The largest time in four bytes: the year 2106. */
+const MAX_TIME = 0xffff_ffff
+
+const MARK_DIGITS = 32
+
+/** The mark of a token of another issuer. Tokens of one name with the same `facts` (times and key) share it. */
+export const toForeignMark = (name: string, facts: readonly unknown[]): string =>
+  digestHex('sha256', JSON.stringify([name, ...facts])).slice(0, MARK_DIGITS)
+
+/** An id without a proof. */
+export const createPlainId = (nowMs: number): string =>
+  Buffer.concat([createHead(nowMs), randomBytes(ID_BYTES - HEAD_BYTES)]).toString('base64url')
+
+function createHead(nowMs: number): Buffer {
+  const head = randomBytes(HEAD_BYTES)
+  head.writeUInt32BE(Math.min(Math.floor(nowMs / 1000), MAX_TIME))
+  const random = head.readUInt32BE(TIME_BYTES) % 2 ** RANDOM_BITS
+  head.writeUInt32BE((nowMs % 1000) * 2 ** RANDOM_BITS + random, TIME_BYTES)
+  return head
+}
+
+/** Sorts ids by the time at which their sessions were opened, the latest first. */
+export const compareOpening = (a: string, b: string): number => Buffer.compare(headOf(b), headOf(a))
+
+const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
+
+/** How a session was opened: with the password itself, or with the access token of this mark. */
+export type SessionProof = 'password' | { readonly accessToken: string }
+
+/** The id of a session opened now, which proves how. */
+export function createProvenId(
+  owner: SessionOwner,
+  proof: SessionProof,
+  { nowMs, key }: { readonly nowMs: number; readonly key: Uint8Array },
+): string {
+  const head = createHead(nowMs)
+  return Buffer.concat([head, macOf(head, toLabel(owner, proof), key)]).toString('base64url')
+}
+
+/** When the session was opened in this way, in seconds; `undefined` if the id does not prove that it was. */
+export function findOpeningTime(
+  id: string,
+  { owner, proof }: { readonly owner: SessionOwner; readonly proof: SessionProof },
+  key: Uint8Array,
+): number | undefined {
+  const bytes = Buffer.from(id, 'base64url')
+  if (bytes.length !== ID_BYTES) return undefined
+  const head = bytes.subarray(0, HEAD_BYTES)
+  const isProven = isSameSecret(macOf(head, toLabel(owner, proof), key), bytes.subarray(HEAD_BYTES))
+  return isProven ? head.readUIntBE(0, TIME_BYTES) : undefined
+}
+
+function toLabel({ name, sessionEpoch: { generation } }: SessionOwner, proof: SessionProof): string {
+  if (proof === 'password') return `session:${generation}:${name}:`
+  return `access-token:${proof.accessToken}:${generation}:${name}:`
+}
+
+const macOf = (head: Uint8Array, label: string, key: Uint8Array): Buffer =>
+  createHmac('sha256', key)
+    .update(label)
+    .update(head)
+    .digest()
+    .subarray(0, ID_BYTES - HEAD_BYTES)

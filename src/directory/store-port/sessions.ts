@@ -1,0 +1,69 @@
+export interface EndedSession {
+  readonly id: string
+  readonly name: string
+  /** Seconds since the epoch; from then on no copy of the session is accepted anyway. */
+  readonly expiresAt: number
+}
+
+export interface EndedCount {
+  readonly sequence: number
+  /** The number of ended sessions of the name in the store. */
+  readonly count: number
+}
+
+export interface SessionStore {
+  /** May be called again for the same session; the later expiry counts. Deletes its record. */
+  endSession(session: EndedSession): Promise<EndedCount>
+  /** One page of the sessions that ended after this sequence, in order. 0 for the first page. */
+  listEndedSessions(after: number, limit: number): Promise<readonly (EndedSession & { readonly sequence: number })[]>
+  /** The ids of a name's ended sessions. */
+  listEndedIds(name: string): Promise<readonly string[]>
+  /** Deletes a name's records up to this sequence. The session epoch must have revoked the sessions already. */
+  forgetEndedSessions(name: string, upTo: number): Promise<void>
+  /** Deletes expired sessions. Returns how many. */
+  purgeEnded(nowSeconds: number): Promise<number>
+}
+
+/** One session as lists of sessions show it. Whether it is live is decided elsewhere; no request reads this record. */
+export interface SessionRecord {
+  readonly id: string
+  readonly name: string
+  /** The generation of the account's session epoch; `undefined`: opened with a token of another issuer. */
+  readonly generation: number | undefined
+  /** The door or listener that opened it. */
+  readonly door: string
+  /** Seconds since the epoch, like the next two. */
+  readonly createdAt: number
+  /** Exact to the minute. */
+  readonly seenAt: number
+  /** The session is over then, unless it is used before. */
+  readonly expiresAt: number
+  /** Address of the client that used it last. Empty on a Unix socket. */
+  readonly peer: string
+  readonly userAgent: string
+}
+
+export interface SessionRecordRange {
+  /** Only sessions of this name. */
+  readonly name?: string
+  /** The last record of the previous page. */
+  readonly after?: Pick<SessionRecord, 'createdAt' | 'id'>
+  /** 1 to 10 000. A shorter page is the last one. */
+  readonly limit: number
+}
+
+/** How many records of one name are kept: a holder of a token can open any number of sessions. */
+export const MAX_SESSION_RECORDS = 1000
+
+export interface SessionRecordStore {
+  /**
+   * Adds new records. For a known one, updates the last use; the later time counts. Of each name the newest
+   * `MAX_SESSION_RECORDS` are kept. This is not a change in the feed.
+   */
+  putSessionRecords(records: readonly SessionRecord[]): Promise<void>
+  findSessionRecord(id: string): Promise<SessionRecord | undefined>
+  /** One page, the newest session first. */
+  listSessionRecords(range: SessionRecordRange): Promise<readonly SessionRecord[]>
+  /** Deletes expired records. Returns how many. */
+  purgeSessionRecords(nowSeconds: number): Promise<number>
+}

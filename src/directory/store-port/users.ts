@@ -1,0 +1,78 @@
+import type { HashWork } from '../../passwords/hash-work.ts'
+import type { User, UserRecord } from '../users/user.ts'
+import type { Expected, WriteOutcome } from './changes.ts'
+
+/** A record and the sequence of its last write, which serves as its version. */
+export interface Stored<R extends UserRecord = UserRecord> {
+  readonly sequence: number
+  readonly record: R
+}
+
+export interface UserWrite {
+  readonly expected: Expected
+  readonly record: UserRecord
+}
+
+export interface Bound {
+  readonly name: string
+  readonly isInclusive: boolean
+}
+
+/** Names are ordered by their UTF-8 bytes. `from` is where the list starts: with `descending`, the higher end. */
+export interface UserRange {
+  readonly from?: Bound
+  readonly to?: Bound
+  readonly descending?: boolean
+  /** 1 to 10 000. A shorter page is the last one. */
+  readonly limit: number
+}
+
+export interface UserStore {
+  /** A deleted user is found as its tombstone. */
+  findUser(name: string): Promise<Stored | undefined>
+  /** One page, without tombstones. */
+  listUsers(range: UserRange): Promise<readonly Stored<User>[]>
+  /** Without tombstones. */
+  countUsers(): Promise<number>
+  writeUser(write: UserWrite): Promise<WriteOutcome>
+  /**
+   * All writes in one transaction, each with its own outcome: a conflict does not affect the others. At most a few
+   * hundred, because every other write waits.
+   */
+  importUsers(writes: readonly UserWrite[]): Promise<readonly WriteOutcome[]>
+  /** For each unit the largest amount of work of any user's password. Does not read all users. */
+  listHashWork(): Promise<readonly HashWork[]>
+}
+
+/** `disabled` has only users that cannot sign in, `expires` only those with an expiry. */
+export type SearchKind = 'name' | 'role' | 'disabled' | 'expires'
+
+export interface SearchEntry {
+  readonly kind: SearchKind
+  readonly key: string
+}
+
+/** All entries of one kind with keys from the first to the last, both included. */
+export interface SearchRange {
+  readonly kind: SearchKind
+  readonly from: string
+  readonly to: string
+}
+
+/** A shorter page is the last one. Fixed, so that PostgreSQL plans the query for it. */
+export const SEARCH_ROWS = 200
+
+export interface UserSearchStore {
+  /** One page of the users with an entry in the range behind this one, ordered by key and name. */
+  searchUsers(range: SearchRange, after: SearchPosition): Promise<readonly FoundUser[]>
+}
+
+export interface SearchPosition {
+  readonly key: string
+  readonly name: string
+}
+
+export interface FoundUser {
+  readonly key: string
+  readonly record: User
+}

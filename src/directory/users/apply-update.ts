@@ -1,0 +1,70 @@
+import type { StoredPassword } from '../../passwords/schemes.ts'
+import { bindTokens } from '../access-token.ts'
+import {
+  createUser,
+  endSessions,
+  laterOf,
+  reviseUser,
+  type Tombstone,
+  type User,
+  withExpiry,
+  withPasswordChange,
+} from './user.ts'
+import type { UserDraft } from './user-directory.ts'
+
+/** A new user, possibly in place of a deleted one. */
+export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
+  const filled = fill(createUser(draft.name, password, before), draft)
+  const user = bindTokens(withImportedEpoch(reviseUser(before, filled), draft))
+  // a revision from elsewhere must not be lower than one that existed here
+  if (before || draft.revision === undefined) return user
+  return { ...user, document: { ...user.document, revision: draft.revision } }
+}
+
+/** Sessions that were revoked elsewhere are revoked here. */
+export const withImportedEpoch = (user: User, { sessionEpoch }: UserDraft): User =>
+  sessionEpoch ? { ...user, sessionEpoch: laterOf(user.sessionEpoch, sessionEpoch) } : user
+
+/** The user with everything from the draft, except name and history. */
+export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
+  fill(draft.keepsPassword ? before : { ...before, password }, draft)
+
+function fill(user: User, draft: UserDraft): User {
+  const { isActive = true, mustChangePassword = false, expiresAt, roles = [], members = [], multiModel = {} } = draft
+  return {
+    ...withExpiry(withPasswordChange(user, mustChangePassword), expiresAt),
+    isActive,
+    document: { ...user.document, roles, members },
+    multiModel: { ...NO_MULTI_MODEL, ...multiModel },
+  }
+}
+
+const NO_MULTI_MODEL: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
+
+export interface UpdateOptions {
+  readonly nowSeconds: number
+  /** Another stored form of the same password, which revokes nothing. Compared by default. */
+  readonly isSamePassword?: boolean
+  /** Whether the user must change the new password. */
+  readonly mustChangePassword?: boolean | undefined
+}
+
+/** `after` with the name and history of `before`. A new password or a deactivation raises the session epoch. */
+export function applyUpdate(before: User, after: User, options: UpdateOptions): User {
+  const { nowSeconds, isSamePassword, mustChangePassword = false } = options
+  const keepsPassword = isSamePassword ?? isSameStored(before.password, after.password)
+  const isRevoking = !keepsPassword || (before.isActive && !after.isActive)
+  const sessionEpoch = isRevoking ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
+  const marked = keepsPassword ? after : withPasswordChange(after, mustChangePassword)
+  return reviseUser(before, { ...marked, kind: 'user', name: before.name, sessionEpoch })
+}
+
+/** Whether two stored forms are equal, in any order of their members. */
+export const isSameStored = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
+
+const renderSorted = (value: object): string =>
+  JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )

@@ -1,0 +1,92 @@
+/**
+ * Checks of what a client gives for a user or administrator. The rules for new names do not apply to names that were
+ * stored or imported before, so that their owners can still sign in.
+ */
+import { Refusal } from '../../base/errors.ts'
+import { ALL } from '../grants.ts'
+import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
+
+const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
+  empty: 'must not be empty',
+  too_long: 'must not be longer than 256 bytes',
+  not_text: 'must be text',
+  control_character: 'must not hold control characters',
+  white_space_at_end: 'must not begin or end with white space',
+  colon: 'must not hold a colon',
+  comma: 'must not hold a comma',
+  leading_underscore: 'must not begin with an underscore',
+}
+
+/** The rule that a name breaks, in words that follow "the name"; `undefined`: none. */
+export function describeNameFlaw(name: string): string | undefined {
+  const flaw = checkName(name)
+  return flaw && FLAWS[flaw]
+}
+
+export function requireName(name: string): void {
+  const flaw = describeNameFlaw(name)
+  if (flaw) throw refuse(`The name ${flaw}.`)
+}
+
+const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
+const INVISIBLE = 'The name must not hold invisible characters or characters that change the direction of text.'
+const LOOK_ALIKE = 'The name differs from that of an administrator only in case or in the form of its characters.'
+
+/** For a created name, not for an imported one. */
+export function requireReadable(name: string): void {
+  if (!isNormalized(name)) throw refuse(NOT_NORMALIZED)
+  if (hasInvisible(name)) throw refuse(INVISIBLE)
+}
+
+/** For a created or imported name. `administrators` may include the name itself. */
+export function requireDistinct(name: string, administrators: Iterable<string>): void {
+  if (findLookAlike(name, administrators) !== undefined) throw refuse(LOOK_ALIKE)
+}
+
+/** Two normal forms of one text look the same and would be two users. */
+export const isNormalized = (name: string): boolean => name.normalize('NFC') === name
+
+/** Default-ignorable code points are invisible; bidi controls reorder the text. Both make two names look alike. */
+const INVISIBLE_CHARACTER = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u
+
+export const hasInvisible = (name: string): boolean => INVISIBLE_CHARACTER.test(name)
+
+/** Another name in the list that a reader could mistake for this one. */
+export function findLookAlike(name: string, others: Iterable<string>): string | undefined {
+  const folded = foldName(name)
+  for (const other of others) if (other !== name && foldName(other) === folded) return other
+  return undefined
+}
+
+/** The name without case and compatibility forms. Upper case first: it maps `ß` to `ss` and `ı` to `i`. */
+const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+
+/** The only role with a leading underscore that a user may hold; the others would give the rights of the server. */
+const OPEN_SYSTEM_ROLE = '_metrics'
+
+export function requireRoles(roles: readonly string[]): void {
+  for (const role of roles) {
+    const flaw = role.startsWith('_') && role !== OPEN_SYSTEM_ROLE ? 'leading_underscore' : checkRole(role)
+    if (flaw) throw refuse(`A role ${FLAWS[flaw]}.`)
+  }
+}
+
+export function requireGrants(grants: User['multiModel']['grants']): void {
+  for (const [database, { collections }] of grants) {
+    requireWord('database', database)
+    for (const collection of collections.keys()) requireCollection(database, collection)
+  }
+}
+
+function requireCollection(database: string, collection: string): void {
+  requireWord('collection', collection)
+  if (collection.startsWith('_')) throw refuse('Cannot set rights for system collections')
+  if (database === ALL && collection !== ALL) throw refuse('Only all collections can be granted on all databases')
+}
+
+function requireWord(what: string, word: string): void {
+  const flaw = checkWord(word)
+  if (flaw) throw refuse(`The name of a ${what} ${FLAWS[flaw]}.`)
+}
+
+const refuse = (about: string): Refusal => new Refusal('bad_request', { about })

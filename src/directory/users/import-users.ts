@@ -1,0 +1,175 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { NO_PASSWORD } from '../../passwords/password.ts'
+import type { StoredPassword } from '../../passwords/schemes.ts'
+import { bindTokens } from '../access-token.ts'
+import { confirmChange } from '../confirm-change.ts'
+import type { Stored, UserWrite } from '../store-port/users.ts'
+import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './apply-update.ts'
+import { requireDistinct } from './check-user.ts'
+import type { ReplacementPassword } from './new-passwords.ts'
+import type { User } from './user.ts'
+import type { UserCache } from './user-cache.ts'
+import type { ImportOutcome, UserDraft, UserEditor, UserImporter } from './user-directory.ts'
+import { requireDraft, type UserParts } from './user-operations.ts'
+
+interface ImportParts extends UserParts {
+  readonly editor: Pick<UserEditor, 'changeUser'>
+  readonly cache: UserCache
+}
+
+type OnTaken = 'keep' | 'replace'
+
+/** A write and its data, or the outcome of a draft that needs no write. */
+type Plan =
+  | { readonly kind: 'write'; readonly write: UserWrite; readonly planned: Planned }
+  | { readonly kind: 'done'; readonly outcome: ImportOutcome }
+
+interface Planned {
+  readonly draft: UserDraft
+  readonly password: StoredPassword
+  /** Another stored form of the user's current password. */
+  readonly isSame: boolean
+  readonly done: 'created' | 'replaced'
+}
+
+export const createImportUsers =
+  (parts: ImportParts): UserImporter['importUsers'] =>
+  async (drafts, onTaken, { isTrial = false } = {}) => {
+    const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
+    await confirmChange(parts.events)
+    if (isTrial) return plans.map(toTrialOutcome)
+    const outcomes = await writeAll(parts, plans)
+    const results: ImportOutcome[] = []
+    for (const [index, step] of plans.entries()) {
+      const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(parts, step, onTaken)))
+      const name = drafts[index]?.name
+      if (name !== undefined && isChange(outcome)) parts.revocations.notify({ kind: 'account', name })
+      results.push(outcome)
+    }
+    recordImport(parts, results)
+    return results
+  }
+
+function recordImport({ events }: ImportParts, outcomes: readonly ImportOutcome[]): void {
+  const count = (wanted: ImportOutcome['kind']) => outcomes.filter(({ kind }) => kind === wanted).length
+  const [created, replaced, kept, refused] = [count('created'), count('replaced'), count('kept'), count('refused')]
+  events.record('users.imported', { created, replaced, kept, refused })
+}
+
+const isChange = ({ kind }: ImportOutcome): boolean => kind === 'created' || kind === 'replaced'
+
+const KEPT: Plan = Object.freeze({ kind: 'done', outcome: Object.freeze({ kind: 'kept' }) })
+
+interface PlanRules {
+  readonly onTaken: OnTaken
+  readonly toStored: ToStored
+}
+
+/** Users looked up at the same time. */
+const BATCH_SIZE = 32
+
+async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: PlanRules): Promise<readonly Plan[]> {
+  const plans: Plan[] = []
+  for (let from = 0; from < drafts.length; from += BATCH_SIZE) {
+    const some = drafts.slice(from, from + BATCH_SIZE)
+    const found = await Promise.all(some.map(({ name }) => parts.store.findUser(name)))
+    // one after the other: an import must not fill the queue for hashing
+    for (const [index, draft] of some.entries()) {
+      plans.push(await plan(parts, { draft, stored: found[index] }, rules).catch(toRefused))
+    }
+    // SQLite never waits: without this pause no other request would be served
+    await yieldToEventLoop()
+  }
+  return plans
+}
+
+async function plan(
+  parts: ImportParts,
+  { draft, stored }: { readonly draft: UserDraft; readonly stored: Stored | undefined },
+  { onTaken, toStored }: PlanRules,
+): Promise<Plan> {
+  requireDraft(parts, draft)
+  const isTaken = stored?.record.kind === 'user'
+  if (isTaken && onTaken === 'keep') return KEPT
+  if (!isTaken) requireDistinct(draft.name, parts.administration.accounts().keys())
+  const before = stored?.record.kind === 'user' ? stored.record.password : undefined
+  const { stored: password, isSame } = await toStored(parts, draft, before)
+  const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }
+  const write = toWrite(planned, stored, nowSeconds(parts.clock))
+  // an import that is repeated must not change what it has written before
+  return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
+}
+
+type ToStored = (
+  parts: ImportParts,
+  draft: UserDraft,
+  before: StoredPassword | undefined,
+) => Promise<ReplacementPassword>
+
+const storePassword: ToStored = async ({ passwords }, { password }, before) => {
+  if (password && before) return passwords.toReplacement(password, before, undefined)
+  return { stored: await passwords.toStored(password, undefined), isSame: false }
+}
+
+/** Only checks a password in clear: hashing it would be expensive. */
+const tryPassword: ToStored = async ({ passwords }, { password }) => {
+  passwords.check(password)
+  return { stored: password && 'stored' in password ? password.stored : NO_PASSWORD, isSame: false }
+}
+
+const toTrialOutcome = (step: Plan): ImportOutcome =>
+  step.kind === 'done' ? step.outcome : { kind: step.planned.done }
+
+function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefined, now: number): UserWrite {
+  const before = stored?.record
+  const record =
+    before?.kind === 'user' ? toReplaced(before, { draft, password, isSame }, now) : toNewUser(draft, password, before)
+  return { expected: stored?.sequence ?? 'absent', record }
+}
+
+function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'done'>, now: number): User {
+  const replacement = toReplacement(draft, password, before)
+  const updated = applyUpdate(before, replacement, {
+    nowSeconds: now,
+    mustChangePassword: draft.mustChangePassword,
+    ...(isSame && { isSamePassword: true }),
+  })
+  return bindTokens(withImportedEpoch(updated, draft))
+}
+
+/** Writes all planned users in one transaction. Returns the outcomes of those that succeeded. */
+async function writeAll({ store, cache }: ImportParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
+  const steps = plans.filter((step) => step.kind === 'write')
+  const done = new Map<Plan, ImportOutcome>()
+  try {
+    const outcomes = await store.importUsers(steps.map(({ write }) => write))
+    for (const [index, step] of steps.entries()) {
+      if (outcomes[index]?.kind === 'written') done.set(step, { kind: step.planned.done })
+    }
+    return done
+  } finally {
+    for (const { write } of steps) cache.forget(write.record.name)
+  }
+}
+
+/** Another writer was faster, or the import contains the name twice: the name is taken by now. */
+async function retry({ editor }: ImportParts, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
+  if (step.kind === 'done') return step.outcome
+  if (onTaken === 'keep') return { kind: 'kept' }
+  const { draft, password } = step.planned
+  try {
+    const { mustChangePassword = false } = draft
+    await editor.changeUser(draft.name, (user) => toReplacement(draft, password, user), { mustChangePassword })
+    return { kind: 'replaced' }
+  } catch (error) {
+    return toRefused(error).outcome
+  }
+}
+
+function toRefused(error: unknown): Plan & { kind: 'done' } {
+  if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error
+  return { kind: 'done', outcome: { kind: 'refused', error } }
+}

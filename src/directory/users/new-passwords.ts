@@ -1,0 +1,96 @@
+import { Refusal } from '../../base/errors.ts'
+import { toPeerKey } from '../../base/peer-key.ts'
+import { isOutdated, requireAffordable, toMaxStrength } from '../../passwords/hash-policy.ts'
+import { type Hasher, NO_DECOY } from '../../passwords/hasher.ts'
+import type { Turn } from '../../passwords/job-queue.ts'
+import { NO_PASSWORD } from '../../passwords/password.ts'
+import { checkPassword } from '../../passwords/password-rules.ts'
+import type { HashedPassword, StoredPassword } from '../../passwords/schemes.ts'
+import type { DirectorySettings } from '../deps.ts'
+import type { Caller, NewPassword } from './user-directory.ts'
+
+export interface NewPasswords {
+  /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
+  check(given: NewPassword | undefined): void
+  /** Checks the rules, then hashes with the configured parameters. */
+  hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword>
+  /** The stored form; without a password, one that never verifies. */
+  toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword>
+  /**
+   * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
+   * to be revoked; its stored form is kept unless it is weaker than configured.
+   */
+  toReplacement(given: NewPassword, current: StoredPassword, caller: Caller | undefined): Promise<ReplacementPassword>
+  /** Whether a password in clear is the stored one. */
+  isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean>
+}
+
+export interface ReplacementPassword {
+  readonly stored: StoredPassword
+  readonly isSame: boolean
+}
+
+/** Every new password is checked and hashed here. */
+export const createNewPasswords = (hasher: Hasher, settings: () => DirectorySettings): NewPasswords =>
+  new HashedNewPasswords(hasher, settings)
+
+class HashedNewPasswords implements NewPasswords {
+  readonly #hasher: Hasher
+  readonly #settings: () => DirectorySettings
+
+  constructor(hasher: Hasher, settings: () => DirectorySettings) {
+    this.#hasher = hasher
+    this.#settings = settings
+  }
+
+  check(given: NewPassword | undefined): void {
+    if (given && 'stored' in given) this.#requireWritable(given.stored)
+    else if (given) this.#requireConforming(given.password)
+  }
+
+  async hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword> {
+    this.#requireConforming(password)
+    const parameters = { ...this.#settings().parameters, ...(salt === undefined ? {} : { salt }) }
+    return this.#hasher.hash(password, parameters, toTurn(caller))
+  }
+
+  async toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword> {
+    if (given === undefined) return NO_PASSWORD
+    return 'stored' in given ? this.#requireWritable(given.stored) : this.hash(given.password, caller, given.salt)
+  }
+
+  async toReplacement(
+    given: NewPassword,
+    current: StoredPassword,
+    caller: Caller | undefined,
+  ): Promise<ReplacementPassword> {
+    if ('stored' in given) return { stored: this.#requireWritable(given.stored), isSame: false }
+    this.#requireConforming(given.password)
+    if (!(await this.isSame(given.password, current, caller)))
+      return { stored: await this.toStored(given, caller), isSame: false }
+    if (!isOutdated(current, this.#settings().parameters)) return { stored: current, isSame: true }
+    // the salt is kept, because cookies are signed with it
+    const salt = 'salt' in current ? current.salt : undefined
+    return { stored: await this.hash(given.password, caller, salt), isSame: true }
+  }
+
+  /** Its time reveals whether the password changes, which a client that may set the password may know. */
+  isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> {
+    return this.#hasher.verify(current, password, { decoy: NO_DECOY, ...toTurn(caller) })
+  }
+
+  #requireConforming(password: string): void {
+    const flaw = checkPassword(this.#settings().rules, password)
+    if (flaw !== undefined) throw new Refusal('password_refused', { about: flaw })
+  }
+
+  #requireWritable(stored: StoredPassword): StoredPassword {
+    requireAffordable(stored, toMaxStrength(this.#settings().parameters))
+    return stored
+  }
+}
+
+const toTurn = ({ signal, peer }: Caller = {}): Turn => ({
+  signal,
+  ...(peer === undefined ? {} : { lane: toPeerKey(peer) ?? peer }),
+})

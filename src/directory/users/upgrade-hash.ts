@@ -1,0 +1,104 @@
+import { createLiveCache } from '../../base/caches.ts'
+import { nowSeconds } from '../../base/clock.ts'
+import type { Notifier } from '../../base/notifier.ts'
+import { renderAdminPassword } from '../../passwords/admin-password.ts'
+import { isOutdated } from '../../passwords/hash-policy.ts'
+import { type Account, toVersion } from '../account.ts'
+import type { AccountDirectory } from '../account-directory.ts'
+import type { DirectoryDeps } from '../deps.ts'
+import type { Revocation } from '../revocation.ts'
+import { reviseUser } from './user.ts'
+import type { UserWriter } from './user-writer.ts'
+
+interface HashUpgradeDeps extends Pick<DirectoryDeps, 'hasher' | 'administration' | 'settings' | 'clock'> {
+  readonly writer: UserWriter
+  readonly revocations: Notifier<Revocation>
+  readonly findAccount: AccountDirectory['findAccount']
+}
+
+interface HashUpgrade {
+  /**
+   * Starts an upgrade if one is due and not running. A user's runs in the background. An administrator's is awaited: the
+   * hash is part of the session epoch, so the session about to begin would be revoked by it.
+   */
+  readonly begin: AccountDirectory['upgradeHash']
+  readonly isDue: AccountDirectory['isUpgradeDue']
+  /** Resolves when no upgrade is running. */
+  settled(): Promise<void>
+}
+
+const MS_BETWEEN_ATTEMPTS = 5000
+
+/** How long a stored form set at run time is kept, unless a session is opened with it. */
+const SECONDS_KEPT = 60
+
+export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
+  const { settings, clock } = deps
+  const running = new Map<string, Promise<void>>()
+  const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
+
+  const isTooSoon = (name: string) =>
+    clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
+
+  const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password, settings().parameters)
+
+  // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
+  const isJustSet = ({ isAdmin, sessionEpoch }: Account) =>
+    isAdmin && nowSeconds(clock) - sessionEpoch.seconds < SECONDS_KEPT
+
+  const start = (account: Account, password: string): Promise<void> | undefined => {
+    const { name } = account
+    const started = running.get(name)
+    if (started || isTooSoon(name)) return started
+    attempts.set(name, { atMs: clock.nowMs() })
+    const work = (account.isAdmin ? hashAdministrator : hashUser)(deps, account, password)
+      // too much hashing, or no store: a later sign-in tries again
+      .catch(() => {})
+      .finally(() => running.delete(name))
+    running.set(name, work)
+    return work
+  }
+
+  return {
+    async begin(account, password, { opensSession = true } = {}) {
+      if (!isDue(account) || (!opensSession && isJustSet(account))) return account
+      const work = start(account, password)
+      if (!account.isAdmin || !work) return account
+      await work
+      return findUpgraded(deps, account)
+    },
+    isDue,
+    settled: async () => void (await Promise.all(running.values())),
+  }
+}
+
+/** The account with its new hash. If another password was set meanwhile, the caller must not get its session epoch. */
+async function findUpgraded({ findAccount }: HashUpgradeDeps, account: Account): Promise<Account> {
+  const now = await findAccount(account.name)
+  return now?.isAdmin && saltOf(now) === saltOf(account) ? now : account
+}
+
+const saltOf = ({ password }: Account): string | undefined => ('salt' in password ? password.salt : undefined)
+
+async function hashUser(
+  { hasher, writer, settings }: HashUpgradeDeps,
+  account: Account,
+  password: string,
+): Promise<void> {
+  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) ?? '' })
+  await writer.write(account.name, (stored) => {
+    const user = stored?.record
+    const isSame = user?.kind === 'user' && toVersion(user.password) === account.version
+    return isSame ? reviseUser(user, { ...user, password: hashed }) : undefined
+  })
+}
+
+async function hashAdministrator(deps: HashUpgradeDeps, account: Account, password: string): Promise<void> {
+  const { hasher, settings, administration, revocations } = deps
+  const { name, version } = account
+  const current = administration.accounts().get(name)
+  if (current?.version !== version) return
+  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(current) ?? '' })
+  await administration.replaceHash(name, current.text, renderAdminPassword(hashed))
+  revocations.notify({ kind: 'account', name })
+}

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { SecurityEvents } from '../../observe/security-events.ts'
+import type { Grant, GrantLevel, User, UserRecord } from './user.ts'
+
+type Grants = ReadonlyMap<string, Grant>
+
+/** Records what a write changed, by comparing the user before and after it. `undefined`: there was no such user. */
+export function recordUserChange(events: SecurityEvents, before: User | undefined, after: UserRecord): void {
+  const subject = after.name
+  if (after.kind === 'tombstone') {
+    events.record('user.removed', { subject })
+    events.record('session.revoked', { subject, reason: 'user removed' })
+    return
+  }
+  const changed = before ? listChanged(before, after) : []
+  if (!before) events.record('user.created', { subject })
+  else if (changed.length > 0) events.record('user.changed', { subject, changed })
+  recordGrants(events, before, after)
+  recordAccessTokens(events, before, after)
+  if (before && after.sessionEpoch.generation > before.sessionEpoch.generation)
+    events.record('session.revoked', { subject, reason: describeRevocation(changed) })
+}
+
+/** The parts of a user, except grants and access tokens, which have their own events. */
+const PARTS: Readonly<Record<string, (user: User) => unknown>> = {
+  password: (user) => user.password,
+  roles: (user) => user.document.roles,
+  active: (user) => user.isActive,
+  expiry: (user) => user.expiresAt,
+  'password change': (user) => user.mustChangePassword,
+  totp: (user) => user.document.members.find(([name]) => name === TOTP),
+  members: (user) => user.document.members.filter(([name]) => name !== TOTP),
+  extra: (user) => user.multiModel.extra,
+  config: (user) => user.multiModel.config,
+}
+
+const TOTP = 'totp'
+
+const listChanged = (before: User, after: User): readonly string[] =>
+  Object.keys(PARTS).filter((name) => !isDeepStrictEqual(PARTS[name]?.(before), PARTS[name]?.(after)))
+
+function describeRevocation(changed: readonly string[]): string {
+  if (changed.includes('password')) return 'password changed'
+  return changed.includes('active') ? 'user deactivated' : 'signed out by a request'
+}
+
+function recordGrants(events: SecurityEvents, before: User | undefined, after: User): void {
+  const subject = after.name
+  const old = toLevels(before?.multiModel.grants ?? new Map())
+  const now = toLevels(after.multiModel.grants)
+  for (const [place, { database, collection, access }] of now) {
+    const previous = old.get(place)?.access
+    if (previous === undefined) events.record('grant.created', { subject, database, collection, access })
+    else if (previous !== access) events.record('grant.changed', { subject, database, collection, access, previous })
+  }
+  for (const [place, { database, collection, access: previous }] of old)
+    if (!now.has(place)) events.record('grant.removed', { subject, database, collection, previous })
+}
+
+interface LevelEntry {
+  readonly database: string
+  readonly collection: string | undefined
+  readonly access: GrantLevel
+}
+
+/** Every level by database and collection. */
+function toLevels(grants: Grants): ReadonlyMap<string, LevelEntry> {
+  const levels = new Map<string, LevelEntry>()
+  const add = (database: string, collection: string | undefined, access: GrantLevel | undefined) =>
+    access && levels.set(JSON.stringify([database, collection]), { database, collection, access })
+  for (const [database, { level, collections }] of grants) {
+    add(database, undefined, level)
+    for (const [collection, access] of collections) add(database, collection, access)
+  }
+  return levels
+}
+
+/** Tokens are compared by digest: an id or name may be used again. */
+function recordAccessTokens(events: SecurityEvents, before: User | undefined, after: User): void {
+  const subject = after.name
+  const old = before?.multiModel.tokens ?? []
+  const now = after.multiModel.tokens
+  for (const { name: token, digest } of now)
+    if (!old.some((other) => other.digest === digest)) events.record('access-token.created', { subject, token })
+  for (const { name: token, digest } of old)
+    if (!now.some((other) => other.digest === digest)) events.record('access-token.removed', { subject, token })
+}

@@ -1,0 +1,151 @@
+import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Notifier } from '../../base/notifier.ts'
+import { bindTokens } from '../access-token.ts'
+import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
+import type { DirectoryDeps } from '../deps.ts'
+import { withGrant } from '../grants.ts'
+import type { Revocation } from '../revocation.ts'
+import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
+import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
+import type { NewPasswords } from './new-passwords.ts'
+import { endSessions, toTombstone, type User, type UserRecord, withPasswordChange } from './user.ts'
+import type { Caller, ExpectedRevision, NewPassword, UserDraft, UserEditor, UserReader } from './user-directory.ts'
+import { recordUserChange } from './user-events.ts'
+import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
+
+export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
+  readonly writer: UserWriter
+  readonly passwords: NewPasswords
+  readonly revocations: Notifier<Revocation>
+}
+
+export const createUserReader = ({ store }: Pick<UserParts, 'store'>): UserReader => ({
+  async findUser(name) {
+    const record = (await store.findUser(name))?.record
+    return record?.kind === 'user' ? record : undefined
+  },
+  findRecord: async (name) => (await store.findUser(name))?.record,
+  listUsers: async (range) => (await store.listUsers(range)).map(({ record }) => record),
+  countUsers: () => store.countUsers(),
+})
+
+export function createUserEditor(parts: UserParts): UserEditor {
+  const changeUser = createChangeUser(parts)
+  return {
+    changeUser,
+    createUser: (draft, caller) => createUser(parts, draft, caller),
+    setPassword: (name, password, options = {}) => {
+      const { mustChangePassword: isMarked } = options
+      const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
+      return changeUser(name, mark, { password, ...options })
+    },
+    setActive: (name, isActive) => changeUser(name, (user) => ({ ...user, isActive })),
+    setGrant: (name, place, level) =>
+      changeUser(name, (user) => ({
+        ...user,
+        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
+      })),
+    signOut: (name) =>
+      rewrite(parts, { name, expected: 'any', isUnguarded: true }, (user, now) => ({
+        ...user,
+        sessionEpoch: endSessions(user.sessionEpoch, now),
+      })),
+    removeUser: async (name, expected) => (await rewrite(parts, { name, expected }, toTombstone)).revision,
+  }
+}
+
+interface Target {
+  readonly name: string
+  readonly expected: ExpectedRevision
+  /** Stored even if it cannot be recorded: an administrator must always be able to end sessions. */
+  readonly isUnguarded?: true
+}
+
+/** Replaces the record of a user, notifies the listeners and records the event. */
+async function rewrite<R extends UserRecord>(
+  { writer, clock, revocations, events }: UserParts,
+  { name, expected, isUnguarded }: Target,
+  change: (user: User, nowSeconds: number) => R,
+): Promise<R> {
+  const confirmed = await confirmChange(isUnguarded ? undefined : events)
+  let before: User | undefined
+  const record = await writer.write(name, (stored) => {
+    before = requireUser(stored, expected)
+    requireOwnEpoch(before, confirmed)
+    return change(before, nowSeconds(clock))
+  })
+  revocations.notify({ kind: 'account', name })
+  recordUserChange(events, before, record)
+  return record
+}
+
+const createChangeUser =
+  (parts: UserParts): UserEditor['changeUser'] =>
+  async (name, change, { expected = 'any', password: given, mustChangePassword, ...caller } = {}) => {
+    const update = given
+      ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
+      : updateWithoutPassword
+    return rewrite(parts, { name, expected }, (user, now) => {
+      const changed = change(user)
+      requireRoles(changed.document.roles)
+      requireGrants(changed.multiModel.grants)
+      return bindTokens(update(user, changed, { mustChangePassword, nowSeconds: now }))
+    })
+  }
+
+type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePassword'>) => User
+
+const updateWithoutPassword: Update = (before, after, options) => applyUpdate(before, after, options)
+
+interface GivenPassword {
+  readonly given: NewPassword
+  readonly caller: Caller
+}
+
+/** Compares and hashes the new password once. The update is then applied to the user as it is at that time. */
+async function preparePassword(
+  { passwords }: UserParts,
+  { password: seen }: User,
+  { given, caller }: GivenPassword,
+): Promise<Update> {
+  const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
+  return (before, after, options) => {
+    // the comparison was with `seen`: another password may have been set since
+    const isSamePassword = isSame && isSameStored(seen, before.password)
+    return applyUpdate(before, { ...after, password }, { ...options, ...(isSamePassword && { isSamePassword }) })
+  }
+}
+
+async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
+  const { name } = draft
+  requireDraft(parts, draft)
+  requireReadable(name)
+  requireDistinct(name, parts.administration.accounts().keys())
+  requireFree(await parts.store.findUser(name))
+  const password = await parts.passwords.toStored(draft.password, caller)
+  await confirmChange(parts.events)
+  const user = await parts.writer.write(name, (stored) => {
+    // while the password was hashed, an administrator of the name may have been created
+    requireNoAdministrator(parts, name)
+    return toNewUser(draft, password, requireFree(stored))
+  })
+  parts.revocations.notify({ kind: 'account', name })
+  recordUserChange(parts.events, undefined, user)
+  return user
+}
+
+/** Throws if the draft is invalid. Whether a user has the name already is checked later. */
+export function requireDraft(
+  { administration }: Pick<UserParts, 'administration'>,
+  { name, roles = [], multiModel }: UserDraft,
+): void {
+  requireName(name)
+  requireRoles(roles)
+  requireGrants(multiModel?.grants ?? new Map())
+  requireNoAdministrator({ administration }, name)
+}
+
+function requireNoAdministrator({ administration }: Pick<UserParts, 'administration'>, name: string): void {
+  if (administration.accounts().has(name)) throw new Refusal('conflict', { about: 'An administrator has this name.' })
+}

@@ -1,0 +1,80 @@
+import { Refusal } from '../../base/errors.ts'
+import type { Stored, UserStore } from '../store-port/users.ts'
+import type { User, UserRecord } from './user.ts'
+import type { UserCache } from './user-cache.ts'
+import type { ExpectedRevision } from './user-directory.ts'
+
+/** Replaces records safely while other writers do the same. */
+export interface UserWriter {
+  /**
+   * Stores what `decide` returns for the current record; `undefined` writes nothing. `decide` is called again if another
+   * node was faster. If it throws, nothing is written.
+   */
+  write<R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R): Promise<R>
+  write<R extends UserRecord>(
+    name: string,
+    decide: (stored: Stored | undefined) => R | undefined,
+  ): Promise<R | undefined>
+}
+
+/** Writers of this process take turns, so an attempt fails only when another node has written. */
+const MAX_ATTEMPTS = 100
+
+export function createUserWriter(store: UserStore, cache: UserCache): UserWriter {
+  const inTurn = createKeyedQueue()
+
+  const attempt = async <R extends UserRecord>(
+    name: string,
+    decide: (stored: Stored | undefined) => R | undefined,
+  ): Promise<{ readonly record: R | undefined } | undefined> => {
+    const stored = await store.findUser(name)
+    const record = decide(stored)
+    if (!record) return { record }
+    try {
+      const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record })
+      return outcome.kind === 'written' ? { record } : undefined
+    } finally {
+      // also after an error: the write may have succeeded
+      cache.forget(name)
+    }
+  }
+
+  const write = <R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R | undefined) =>
+    inTurn(name, async () => {
+      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+        const done = await attempt(name, decide)
+        if (done) return done.record
+      }
+      throw new Refusal('conflict')
+    })
+  // the overloads say that a `decide` that always returns a record always gets one
+  return { write: write as UserWriter['write'] }
+}
+
+/** Runs work with the same key one after the other, work with different keys at the same time. */
+function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(work)
+    const settled = mine.catch(() => {})
+    last.set(key, settled)
+    try {
+      return await mine
+    } finally {
+      if (last.get(key) === settled) last.delete(key)
+    }
+  }
+}
+
+/** The stored user, if it has the expected revision. */
+export function requireUser(stored: Stored | undefined, expected: ExpectedRevision): User {
+  if (stored?.record.kind !== 'user') throw new Refusal('not_found')
+  if (expected !== 'any' && stored.record.document.revision !== expected) throw new Refusal('conflict')
+  return stored.record
+}
+
+/** The tombstone of the name, if no user has it. */
+export function requireFree(stored: Stored | undefined): Exclude<UserRecord, User> | undefined {
+  if (stored?.record.kind !== 'user') return stored?.record
+  throw new Refusal('conflict', { about: `A user has the name ${stored.record.name} already.` })
+}
