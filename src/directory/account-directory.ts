@@ -33,7 +33,8 @@ export interface UpgradeOptions {
 export interface SignInLog {
   /** Never waits: written in batches, for each name at most once a minute. */
   noteSignIn(name: string, peer: string): void
-  findLastSignIn(name: string): Promise<LastSignIn | undefined>
+  /** By name. Names without a sign-in are missing. */
+  findLastSignIns(names: readonly string[]): Promise<ReadonlyMap<string, LastSignIn>>
 }
 
 /** When access tokens were used last. */

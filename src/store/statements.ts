@@ -103,7 +103,8 @@ const TEXTS = {
   putSignIn: `INSERT INTO cardea_sign_ins (name, signed_in_at, peer) VALUES ($1, $2, $3)
     ON CONFLICT (name) DO UPDATE SET signed_in_at = excluded.signed_in_at, peer = excluded.peer
     WHERE excluded.signed_in_at >= cardea_sign_ins.signed_in_at`,
-  findSignIn: 'SELECT name, signed_in_at, peer FROM cardea_sign_ins WHERE name = $1',
+  listSignIns: `SELECT name, signed_in_at, peer FROM cardea_sign_ins
+    WHERE name IN (SELECT value FROM json_each($1))`,
   removeSignIn: 'DELETE FROM cardea_sign_ins WHERE name = $1 RETURNING name',
 
   lockFailureSequence: 'SELECT sequence FROM cardea_failure_state',

@@ -133,6 +133,23 @@ describe('sessions', () => {
     assert.equal((await call('GET', '/account/sessions')).json.sessions.length, 1)
   })
 
+  it('an administrator ends all of another account and sees none of them in the list', async () => {
+    const credentials = { name: 'abi', password: PASSWORD }
+    assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', credentials)).status, 200)
+    const { call } = await openBrowser('abi')
+    await openDoorSession('abi')
+    const find = async () => {
+      const { administrators } = (await ask(AS_ADMIN, 'GET', '/administrators')).json
+      return administrators.find(({ name }: { name: string }) => name === 'abi')
+    }
+    const { sessions, lastSignIn } = await find()
+    assert.deepEqual([sessions, lastSignIn.peer], [2, '127.0.0.1'])
+    assert.deepEqual((await ask(AS_ADMIN, 'DELETE', '/users/abi/sessions')).json, { endedSessions: 2 })
+    assert.equal((await find()).sessions, 0)
+    assert.equal((await call('GET', '/account')).status, 401)
+    assert.equal((await ask(AS_ADMIN, 'DELETE', '/users/unknown/sessions')).status, 404)
+  })
+
   it('those of another user cannot be ended, and look as if they did not exist', async () => {
     await addUser('sara')
     const as = await addUser('stan')
@@ -195,11 +212,26 @@ describe('password', () => {
   it('of an administrator needs the current one at /administrators too', async () => {
     assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'abe', password: PASSWORD })).status, 200)
     const { call } = await openBrowser('abe')
-    const set = (more: object) => call('PUT', '/administrators/abe', { password: 'another password', ...more })
-    for (const current of [{}, { current_password: 'wrong' }])
-      assert.deepEqual(errorOf(await set(current)), NEEDS_PASSWORD)
-    assert.equal((await set({ current_password: PASSWORD })).status, 200)
+    const set = (path: string, more: object) => call('PUT', path, { password: 'another password', ...more })
+    for (const path of ['/administrators/abe', '/administrators/abe/password'])
+      for (const current of [{}, { current_password: 'wrong' }])
+        assert.deepEqual(errorOf(await set(path, current)), NEEDS_PASSWORD)
+    assert.equal((await set('/administrators/abe/password', { current_password: PASSWORD })).status, 200)
     assert.equal((await ask(AS_ADMIN, 'DELETE', '/administrators/abe')).status, 200)
+  })
+
+  it('of an administrator who was removed cannot be set, so that the administrator does not come back', async () => {
+    const body = { password: PASSWORD }
+    assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'amy', ...body })).status, 200)
+    assert.deepEqual(errorOf(await ask(AS_ADMIN, 'POST', '/administrators', { name: 'amy', ...body })), [
+      409,
+      'conflict',
+    ])
+    assert.equal((await ask(AS_ADMIN, 'DELETE', '/administrators/amy')).status, 200)
+    assert.equal((await ask(AS_ADMIN, 'PUT', '/administrators/amy/password', body)).status, 404)
+    assert.equal((await ask(AS_ADMIN, 'PUT', '/administrators/amy', body)).status, 200)
+    assert.equal((await ask(AS_ADMIN, 'PUT', '/administrators/amy/password', { password: 'another one' })).status, 200)
+    assert.equal((await ask(AS_ADMIN, 'DELETE', '/administrators/amy')).status, 200)
   })
 
   it('a user who must change it can, and then do everything else', async () => {

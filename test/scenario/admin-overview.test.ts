@@ -36,6 +36,8 @@ test('the overview shows sign-ins, refusals, requests, revocations and locked ac
   assert.equal(overview.refusedUnknownNames, 0)
   const { users } = await ask('/users')
   assert.deepEqual(users, [{ ...users[0], name: 'ada', isLocked: true }])
+  assert.deepEqual(users[0].lastSignIn, (await ask('/users/ada')).lastSignIn)
+  assert.equal(users[0].lastSignIn.peer, '127.0.0.1')
   assert.deepEqual((await ask('/users/ada')).lockout.peers, ['127.0.0.1'])
   assert.deepEqual(overview.health.nodes, { total: 1, ready: 1 })
   assert.deepEqual(overview.health.parts[0], { name: 'store', isWorking: true, problem: null })

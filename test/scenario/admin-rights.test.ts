@@ -63,6 +63,7 @@ const ALLOWED: Readonly<Record<string, Right>> = {
   'account.sessions': 'self',
   'account.end-session': 'self',
   'account.end-other-sessions': 'self',
+  'user.end-sessions': 'userAdmin',
   'user.list': 'userAdmin',
   'user.show': 'userAdmin',
   'user.add': 'userAdmin',

@@ -40,7 +40,7 @@ export interface OperationDeps {
     AdministratorDirectory &
     Pick<AccountDirectory, 'findAccount'> &
     Pick<SessionList, 'listSessions' | 'revokeSession'> &
-    Pick<SignInLog, 'findLastSignIn'> &
+    Pick<SignInLog, 'findLastSignIns'> &
     Pick<TokenUses, 'listTokenUses'> &
     Omit<SecondFactors, 'spendCode'>
   readonly passwordLinks: PasswordLinkStore

@@ -24,8 +24,17 @@ const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const pageRoutes = (options: PageOptions): readonly Route[] => [
   { path: '/_cardea', allow: READ_METHODS, methods: { GET: (context) => showPage(context, options) } },
+  { path: '/_cardea/{page}', allow: READ_METHODS, methods: { GET: leadToPage } },
+  { path: '/_cardea/{page}/{name}', allow: READ_METHODS, methods: { GET: leadToPage } },
   { path: '/_cardea/assets/{name}', allow: READ_METHODS, methods: { GET: showAsset(options.files.assets) } },
 ]
+
+/** `/_cardea/users` in the address bar leads to `/_cardea/#/users`. Programs get 404. */
+const leadToPage: Handler = (context, { page = '', name }) => {
+  if (!context.header('accept')?.includes('text/html')) throw new Refusal('not_found')
+  const path = [page, name].filter((part) => part !== undefined).map(encodeURIComponent)
+  return { status: 302, headers: [['Location', `/_cardea/#/${path.join('/')}`]] }
+}
 
 const showAsset =
   (assets: ConsoleFiles['assets']): Handler =>

@@ -10,8 +10,8 @@ export interface LastSignIn {
 export interface SignInStore {
   /** An earlier sign-in never replaces a later one. Is no change of the directory. */
   putSignIns(signIns: readonly LastSignIn[]): Promise<void>
-  /** `undefined` after the user was deleted. */
-  findSignIn(name: string): Promise<LastSignIn | undefined>
+  /** Of those names that have one. A deleted user has none. */
+  listSignIns(names: readonly string[]): Promise<readonly LastSignIn[]>
 }
 
 /** The failed password checks of one counter and key. */

@@ -32,11 +32,16 @@ export const createSignInStore = (engine: Engine): SignInStore => ({
     }
     if (signIns.length > 0) await engine.transact(() => putSignIns(signIns))
   },
-  async findSignIn(name) {
-    if (!isKey(name)) return undefined
-    const [row] = await engine.ask(one(STATEMENTS.findSignIn, name))
-    return row && { name, at: numberOf(row, 'signed_in_at'), peer: textOf(row, 'peer') }
+  async listSignIns(names) {
+    const rows = await engine.ask(one(STATEMENTS.listSignIns, JSON.stringify(names.filter(isKey))))
+    return rows.map(readSignIn)
   },
+})
+
+const readSignIn = (row: Row): LastSignIn => ({
+  name: textOf(row, 'name'),
+  at: numberOf(row, 'signed_in_at'),
+  peer: textOf(row, 'peer'),
 })
 
 /** Sorted: two nodes that write the same names lock the rows in the same order. */

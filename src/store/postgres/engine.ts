@@ -127,6 +127,13 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['lockCounters', `${STATEMENTS.lockCounters.text} FOR UPDATE`],
   ['lockFailureSequence', `${STATEMENTS.lockFailureSequence.text} FOR UPDATE`],
   ['lockAuditChain', `${STATEMENTS.lockAuditChain.text} FOR UPDATE`],
+  [
+    'listSignIns',
+    STATEMENTS.listSignIns.text.replace(
+      'SELECT value FROM json_each($1)',
+      'SELECT jsonb_array_elements_text($1::jsonb)',
+    ),
+  ],
   ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 

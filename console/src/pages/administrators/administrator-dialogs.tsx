@@ -56,7 +56,7 @@ export function SetAdministratorPassword({ name, onChange }: EditProps) {
   const [password, setPassword] = useState('')
   const [isRefused, setRefused] = useState(false)
   const save = async () => {
-    await withPassword((proof) => api.put(toPath('administrators', name), { password, ...proof }))
+    await withPassword((proof) => api.put(toPath('administrators', name, 'password'), { password, ...proof }))
     if (name === own) {
       notifyAfterReload(texts.users.passwordSet(name))
       location.reload()

@@ -159,5 +159,9 @@ export const ACCOUNT_DESCRIPTIONS = {
     }),
   },
   'user.sessions': { summary: 'List the sessions of a user or administrator', reply: object(SESSIONS) },
+  'user.end-sessions': {
+    summary: 'End all sessions of a user or administrator except the one of the request',
+    reply: object({ endedSessions: integer() }),
+  },
   'user.end-session': { summary: 'End one session of a user or administrator', reply: SESSION_RECORD },
 } as const satisfies Partial<Record<OperationName, Description>>

@@ -39,17 +39,22 @@ const LOCKOUT = named(
   }),
 )
 
+export const LAST_SIGN_IN = nullable(
+  named('LastSignIn', object({ at: text('ISO 8601.'), peer: text('The address of the client.') })),
+  'The last sign-in with the password; null: none is known.',
+)
+
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
   canEdit: flag('Whether the caller may change the user.'),
   isLocked: flag('Whether at least one client is locked out after too many failures.'),
+  lastSignIn: LAST_SIGN_IN,
 } as const satisfies Members
 
 const DETAIL_MEMBERS = {
   ...LISTED_MEMBERS,
   totp: flag('Whether the user needs a one-time code.'),
-  sessions: integer('Live sessions; at most 10000 are counted.'),
-  lastSignIn: nullable(object({ at: text('ISO 8601.'), peer: text() }), 'The last sign-in with the password.'),
+  sessions: integer('Live sessions. The store keeps at most 1000 of a name.'),
   lockout: nullable(LOCKOUT, 'null: no client is locked out.'),
 } as const satisfies Members
 

@@ -4,10 +4,13 @@ import type {
   AdministratorDirectory,
   NewAdministratorPassword,
 } from '../../../directory/account-directory.ts'
+import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import { readAdminPassword } from '../../../passwords/admin-password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { findText, readMembers, requireText } from '../json.ts'
-import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from '../operation.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
+import { type ShownSignIn, showSignIn } from './last-sign-in.ts'
+import { countSessions } from './sessions.ts'
 import { findCurrentPassword, nameOf } from './users.ts'
 
 /** Without the hash. */
@@ -18,11 +21,21 @@ export interface ShownAdministrator {
   readonly totp: boolean
 }
 
+export interface ListedAdministrator extends ShownAdministrator {
+  /** Live sessions. The store keeps at most 1000 of a name. */
+  readonly sessions: number
+  readonly lastSignIn: ShownSignIn | null
+}
+
 export const ADMINISTRATOR_OPERATIONS = {
   'admin.list': {
     method: 'GET',
     path: '/administrators',
-    run: ({ directory }) => ({ administrators: directory.listAdministrators().map(showAdministrator) }),
+    async run(deps) {
+      const administrators = deps.directory.listAdministrators()
+      const signIns = await deps.directory.findLastSignIns(administrators.map(({ name }) => name))
+      return { administrators: await Promise.all(administrators.map((each) => showListed(deps, each, signIns))) }
+    },
   },
   'admin.add': {
     method: 'POST',
@@ -39,14 +52,15 @@ export const ADMINISTRATOR_OPERATIONS = {
   'admin.set': {
     method: 'PUT',
     path: '/administrators/{name}',
-    async run({ directory }, call) {
-      const name = nameOf(call)
-      const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
-      const password = readPassword(members)
-      if (call.caller?.name === name) await call.caller.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
-      const { signal } = call
-      const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
-      return showAdministrator(withTotp(directory, { name, text }))
+    run: (deps, call) => setPassword(deps, call),
+  },
+  'admin.set-password': {
+    method: 'PUT',
+    path: '/administrators/{name}/password',
+    run(deps, call) {
+      // another administrator may have removed this one meanwhile: it must not come back
+      if (!deps.directory.isAdministrator(nameOf(call))) throw new Refusal('not_found')
+      return setPassword(deps, call)
     },
   },
   'admin.remove': {
@@ -72,6 +86,26 @@ export const ADMINISTRATOR_OPERATIONS = {
     },
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+async function setPassword({ directory }: OperationDeps, call: Call): Promise<ShownAdministrator> {
+  const name = nameOf(call)
+  const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
+  const password = readPassword(members)
+  if (call.caller?.name === name) await call.caller.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
+  const { signal } = call
+  const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
+  return showAdministrator(withTotp(directory, { name, text }))
+}
+
+const showListed = async (
+  deps: OperationDeps,
+  administrator: Administrator,
+  signIns: ReadonlyMap<string, LastSignIn>,
+): Promise<ListedAdministrator> => ({
+  ...showAdministrator(administrator),
+  sessions: await countSessions(deps, administrator.name),
+  lastSignIn: showSignIn(signIns.get(administrator.name)),
+})
 
 /** Adds whether the administrator has a second factor. */
 const withTotp = (directory: Pick<AdministratorDirectory, 'listAdministrators'>, changed: Administrator) => {

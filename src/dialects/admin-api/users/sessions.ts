@@ -33,14 +33,7 @@ export const SESSION_OPERATIONS = {
     method: 'POST',
     path: '/account/sessions/end-others',
     allowed: 'self',
-    async run(deps, call) {
-      const name = requireAccountName(call)
-      const { sessions } = await showSessions(deps, call, name)
-      let endedSessions = 0
-      for (const { id, isCurrent } of sessions)
-        if (!isCurrent && (await deps.directory.revokeSession(id, name))) endedSessions += 1
-      return { endedSessions }
-    },
+    run: (deps, call) => endSessions(deps, call, requireAccountName(call)),
   },
   'user.sessions': {
     method: 'GET',
@@ -49,6 +42,15 @@ export const SESSION_OPERATIONS = {
     async run(deps, call) {
       await requireManagedAccount(deps, call)
       return showSessions(deps, call, nameOf(call))
+    },
+  },
+  'user.end-sessions': {
+    method: 'DELETE',
+    path: '/users/{name}/sessions',
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      await requireManagedAccount(deps, call)
+      return endSessions(deps, call, nameOf(call))
     },
   },
   'user.end-session': {
@@ -85,4 +87,18 @@ async function endSession({ directory }: OperationDeps, call: Call, name: string
   const ended = await directory.revokeSession(call.params['id'] ?? '', name)
   if (!ended) throw new Refusal('not_found', { about: 'No session of this account has this id.' })
   return showSession(ended, call)
+}
+
+/** The session of the request stays. */
+async function endSessions(deps: OperationDeps, call: Call, name: string): Promise<{ readonly endedSessions: number }> {
+  const { sessions } = await showSessions(deps, call, name)
+  let endedSessions = 0
+  for (const { id, isCurrent } of sessions)
+    if (!isCurrent && (await deps.directory.revokeSession(id, name))) endedSessions += 1
+  return { endedSessions }
+}
+
+export async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {
+  const { sessions } = await directory.listSessions({ name, limit: MAX_SESSION_RECORDS })
+  return sessions.length
 }

@@ -3,16 +3,16 @@ import { TOTP_MEMBER } from '../../../directory/second-factor/totp.ts'
 import type { User } from '../../../directory/users/user.ts'
 import { type Call, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
-import { findCurrentPassword, type ListedUser, nameOf, showListed } from './users.ts'
+import { showSignIn } from './last-sign-in.ts'
+import { countSessions } from './sessions.ts'
+import { findCurrentPassword, type ListedUser, nameOf, showManaged } from './users.ts'
 
 /** A user with its sign-ins. Times are ISO 8601. */
 export interface UserDetails extends ListedUser {
   /** Whether the user needs a one-time code. */
   readonly totp: boolean
-  /** Live sessions; at most 10 000 are counted. */
+  /** Live sessions. The store keeps at most 1000 of a name. */
   readonly sessions: number
-  /** The last sign-in with the password; `null`: none is known. */
-  readonly lastSignIn: { readonly at: string; readonly peer: string } | null
   /** `null`: no client is locked out. */
   readonly lockout: ShownLockout | null
 }
@@ -70,13 +70,13 @@ async function requireUser({ directory }: OperationDeps, call: Call): Promise<Us
 
 async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetails> {
   const { name } = user
-  const signIn = await deps.directory.findLastSignIn(name)
+  const signIns = await deps.directory.findLastSignIns([name])
   const limit = await deps.limits.find({ name, salt: saltOf(user) })
   return {
-    ...showListed(deps, call, user),
+    ...showManaged(deps, call, user),
     totp: hasTotp(user),
     sessions: await countSessions(deps, name),
-    lastSignIn: signIn ? { at: toIso(signIn.at * 1000), peer: signIn.peer } : null,
+    lastSignIn: showSignIn(signIns.get(name)),
     isLocked: limit !== undefined,
     lockout: showLockout(limit),
   }
@@ -94,19 +94,4 @@ const hasTotp = ({ document }: User): boolean => document.members.some(([member]
 const withoutTotp = (user: User): User => {
   const members = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
   return { ...user, document: { ...user.document, members } }
-}
-
-const PAGE_SIZE = 1000
-const MAX_PAGES = 10
-
-async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {
-  let count = 0
-  let after: Awaited<ReturnType<typeof directory.listSessions>>['next']
-  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-    const page = await directory.listSessions({ name, limit: PAGE_SIZE, ...(after && { after }) })
-    count += page.sessions.length
-    after = page.next
-    if (after === undefined) break
-  }
-  return count
 }

@@ -12,6 +12,7 @@ import { describePassword } from '../../../passwords/schemes.ts'
 import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
+import { type ShownSignIn, showSignIn } from './last-sign-in.ts'
 import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange } from './user-input.ts'
 import { isSearch, search } from './user-search.ts'
 
@@ -31,7 +32,12 @@ export const USER_OPERATIONS = {
         ? await search(deps, call)
         : await readPage(deps.directory, call.query)
       const locked = new Set(deps.limits.listNames())
-      const users = page.map((user) => ({ ...showListed(deps, call, user), isLocked: locked.has(user.name) }))
+      const signIns = await deps.directory.findLastSignIns(page.map(({ name }) => name))
+      const users = page.map((user) => ({
+        ...showManaged(deps, call, user),
+        isLocked: locked.has(user.name),
+        lastSignIn: showSignIn(signIns.get(user.name)),
+      }))
       return { users, ...(next !== undefined && { next }) }
     },
   },
@@ -139,14 +145,18 @@ export const USER_OPERATIONS = {
 const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
   showUser(await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, change)))
 
-/** A user in a list, and whether the caller may change it. */
-export interface ListedUser extends ShownUser {
+/** A user, and whether the caller may change it. */
+interface ManagedUser extends ShownUser {
   readonly canEdit: boolean
-  /** Whether at least one client is locked out after too many failures. */
-  readonly isLocked: boolean
 }
 
-export const showListed = (deps: OperationDeps, call: Call, user: User): Omit<ListedUser, 'isLocked'> => ({
+export interface ListedUser extends ManagedUser {
+  /** Whether at least one client is locked out after too many failures. */
+  readonly isLocked: boolean
+  readonly lastSignIn: ShownSignIn | null
+}
+
+export const showManaged = (deps: OperationDeps, call: Call, user: User): ManagedUser => ({
   ...showUser(user),
   canEdit: checkManaged(deps, call, toManaged(user)) === undefined,
 })
