@@ -1,79 +1,17 @@
 // CPU time of one forwarded request. With `--against=DIR`, also that of other checkouts, in alternating batches: for
 // the gain of a single change. Sizes: requests of a batch, connections, batches of warm-up.
-import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { median } from './figures.mjs'
+import { closeAll, measureBatch, openTarget } from './support/cpu-time.mjs'
 
 const OWN_CHECKOUT = resolve(import.meta.dirname, '../..')
-
-/** CPU time of all threads of a process, in microseconds. Linux only. */
-function readCpuUs(pid) {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const nanoseconds = threads.map((id) =>
-    Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]),
-  )
-  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
-}
 
 const KINDS = {
   JWT: ({ signToken }) => `Authorization: Bearer ${signToken()}\r\n`,
   cookie: async ({ signIn }, gateway) => `Cookie: ${await signIn(gateway)}\r\n`,
   Basic: ({ toBasic }) => `Authorization: ${toBasic()}\r\n`,
   anonymous: () => '',
-}
-
-/** One kept connection, on which a request follows each response. Much cheaper than an HTTP client. */
-async function openConnection({ hostname, port }) {
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-  await once(socket, 'connect')
-  let received = ''
-  let onResponse
-  socket.setEncoding('latin1').on('data', (text) => {
-    received += text
-    if (!isWhole(received)) return
-    if (!received.startsWith('HTTP/1.1 200 ')) throw new Error(`unexpected response: ${received.slice(0, 200)}`)
-    received = ''
-    onResponse()
-  })
-  return {
-    send(request, done) {
-      onResponse = done
-      socket.write(request)
-    },
-    close: () => socket.destroy(),
-  }
-}
-
-function isWhole(text) {
-  const headEnd = text.indexOf('\r\n\r\n')
-  const [, length] = /\r\ncontent-length: (\d+)/i.exec(text) ?? []
-  return headEnd >= 0 && (length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length >= headEnd + 4 + +length)
-}
-
-/** Sends a batch of requests over all connections. Returns the CPU time of one request. */
-async function measureBatch({ pid, connections, createRequest }, batch) {
-  // with a new session: a cookie older than a minute would be renewed by every response
-  const request = await createRequest()
-  const before = readCpuUs(pid)
-  let left = batch
-  const sendAll = async (connection) => {
-    while (left > 0) {
-      left -= 1
-      await new Promise((done) => connection.send(request, done))
-    }
-  }
-  await Promise.all(connections.map(sendAll))
-  return (readCpuUs(pid) - before) / batch
-}
-
-async function openContestant({ name, url, pid, createHeader }, count) {
-  const { hostname, port, host } = new URL(url)
-  const opening = Array.from({ length: count }, () => openConnection({ hostname, port }))
-  const createRequest = async () => `GET /db/doc HTTP/1.1\r\nHost: ${host}\r\n${await createHeader()}\r\n`
-  return { name, pid, connections: await Promise.all(opening), createRequest, values: [] }
 }
 
 function listContestants(support, servers, checkout) {
@@ -98,6 +36,12 @@ async function withCheckouts([checkout, ...others], work, contestants = []) {
   )
 }
 
+const openContestant = async ({ name, createHeader, ...server }, connections) => ({
+  name,
+  ...(await openTarget({ ...server, path: '/db/doc', createHeader }, connections)),
+  values: [],
+})
+
 async function compare(given, rounds, { batch, connections, warmBatches }) {
   const contestants = await Promise.all(given.map((each) => openContestant(each, connections)))
   for (let round = -warmBatches; round < rounds; round += 1)
@@ -105,7 +49,7 @@ async function compare(given, rounds, { batch, connections, warmBatches }) {
       const us = await measureBatch(each, batch)
       if (round >= 0) each.values.push(us)
     }
-  for (const each of contestants) for (const connection of each.connections) connection.close()
+  closeAll(contestants)
   return contestants
 }
 

@@ -35,7 +35,6 @@ import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
-import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { DoorParts } from './door-parts.ts'
 import { type OpenedParts, toComponents } from './opened-parts.ts'
 import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUsersSettings } from './settings.ts'
@@ -59,14 +58,21 @@ export function createAdminDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log: parts.log,
-    observer: createRequestObserver(parts.metrics, 'admin'),
+    observer: parts.observeRequests('admin'),
     accessLog: parts.accessLog,
     tracing: parts.tracing,
   })
 }
 
 /** The listener of `metrics.endpoint`. */
-export function createMetricsDoor({ liveConfig, metrics, forwardAuth, accessLog, log }: DoorParts): Door {
+export function createMetricsDoor({
+  liveConfig,
+  metrics,
+  observeRequests,
+  forwardAuth,
+  accessLog,
+  log,
+}: DoorParts): Door {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const deps = { renderMetrics: metrics.render }
   return createDoor({
@@ -79,7 +85,7 @@ export function createMetricsDoor({ liveConfig, metrics, forwardAuth, accessLog,
     trust: deriveLive(config, toTrustRules),
     hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log,
-    observer: createRequestObserver(metrics, 'metrics'),
+    observer: observeRequests('metrics'),
     accessLog,
   })
 }
@@ -252,7 +258,7 @@ export async function openControlSocket(
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,
-    observer: createRequestObserver(parts.metrics, 'control'),
+    observer: parts.observeRequests('control'),
     accessLog: parts.accessLog,
   })
   try {

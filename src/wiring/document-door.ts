@@ -37,7 +37,6 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
 import { type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
 import {
@@ -79,7 +78,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log: parts.log,
-    observer: createRequestObserver(parts.metrics, 'document'),
+    observer: parts.observeRequests('document'),
     accessLog: parts.accessLog,
     tracing: parts.tracing,
   })

@@ -38,7 +38,6 @@ import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
-import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
 import { createRecorder, type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
@@ -68,7 +67,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log: parts.log,
-    observer: createRequestObserver(parts.metrics, 'multi-model'),
+    observer: parts.observeRequests('multi-model'),
     accessLog: parts.accessLog,
     tracing: parts.tracing,
   })

@@ -34,6 +34,7 @@ import {
   addUpstreamMetrics,
 } from '../observe/part-metrics.ts'
 import { addProcessMetrics } from '../observe/process-metrics.ts'
+import { createRequestObserver, type RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { followChanges } from '../store/feed.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'
@@ -52,6 +53,8 @@ export interface OpenedParts {
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
   readonly metrics: Metrics
+  /** Counts the requests of one door in the metrics. */
+  observeRequests(door: string): RequestObserver
   /** Totals, nodes and health, for the administrator. */
   readonly monitor: Monitor
   /** `undefined` unless `tracing.endpoint` is set. */
@@ -119,7 +122,8 @@ async function openBase({ liveConfig, log, metrics, closing }: BaseDeps) {
   const gateway = closing(await openGateway({ liveConfig, directory, tokenSecrets, log }))
   const listening = createLive<readonly string[]>([])
   const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
-  return { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, tracing, log }
+  const observeRequests = (door: string) => createRequestObserver(metrics, door)
+  return { liveConfig, directory, tokenSecrets, gateway, listening, metrics, observeRequests, accessLog, tracing, log }
 }
 
 type BaseParts = Awaited<ReturnType<typeof openBase>>

@@ -14,6 +14,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway', [200, 4, 0], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['gateway-handler', [32, 1], 5],
+  ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [64], 2],
   ['console', [], 4],
 ]

@@ -12,7 +12,7 @@ import { ADMIN, withFolder, writeConfig } from './folder.mjs'
 export const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
 
 /** Starts a script of this folder that prints its port. */
-async function startScript(name, ...args) {
+export async function startScript(name, ...args) {
   const child = spawn(process.execPath, [join(import.meta.dirname, name), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -20,9 +20,9 @@ async function startScript(name, ...args) {
   return { child, url: `http://127.0.0.1:${JSON.parse(line).port}` }
 }
 
-const killChild = ({ child }) => child.kill()
+export const killChild = ({ child }) => child.kill()
 
-async function startGateway(folder, upstream) {
+export function writeGatewayConfig(folder, upstream) {
   writeConfig(folder, 10)
   const lines = [
     '[upstream]',
@@ -33,7 +33,6 @@ async function startGateway(folder, upstream) {
     '',
   ]
   appendFileSync(join(folder, 'local.ini'), lines.join('\n'))
-  return startServer(folder)
 }
 
 /** The upstream, the minimal proxy and the gateway, for the time of `work`. */
@@ -42,7 +41,8 @@ export function withGateway(work) {
     await using started = new AsyncDisposableStack()
     const upstream = started.adopt(await startScript('upstream.mjs'), killChild)
     const proxy = started.adopt(await startScript('baseline-proxy.mjs', upstream.url), killChild)
-    const gateway = started.adopt(await startGateway(folder, upstream.url), (server) => server.stop())
+    writeGatewayConfig(folder, upstream.url)
+    const gateway = started.adopt(await startServer(folder), (server) => server.stop())
     const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
     const measured = [proxy.child, gateway.child]
     return await withCores(measured, [upstream.child], () =>
