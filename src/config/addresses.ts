@@ -188,6 +188,7 @@ export const storeUrl: Codec<string> = {
 const DESTINATIONS =
   'stdout, file:PATH, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, http://… or https://…, separated by commas'
 const FILE = /^file:(.+)$/s
+const WEBHOOK_WITH_PATH = /^https?:\/\/[^/?]+(?:\/.|\?)/i
 
 function readDestination(item: string): string {
   if (item === 'stdout' || FILE.test(item)) return item
@@ -199,14 +200,14 @@ function readDestination(item: string): string {
   return isSyslog ? item.replace(/\/$/, '') : refuse(DESTINATIONS)
 }
 
-/** Where audit records are copied to. The query of a webhook may hold a token. */
+/** Where audit records are copied to. The path or query of a webhook may hold a token. */
 export const auditDestinations: Codec<readonly string[]> = {
   ...listOf(DESTINATIONS, readDestination),
   resolve: (value, folder) =>
     itemsOf(value)
       .map((item) => item.replace(FILE, (_, file: string) => `file:${resolve(folder, file)}`))
       .join(', '),
-  carriesSecret: (value) => value.includes('?'),
+  carriesSecret: (value) => itemsOf(value).some((item) => WEBHOOK_WITH_PATH.test(item)),
 }
 
 const PUBLIC_URL = 'an http or https URL without a user, a query or a fragment'

@@ -1,7 +1,7 @@
 // The places outside the store that get a copy of every audit record, as the options say.
 import { readBounded } from '../base/files.ts'
 import type { Config } from '../config/options.ts'
-import { findDestinationKind, toDestinationName } from '../observe/audit/destinations/kinds.ts'
+import { findDestinationKind, toDestinationNames } from '../observe/audit/destinations/kinds.ts'
 import { QueuedDestination } from '../observe/audit/destinations/queued-destination.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { reasonOf, StartError } from './start-error.ts'
@@ -23,10 +23,11 @@ export function openDestinations({ config, events, isCommand }: DestinationDeps)
     maxFiles: options['file-count'],
     webhookKey: loadWebhookKey(config()),
   }
-  return destinations.flatMap((text) => {
+  const names = toDestinationNames(destinations)
+  return destinations.flatMap((text, index) => {
     const kind = findDestinationKind(text)
     if (isCommand && kind.isForServers) return []
-    const destination = toDestinationName(text)
+    const destination = names[index] ?? text
     const reporter = createFailureReporter(events, destination)
     return [{ destination, queue: new QueuedDestination({ destination: kind.create(text, settings), reporter }) }]
   })

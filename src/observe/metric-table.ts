@@ -15,7 +15,9 @@ export interface MetricRow {
 }
 
 const DOOR = { door: '`document`, `multi-model`, `admin`, `metrics` or `control` (the control socket).' } as const
-const DESTINATION = { destination: '`store`, or the destination as configured, without user and password.' } as const
+const DESTINATION = {
+  destination: '`store`, `checkpoint`, or the destination as configured; of a webhook only scheme and host.',
+} as const
 const SERVER = {
   door: 'The door in front of the server; `service` for services.',
   server: 'Its URL, without user and password.',

@@ -42,7 +42,7 @@ const GRANT = {
 } as const
 const SOURCE = { source: text('Option or file that was read.') } as const
 const DESTINATION = {
-  destination: text('`store`, or the destination as configured, without user and password.'),
+  destination: text('`store`, `checkpoint`, or the destination as configured; of a webhook only scheme and host.'),
 } as const
 const UPSTREAM = { upstream: text('URL of the upstream server, without user and password.') } as const
 

@@ -12,7 +12,7 @@ import { type AuditRecord, CHAIN_START, sealAll, toShownRecord } from '../../src
 import {
   DESTINATION_KINDS,
   findDestinationKind,
-  toDestinationName,
+  toDestinationNames,
 } from '../../src/observe/audit/destinations/kinds.ts'
 import { QueuedDestination } from '../../src/observe/audit/destinations/queued-destination.ts'
 import { makeFolder } from '../support/scope.ts'
@@ -247,9 +247,9 @@ describe('a webhook as destination of audit records', () => {
     assert.deepEqual(opened.reported, ['lost 4'])
   })
 
-  it('has a name without its query', () => {
-    assert.equal(toDestinationName('https://host/hook?token=x'), 'https://host/hook')
-    assert.equal(toDestinationName('file:/a?b'), 'file:/a?b')
+  it('has a name without its path and query, and a number if another one has the same name', () => {
+    const texts = ['https://host:1/hook/x?token=x', 'file:/a?b', 'https://host:1/other', 'https://host/hook']
+    assert.deepEqual(toDestinationNames(texts), ['https://host:1', 'file:/a?b', 'https://host:1 (2)', 'https://host'])
   })
 })
 

@@ -144,7 +144,8 @@ url = sqlite:cardea.db
 [log]
 access = true
 [audit]
-destinations = file:audit.log, stdout
+destinations = file:audit.log, stdout, ${upstream.url}/broken/${secrets.note('path of a webhook')}
+webhook-key-file = webhook.key
 [chttpd]
 port = 0
 [server]
@@ -160,6 +161,7 @@ document-secret = ${secrets.note('secret of the upstream server')}
 admin = ${adminPassword}
 `,
   )
+  writeFileSync(join(managed.folder, 'webhook.key'), secrets.note('key of a webhook'), { mode: 0o600 })
   const scene: Scene = { server: await managed.serve(), managed, secrets, adminPassword }
   await useAccount(scene)
   await useGateway(scene)

@@ -30,9 +30,14 @@ export function findDestinationKind(text: string): DestinationKind {
   return kind
 }
 
-/** For logs, records and metrics: the query of a webhook may hold a secret. */
-export function toDestinationName(text: string): string {
-  if (!/^https?:/.test(text)) return text
-  const { origin, pathname } = new URL(text)
-  return `${origin}${pathname}`
+/** For logs, records and metrics: the path and query of a webhook may hold a secret. */
+const toDestinationName = (text: string): string => (/^https?:/.test(text) ? new URL(text).origin : text)
+
+/** The names of all destinations, in order. Two webhooks of one server get a number: metrics need unique names. */
+export function toDestinationNames(texts: readonly string[]): readonly string[] {
+  const names = texts.map(toDestinationName)
+  return names.map((name, index) => {
+    const count = names.slice(0, index).filter((other) => other === name).length
+    return count === 0 ? name : `${name} (${count + 1})`
+  })
 }
