@@ -1,7 +1,8 @@
 import type { Destination, DestinationSettings } from './destination.ts'
 import { createFileDestination } from './file.ts'
 import { createStdoutDestination } from './stdout.ts'
-import { createTcpSyslog, createUdpSyslog } from './syslog.ts'
+import { createUdpSyslog } from './syslog.ts'
+import { TcpSyslog } from './tcp-syslog.ts'
 import { createWebhook } from './webhook.ts'
 
 /** One kind of destination. The key in the table is what its text begins with, up to the first colon. */
@@ -17,7 +18,7 @@ export const DESTINATION_KINDS: Readonly<Record<string, DestinationKind>> = {
   stdout: { isForServers: true, create: createStdoutDestination },
   file: { create: (text, settings) => createFileDestination(text.slice('file:'.length), settings) },
   'syslog+udp': { create: (text) => createUdpSyslog(new URL(text)) },
-  'syslog+tcp': { create: (text) => createTcpSyslog(new URL(text)) },
+  'syslog+tcp': { create: (text) => new TcpSyslog(new URL(text)) },
   http: webhook,
   https: webhook,
 }

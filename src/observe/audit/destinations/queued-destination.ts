@@ -22,6 +22,8 @@ export class QueuedDestination {
   readonly #deps: QueuedDestinationDeps
   readonly #pause = createWakeableSleep()
   #waiting: AuditRecord[] = []
+  /** Written once already, and not arrived as far as is known. They come before those that wait. */
+  #unsure: AuditRecord[] = []
   #running: Promise<void> | undefined
   #failure: { readonly sinceMs: number; readonly reason: string; attempts: number } | undefined
   #lost = 0
@@ -30,6 +32,7 @@ export class QueuedDestination {
 
   constructor(deps: QueuedDestinationDeps) {
     this.#deps = deps
+    deps.destination.watch?.((records, error) => this.#writeAgain(records, error))
   }
 
   add(record: AuditRecord): void {
@@ -43,7 +46,12 @@ export class QueuedDestination {
   }
 
   figures(): AuditFigures {
-    return { waiting: this.#waiting.length, lost: this.#lost, problem: this.#failure?.reason }
+    return { waiting: this.#waiting.length + this.#unsure.length, lost: this.#lost, problem: this.#failure?.reason }
+  }
+
+  /** Finds out whether the destination works, without a record. */
+  async probe(): Promise<void> {
+    await this.#deps.destination.write([]).catch((error) => this.#noteFailure(error))
   }
 
   reopen(): void {
@@ -58,9 +66,17 @@ export class QueuedDestination {
     await this.#deps.destination.close()
   }
 
+  #writeAgain(records: readonly AuditRecord[], error: Error): void {
+    if (this.#isClosing) return
+    this.#unsure.push(...records)
+    this.#noteFailure(error)
+    this.#running ??= this.#run()
+  }
+
   /** Ends when nothing waits; while closing, at the first failure. */
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length + this.#unsure.length > 0) {
+      this.#waiting.unshift(...this.#unsure.splice(0))
       const batch = this.#waiting.slice(0, BATCH_SIZE)
       this.#pause.beginWork()
       try {

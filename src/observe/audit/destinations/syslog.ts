@@ -1,7 +1,6 @@
-/** Messages of RFC 5424, over UDP (RFC 5426) or over TCP with octet counting (RFC 6587). */
+/** Messages of RFC 5424, and how they are sent over UDP (RFC 5426). */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { once } from 'node:events'
-import { connect, isIPv6, type Socket } from 'node:net'
+import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { type EventRow, SECURITY_EVENTS } from '../../security-event-table.ts'
 import { type AuditRecord, toShownRecord } from '../audit-record.ts'
@@ -12,8 +11,6 @@ const FACILITY = 13
 const SEVERITIES: Readonly<Record<EventRow['level'], number>> = { error: 3, warn: 4, info: 6 }
 const NAME = 'cardea'
 const DEFAULT_UDP_PORT = 514
-const DEFAULT_TCP_PORT = 601
-const CONNECT_MS = 5000
 
 export function renderSyslog(record: AuditRecord): string {
   const rows: Readonly<Record<string, EventRow>> = SECURITY_EVENTS
@@ -55,52 +52,4 @@ export function createUdpSyslog(url: URL): Destination {
   }
 }
 
-export function createTcpSyslog(url: URL): Destination {
-  const port = Number(url.port || DEFAULT_TCP_PORT)
-  let connection: Socket | undefined
-  const forget = () => {
-    connection?.destroy()
-    connection = undefined
-  }
-  const open = async (): Promise<Socket> => {
-    const socket = connect({ host: toHost(url), port })
-    connection = socket
-    socket.on('error', forget).on('close', forget).on('end', forget)
-    // what the server sends is not used, but a full buffer would hide that it closes the connection
-    socket.resume()
-    socket.unref()
-    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) })
-    return socket
-  }
-  return {
-    async write(records) {
-      try {
-        const socket = connection ?? (await open())
-        const frames = records.map(renderSyslog).map((text) => `${text.length} ${text}`)
-        await writeAll(socket, frames.join(''))
-      } catch (error) {
-        forget()
-        throw error
-      }
-    },
-    async close() {
-      connection?.end()
-      connection = undefined
-    },
-  }
-}
-
-const WRITE_MS = 10_000
-
-function writeAll(socket: Socket, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error('the syslog server accepts no data')), WRITE_MS)
-    socket.write(text, (error) => {
-      clearTimeout(late)
-      if (error) reject(error)
-      else resolve()
-    })
-  })
-}
-
-const toHost = ({ hostname: host }: URL): string => host.replace(/^\[|\]$/g, '')
+export const toHost = ({ hostname: host }: URL): string => host.replace(/^\[|\]$/g, '')
