@@ -75,6 +75,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
   return {
     async run(name, call) {
       try {
+        if (OPERATIONS[name].method !== 'GET') await liveConfig.audit.probe()
         return { kind: 'done', value: await OPERATIONS[name].run(deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error

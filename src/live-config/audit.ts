@@ -30,6 +30,8 @@ export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuar
   erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
   /** Deletes records that are too old, now and from time to time until it is closed. */
   startPurging(): void
+  /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
+  probe(): Promise<void>
   /** Opens files again, after another program has renamed them. */
   reopen(): void
 }
@@ -65,6 +67,9 @@ export function openAudit(deps: AuditDeps): Audit {
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
     startPurging: purging.start,
+    async probe() {
+      if (config().audit['on-failure'] === 'refuse') await Promise.all(copies.map(({ queue }) => queue.probe()))
+    },
     reopen() {
       for (const { queue } of copies) queue.reopen()
     },
@@ -72,6 +77,7 @@ export function openAudit(deps: AuditDeps): Audit {
       await purging.stop()
       await trail.close()
       await Promise.all(copies.map(({ queue }) => queue.close()))
+      reportUnwritten(copies, deps.log)
       await file.close()
     },
   }
@@ -85,6 +91,14 @@ function openTrail({ config, store, events, log }: AuditDeps, key: SigningKey | 
   const checkpoints = new Checkpoints({ node, store, key, file, clock: SYSTEM_CLOCK, onUnchecked })
   const reporter = createReporter(events)
   return { trail: createAuditTrail({ node, store, checkpoints, reporter, clock: SYSTEM_CLOCK, log }), file }
+}
+
+function reportUnwritten(copies: ReturnType<typeof openDestinations>, log: Log): void {
+  for (const { destination, queue } of copies) {
+    const { waiting } = queue.figures()
+    if (waiting > 0)
+      log.error('audit records were lost: a destination cannot be written', { destination, count: waiting })
+  }
 }
 
 function requireWorking(destinations: ReturnType<Audit['listDestinations']>): void {

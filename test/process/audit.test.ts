@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -192,6 +201,48 @@ test('copies records to a file and standard output, and opens the file again on 
       .map((line) => JSON.parse(line).sequence),
     (await list(managed)).map(({ sequence }) => sequence),
   )
+})
+
+test('with audit.on-failure = refuse an operator can take access away and leave the mode, while a copy fails', async (t) => {
+  const managed = makeAudited(t)
+  await managed.cardea(['user', 'add', 'jo', '--password-stdin'], 'a password\n')
+  const file = join(managed.folder, 'local.ini')
+  appendFileSync(file, 'destinations = file:missing/audit.log\non-failure = refuse\n')
+  const server = await managed.serve()
+  const disable = () => managed.cardea(['user', 'disable', 'jo'])
+  await server.says(/audit records cannot be written/)
+  const refused = await disable()
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /The audit trail cannot be written/)
+  assert.equal((await managed.cardea(['user', 'sign-out', 'jo'])).code, 0)
+  // neither a session nor a new sign-in is left
+  assert.equal((await send(server.document, { path: '/_session', as: 'jo:a password' })).status, 503)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('= refuse', '= continue'))
+  assert.equal((await managed.cardea(['reload'])).code, 0)
+  const disabled = await disable()
+  assert.equal(disabled.code, 0, disabled.stderr)
+  server.child.kill('SIGTERM')
+  await server.ended
+  assert.match(server.stderr(), /audit records were lost: a destination cannot be written/)
+})
+
+test('commands without a server follow audit.on-failure, too', async (t) => {
+  const managed = makeAudited(t)
+  const file = join(managed.folder, 'local.ini')
+  appendFileSync(file, 'destinations = file:later/audit.log\non-failure = refuse\n')
+  const add = (name: string) => managed.cardea(['user', 'add', name, '--password-stdin'], 'a password\n')
+  const refused = await add('jo')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /The audit trail cannot be written/)
+  assert.equal((await managed.cardea(['user', 'show', 'jo'])).code, 5)
+  mkdirSync(join(managed.folder, 'later'))
+  assert.equal((await add('jo')).code, 0)
+  assert.match(readFileSync(join(managed.folder, 'later/audit.log'), 'utf8'), /"event":"user\.created".*"subject":"jo"/)
+  rmSync(join(managed.folder, 'later'), { recursive: true })
+  writeFileSync(file, readFileSync(file, 'utf8').replace('= refuse', '= continue'))
+  const unrecorded = await add('mo')
+  assert.equal(unrecorded.code, 0)
+  assert.match(unrecorded.stderr, /audit records were lost: a destination cannot be written/)
 })
 
 test('start makes the key of the audit trail where a folder has none', async (t) => {
