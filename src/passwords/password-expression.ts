@@ -1,4 +1,10 @@
-import { RE2JS } from 're2js'
+import { createRequire } from 'node:module'
+import type { RE2JS } from 're2js'
+
+const require = createRequire(import.meta.url)
+
+/** Loaded with the first expression: few configurations have one, and the engine is 260 kB of source. */
+const loadEngine = (): typeof import('re2js') => require('re2js')
 
 /** A regular expression of a linear-time engine. Texts have one character per byte. */
 export interface PasswordExpression {
@@ -25,7 +31,7 @@ export function createPasswordExpression(source: string): PasswordExpression {
 function compile({ source, isWanted }: Part): Condition {
   if (estimateSize(source) > MAX_ESTIMATED_SIZE) throw new RangeError('the expression repeats too much')
   try {
-    return { expression: RE2JS.compile(source), isWanted }
+    return { expression: loadEngine().RE2JS.compile(source), isWanted }
   } catch (error) {
     const cause = error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : 'unknown'
     const hint = cause.includes('(?=') || cause.includes('(?!') ? LOOK_AHEAD_HINT : ''
