@@ -1,4 +1,12 @@
 // What the admin API returns, as far as the console uses it. `…At` is in seconds since the epoch.
+import type { UpstreamStatus } from '../../../src/dialects/admin-api/system/health.ts'
+
+export type {
+  OptionList,
+  SettingChange,
+  SettingPreview,
+  ShownOption as ServerOption,
+} from '../../../src/dialects/admin-api/system/settings-editor.ts'
 
 export type Rights = 'administrator' | 'userAdmin' | 'user'
 
@@ -142,11 +150,7 @@ export interface OverviewHealth {
   readonly node: string
   readonly store: string
   readonly parts: readonly { readonly name: string; readonly isWorking: boolean; readonly problem: string | null }[]
-  readonly upstreams: readonly {
-    readonly door: string
-    readonly isReady: boolean
-    readonly findings: readonly { readonly upstream: string; readonly reason: string; readonly check: string }[]
-  }[]
+  readonly upstreams: readonly UpstreamStatus[]
   readonly nodes: { readonly total: number; readonly ready: number } | null
   readonly certificates: readonly { readonly listener: string; readonly expiresAt: number }[]
   readonly secrets: readonly { readonly option: string; readonly ageSeconds: number }[]
@@ -197,43 +201,6 @@ export interface AuditEventKind {
   readonly sentence: string
   /** A sentence with `{field}` where values belong. */
   readonly story: string
-}
-
-export interface ServerOption {
-  readonly name: string
-  readonly section: string
-  readonly key: string
-  readonly help: string
-  readonly details?: string
-  readonly expects: string
-  readonly type: 'boolean' | 'list' | 'choice' | 'text'
-  readonly choices?: readonly string[]
-  readonly default: string
-  /** The configured value; secrets are masked. */
-  readonly value: string
-  readonly source: { readonly kind: string; readonly text: string }
-  readonly changedAt?: number
-  readonly isSecret: boolean
-  readonly effect: 'live' | 'restart'
-  /** The value in use, where the configured one waits for a restart. */
-  readonly running?: string
-  /** Why it cannot be changed at run time, as a clause after "because". */
-  readonly fixed?: string
-}
-
-export interface OptionList {
-  readonly sections: readonly { readonly name: string; readonly help: string }[]
-  readonly options: readonly ServerOption[]
-}
-
-export interface SettingPreview {
-  /** Why the change would be refused; empty: it would be made. */
-  readonly problems: readonly string[]
-  readonly effects: readonly string[]
-}
-
-export interface SettingChange {
-  readonly needsRestart: boolean
 }
 
 export interface KeyRing {

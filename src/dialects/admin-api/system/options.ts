@@ -1,7 +1,8 @@
 // Options and their values: what is set where, and changes at run time.
 import { Refusal } from '../../../base/errors.ts'
 import { FLAG, findArgument, readMembers, requireText } from '../json.ts'
-import type { Call, Operation, OperationDeps, ShownOption } from '../operation.ts'
+import type { Call, Operation, OperationDeps } from '../operation.ts'
+import type { ShownOption } from './settings-editor.ts'
 
 export const SETTING_OPERATIONS = {
   'setting.list': {

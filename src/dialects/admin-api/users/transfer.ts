@@ -7,7 +7,8 @@ import { FORMATS } from '../../../transfer/formats.ts'
 import { readDraft } from '../../../transfer/read-draft.ts'
 import { type RecordWriter, toReason, type Written } from '../../../transfer/records.ts'
 import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, type StoredSetting } from '../operation.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps } from '../operation.ts'
+import type { StoredSetting } from '../system/settings-editor.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =
