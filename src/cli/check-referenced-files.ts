@@ -5,12 +5,7 @@ import { renderSource, type Settings } from '../config/settings.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { loadAuditKey } from '../live-config/audit.ts'
 import { loadWebhookKey } from '../live-config/audit-destinations.ts'
-import {
-  toAdminEndpoints,
-  toDocumentEndpoints,
-  toMetricsEndpoints,
-  toMultiModelEndpoints,
-} from '../live-config/endpoints.ts'
+import { LISTENERS } from '../live-config/endpoints.ts'
 import { checkKeySetFiles } from '../live-config/key-sets.ts'
 import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
@@ -70,11 +65,14 @@ const TRIALS: readonly Trial[] = [
   ...SECRET_TRIALS,
   { section: 'audit', keys: ['key-file'], run: ({ values }) => void loadAuditKey(values.audit['key-file']) },
   { section: 'audit', keys: ['webhook-key-file', 'destinations'], run: ({ values }) => void loadWebhookKey(values) },
-  { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
+  { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void LISTENERS.document.toEndpoints(values) },
   {
     section: 'ssl',
     keys: ['keyfile'],
-    run: ({ values }) => void [toMultiModelEndpoints(values), toAdminEndpoints(values), toMetricsEndpoints(values)],
+    run: ({ values }) => {
+      for (const name of ['multi-model', 'admin', 'metrics'] as const) LISTENERS[name].toEndpoints(values)
+      return undefined
+    },
   },
 ]
 

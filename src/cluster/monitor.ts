@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
@@ -16,9 +16,17 @@ export interface MonitorDeps {
   readonly clock: Clock
   nodeName(): string
   stalenessMs(): number
-  /** Equal on nodes that have the same secrets. */
-  keysHash(): string
+  /** The secrets in use now. */
+  secrets(): NodeSecrets
   components(): readonly Component[]
+}
+
+export interface NodeSecrets {
+  /** Cardea's own key, shared by the nodes of a store. */
+  readonly ownKey: Uint8Array
+  /** One for each key ring. */
+  readonly ringVersions: readonly string[]
+  readonly cookieSecret: string
 }
 
 export interface RunningMonitor extends Monitor {
@@ -64,20 +72,29 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
 }
 
 const describeNode = (
-  { stalenessMs, keysHash }: MonitorDeps,
+  { stalenessMs, secrets }: MonitorDeps,
   startedAt: number,
   checked: ReadonlyMap<string, string | undefined>,
 ): NodeState => ({
   version: PRODUCT.version,
   startedAt,
   lagMs: Math.round(stalenessMs()),
-  keysHash: keysHash(),
+  keysHash: toKeysHash(secrets()),
   problems: [...checked].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : [])),
 })
 
-async function findDifferingNodes({ store, clock, keysHash }: MonitorDeps): Promise<readonly string[]> {
+/** Equal on nodes that have the same secrets. Keyed, so that it does not help to guess a weak cookie secret. */
+function toKeysHash({ ownKey, ringVersions, cookieSecret }: NodeSecrets): string {
+  const hash = createHmac('sha256', ownKey)
+  for (const version of ringVersions) hash.update(`ring:${version};`)
+  hash.update(`cookies:${cookieSecret}`)
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function findDifferingNodes({ store, clock, secrets }: MonitorDeps): Promise<readonly string[]> {
+  const ownHash = toKeysHash(secrets())
   const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))
-  return nodes.filter(({ state }) => state.keysHash !== keysHash()).map(({ name }) => name)
+  return nodes.filter(({ state }) => state.keysHash !== ownHash).map(({ name }) => name)
 }
 
 const toCertificates = (metrics: Metrics) =>

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { compareSettings, type Settings } from '../config/settings.ts'
 import { checkCertificateDates } from '../http/certificate-dates.ts'
@@ -51,3 +52,15 @@ export const listOpenKeyFiles = (config: Config): readonly string[] =>
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
     return (mode & TOO_OPEN) === 0 ? [] : [`${option}: others can read or write the private key: chmod 600 ${path}`]
   })
+
+/** Without a readable file no certificate is trusted: requests fail instead of reaching an unverified server. */
+export function loadUpstreamAuthorities(config: Config, log: Log): string {
+  const file = config.upstream['ca-file']
+  if (file === '') return ''
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    log.error('upstream.ca-file cannot be read', { file, error })
+    return 'none'
+  }
+}

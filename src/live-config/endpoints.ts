@@ -1,11 +1,19 @@
 // The addresses of the listeners, with the certificates that the options name.
 import type { Config } from '../config/options.ts'
 import { loadTlsSource, type TlsSource } from '../http/certificates.ts'
-import type { Endpoint, TlsSettings } from '../http/server.ts'
+import { describeListenError, type Endpoint, type TlsSettings } from '../http/server.ts'
 import type { TlsProtocol } from '../http/tls-files.ts'
 import { StartError } from './start-error.ts'
 
-export function toDocumentEndpoints(config: Config): readonly Endpoint[] {
+interface ListenerRow {
+  toEndpoints(config: Config): readonly Endpoint[]
+  /** The certificate of its TLS endpoints; `undefined`: it has none. */
+  toTls(config: Config): TlsSource | undefined
+  /** The options that set its address. */
+  readonly options: string
+}
+
+function toDocumentEndpoints(config: Config): readonly Endpoint[] {
   const { chttpd, ssl } = config
   const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address
   const plain: Endpoint[] = chttpd.port === 'none' ? [] : [{ kind: 'tcp', host, port: chttpd.port }]
@@ -15,20 +23,20 @@ export function toDocumentEndpoints(config: Config): readonly Endpoint[] {
 }
 
 /** The certificate of the document door; `undefined`: it does not serve TLS. */
-export function toDocumentTls({ ssl }: Config): TlsSource | undefined {
+function toDocumentTls({ ssl }: Config): TlsSource | undefined {
   if (!ssl.enable) return undefined
   const cert = { option: 'ssl.cert_file', path: ssl.cert_file }
   return { cert, key: { option: 'ssl.key_file', path: ssl.key_file }, protocol: toDoorProtocol(ssl) }
 }
 
 /** The certificate of the multi-model door; `undefined`: none is set. */
-export function toMultiModelTls(config: Config): TlsSource | undefined {
+function toMultiModelTls(config: Config): TlsSource | undefined {
   const source = toEndpointTls(config)
   return source && { ...source, protocol: toDoorProtocol(config.ssl) }
 }
 
 /** The certificate of other ssl:// endpoints; `undefined`: none is set. */
-export function toEndpointTls({ ssl }: Config): TlsSource | undefined {
+function toEndpointTls({ ssl }: Config): TlsSource | undefined {
   if (ssl.keyfile === '') return undefined
   const file = { option: 'ssl.keyfile', path: ssl.keyfile }
   return { cert: file, key: file, protocol: toTlsProtocol(ssl) }
@@ -52,14 +60,38 @@ function toDoorProtocol(ssl: Config['ssl']): TlsProtocol {
   }
 }
 
-export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
-  toEndpoints(config.server.endpoint, toMultiModelTls(config))
+/** The listeners, in the order in which they are opened. */
+export const LISTENERS = {
+  document: {
+    toEndpoints: toDocumentEndpoints,
+    toTls: toDocumentTls,
+    options: '--chttpd.port and --chttpd.bind_address',
+  },
+  'multi-model': {
+    toEndpoints: (config) => toEndpoints(config.server.endpoint, toMultiModelTls(config)),
+    toTls: toMultiModelTls,
+    options: '--server.endpoint',
+  },
+  admin: {
+    toEndpoints: (config) => toEndpoints(config.admin.endpoint, toEndpointTls(config)),
+    toTls: toEndpointTls,
+    options: '--admin.endpoint',
+  },
+  metrics: {
+    toEndpoints: (config) => toEndpoints(config.metrics.endpoint, toEndpointTls(config)),
+    toTls: toEndpointTls,
+    options: '--metrics.endpoint',
+  },
+} as const satisfies Record<string, ListenerRow>
 
-export const toMetricsEndpoints = (config: Config): readonly Endpoint[] =>
-  toEndpoints(config.metrics.endpoint, toEndpointTls(config))
+export type ListenerName = keyof typeof LISTENERS
 
-export const toAdminEndpoints = (config: Config): readonly Endpoint[] =>
-  toEndpoints(config.admin.endpoint, toEndpointTls(config))
+/** The error of a listener that could not be opened, with the options to change. */
+export function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, name: ListenerName): StartError {
+  const reason = describeListenError(error, endpoint)
+  const advice = `Choose another address with ${LISTENERS[name].options}.`
+  return new StartError(`The ${name} door ${reason}. ${advice}`, { cause: error })
+}
 
 /** The certificates that listeners use, each once. */
 export function listTlsSources(config: Config): readonly TlsSource[] {

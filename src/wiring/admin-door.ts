@@ -37,14 +37,12 @@ import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
-import type { DoorParts } from './door-parts.ts'
+import { createRevalidation, type DoorParts, toDoorOptions } from './door-parts.ts'
 import { type OpenedParts, toComponents } from './opened-parts.ts'
 import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUsersSettings } from './settings.ts'
-import { createConfirm } from './upstream.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
-  const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
   const observer = createSignInObserver(parts.liveConfig.events)
   const dialect = createAdminDialect(parts, {
@@ -54,41 +52,23 @@ export function createAdminDoor(parts: DoorParts): Door {
     isOwnOrigin: true,
   })
   return createDoor({
+    ...toDoorOptions(parts, 'admin'),
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
     mounts: [mountKeySet(parts.forwardAuth)],
-    limits: deriveLive(config, toDoorLimits),
-    trust: deriveLive(config, toTrustRules),
-    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
-    log: parts.log,
-    observer: parts.observeRequests('admin'),
-    accessLog: parts.accessLog,
     tracing: parts.tracing,
   })
 }
 
 /** The listener of `metrics.endpoint`. */
-export function createMetricsDoor({
-  liveConfig,
-  metrics,
-  observeRequests,
-  forwardAuth,
-  accessLog,
-  log,
-}: DoorParts): Door {
-  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
-  const deps = { renderMetrics: metrics.render }
+export function createMetricsDoor(parts: DoorParts): Door {
+  const deps = { renderMetrics: parts.metrics.render }
   return createDoor({
+    ...toDoorOptions(parts, 'metrics'),
     dialect: createForwardAuthDialect({
       name: 'metrics',
       routes: [openMetricsRoute('/metrics', deps), openMetricsRoute(METRICS_PATH, deps)],
-      statusOf: forwardAuth.statusOf,
+      statusOf: parts.forwardAuth.statusOf,
     }),
-    limits: deriveLive(config, toDoorLimits),
-    trust: deriveLive(config, toTrustRules),
-    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
-    log,
-    observer: observeRequests('metrics'),
-    accessLog,
   })
 }
 
@@ -125,7 +105,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
       ? ((await parts.adminSessions.find(context)) ?? ANONYMOUS)
       : options.authenticateAgain(context)
   const isConfigured = (handler: string) => handler === ADMIN_SESSION || options.isConfigured(handler)
-  const confirm = createConfirm(parts, { identify, isConfigured, dialect: () => dialect })
+  const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => dialect })
   const dialect: Dialect = createAdminApiDialect({
     ...createOperationDeps(parts),
     ...options,

@@ -14,22 +14,15 @@ import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
-import type { Certificates, TlsListener } from '../http/certificates.ts'
+import type { Certificates } from '../http/certificates.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import { describeListenError, type Endpoint, type Listener, listen } from '../http/server.ts'
+import { type Listener, listen } from '../http/server.ts'
 import { followCertificates } from '../live-config/certificates.ts'
-import {
-  toAdminEndpoints,
-  toDocumentEndpoints,
-  toDocumentTls,
-  toEndpointTls,
-  toMetricsEndpoints,
-  toMultiModelEndpoints,
-  toMultiModelTls,
-} from '../live-config/endpoints.ts'
+import { LISTENERS, type ListenerName, toListenError } from '../live-config/endpoints.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
+import { describeOpenServices } from '../live-config/open-access.ts'
 import type { ReloadReport } from '../live-config/reload.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { createMetrics } from '../observe/metrics.ts'
@@ -38,7 +31,7 @@ import type { Tracing } from '../observe/tracing.ts'
 import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createDoorParts, type DoorParts } from './door-parts.ts'
-import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
+import { createMultiModelDoor } from './multi-model-door.ts'
 import { type ClosableParts, openParts } from './opened-parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
 
@@ -107,7 +100,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-type Doors = Readonly<Record<DoorName | 'admin' | 'metrics', Door>>
+type Doors = Readonly<Record<ListenerName, Door>>
 
 class RunningApp implements App {
   readonly settings: Live<Settings>
@@ -224,36 +217,30 @@ class RunningApp implements App {
 
   async #openListeners(): Promise<Addresses> {
     const { liveConfig } = this.#parts
-    const { values } = liveConfig.get().settings
-    const document = await this.#openAll(this.#doors.document, toDocumentEndpoints(values))
-    const multiModel = await this.#openAll(this.#doors['multi-model'], toMultiModelEndpoints(values))
-    const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
-    const metrics = await this.#openAll(this.#doors.metrics, toMetricsEndpoints(values))
+    const document = await this.#openAll('document')
+    const multiModel = await this.#openAll('multi-model')
+    const admin = await this.#openAll('admin')
+    const metrics = await this.#openAll('metrics')
     const { folder, log } = this.#options
-    this.#certificates.watch(values)
+    this.#certificates.watch(liveConfig.get().settings.values)
     const socket = await openControlSocket(liveConfig, { parts: this.#parts, folder, log })
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin, metrics }
   }
 
-  async #openAll(door: Door, endpoints: readonly Endpoint[]): Promise<string[]> {
+  async #openAll(name: ListenerName): Promise<string[]> {
+    const { values } = this.settings.get()
     const urls: string[] = []
-    for (const endpoint of endpoints) {
-      const limits = toListenerLimits(this.settings.get().values)
-      const listener = await listen(door, endpoint, limits).catch((error) => {
-        throw toListenError(error, endpoint, door.dialect.name)
+    for (const endpoint of LISTENERS[name].toEndpoints(values)) {
+      const listener = await listen(this.#doors[name], endpoint, toListenerLimits(values)).catch((error) => {
+        throw toListenError(error, endpoint, name)
       })
       this.#listeners.push(listener)
       const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
-      if (tls) this.#certificates.add({ listener, tls, toSource: this.#toTlsSource(door) })
+      if (tls) this.#certificates.add({ listener, tls, toSource: LISTENERS[name].toTls })
       urls.push(listener.url)
     }
     return urls
-  }
-
-  #toTlsSource(door: Door): TlsListener<Config>['toSource'] {
-    if (door === this.#doors.document) return toDocumentTls
-    return door === this.#doors['multi-model'] ? toMultiModelTls : toEndpointTls
   }
 
   /** The name comes from another program, which may be written without types. */
@@ -275,16 +262,3 @@ const createDoors = (parts: DoorParts): Doors => ({
   admin: createAdminDoor(parts),
   metrics: createMetricsDoor(parts),
 })
-
-const LISTEN_OPTIONS = new Map([
-  ['document', '--chttpd.port and --chttpd.bind_address'],
-  ['multi-model', '--server.endpoint'],
-  ['admin', '--admin.endpoint'],
-  ['metrics', '--metrics.endpoint'],
-])
-
-function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): StartError {
-  const reason = describeListenError(error, endpoint)
-  const advice = `Choose another address with ${LISTEN_OPTIONS.get(door)}.`
-  return new StartError(`The ${door} door ${reason}. ${advice}`, { cause: error })
-}

@@ -38,17 +38,16 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
+import { createRevalidation, type DoorParts, toBearerDeps, toDoorOptions, withoutCertificate } from './door-parts.ts'
+import { createDocumentUpstream } from './gateway.ts'
 import {
   listHandlers,
   toClaimRules,
   toDocumentDoorLimits,
   toDocumentSettings,
   toProxyHeaderNames,
-  toTrustRules,
   toUsersSettings,
 } from './settings.ts'
-import { createConfirm, createDocumentUpstream } from './upstream.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
   const { liveConfig, gateway } = parts
@@ -56,30 +55,26 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const credentials = createCredentials(parts)
   const authenticateRequest = gateway.withStreamEpoch(credentials.identify)
-  const revalidation = {
+  const { confirm, revalidate } = createRevalidation(parts, {
     identify: credentials.identifyAgain,
     isConfigured: credentials.isConfigured,
     dialect: () => dialect,
-  }
+  })
   const dialect: Dialect = {
     ...createDocumentDialect({
       ...createDialectOptions(parts, config.get()),
       settings: settings.get,
       authenticate: authenticateRequest,
       ...credentials.session,
-      upstream: createDocumentUpstream(parts, config, revalidation),
+      upstream: createDocumentUpstream({ ...parts, config, revalidate }),
     }),
-    confirmCredential: createConfirm(parts, revalidation),
+    confirmCredential: confirm,
   }
   return createDoor({
+    ...toDoorOptions(parts, 'document'),
     dialect,
     mounts: createMounts(parts, { credentials, authenticateRequest, settings }),
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
-    trust: deriveLive(config, toTrustRules),
-    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
-    log: parts.log,
-    observer: parts.observeRequests('document'),
-    accessLog: parts.accessLog,
     tracing: parts.tracing,
   })
 }

@@ -7,6 +7,7 @@ import { createRecall, type DoorRecall } from '../auth/recall-sign-in.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
+import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
 import type { CookieSessions } from '../auth/session/cookie-handler.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
@@ -25,7 +26,7 @@ import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
-import type { HeaderPair } from '../http/request-context.ts'
+import type { Dialect, HeaderPair, RequestContext } from '../http/request-context.ts'
 import { findKeyVersion, type JwtKeys } from '../keys/jwt-keys.ts'
 import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { followKeys } from '../live-config/jwt-keys.ts'
@@ -33,7 +34,15 @@ import type { ServiceKey } from '../live-config/service-key.ts'
 import { addCacheMetrics } from '../observe/part-metrics.ts'
 import { createPasswordMemory } from '../passwords/password-memory.ts'
 import type { OpenedParts } from './opened-parts.ts'
-import { isGiven, toAdminSessionSettings, toDecoy, toIterationLimits, toSessionSettings } from './settings.ts'
+import {
+  isGiven,
+  toAdminSessionSettings,
+  toDecoy,
+  toDoorLimits,
+  toIterationLimits,
+  toSessionSettings,
+  toTrustRules,
+} from './settings.ts'
 
 /** What a door is built from. */
 export interface DoorParts extends OpenedParts {
@@ -181,3 +190,36 @@ function toForwardAuth(key: ServiceKey): DoorParts['forwardAuth'] {
 
 const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
   flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
+
+/** How a door authenticates a running request again. */
+export interface Revalidation extends Pick<ConfirmDeps<RequestContext>, 'identify' | 'isConfigured'> {
+  dialect(): Pick<Dialect, 'steps'>
+}
+
+/** `confirm` is for requests that are about to change something, `revalidate` for responses that are being sent. */
+export function createRevalidation({ directory, liveConfig }: OpenedParts, revalidation: Revalidation) {
+  const deps: ConfirmDeps<RequestContext> = {
+    ...revalidation,
+    checkRights: (context) => checkRights(context, revalidation.dialect()),
+    directory,
+    iterationLimits: () => toIterationLimits(liveConfig.get().settings.values),
+  }
+  return { confirm: createConfirmCredential(deps), revalidate: createRevalidate(deps) }
+}
+
+async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'steps'>): Promise<void> {
+  for (const step of steps) if (step.checksRights) await step.run(context)
+}
+
+/** The options that all doors have in common. `name` labels the metrics. */
+export function toDoorOptions({ liveConfig, observeRequests, accessLog, log }: OpenedParts, name: string) {
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
+  return {
+    limits: deriveLive(config, toDoorLimits),
+    trust: deriveLive(config, toTrustRules),
+    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
+    observer: observeRequests(name),
+    accessLog,
+    log,
+  }
+}

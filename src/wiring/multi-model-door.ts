@@ -9,9 +9,8 @@ import { createRequirePassword } from '../auth/require-password.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
-import { readServices, type Service } from '../config/open-sections.ts'
+import { readServices } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
-import type { Settings } from '../config/settings.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
@@ -38,37 +37,39 @@ import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
+import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { createRecorder, type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
-import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
-import { createConfirm, createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
+import {
+  createRecorder,
+  createRevalidation,
+  type DoorParts,
+  toBearerDeps,
+  toDoorOptions,
+  withoutCertificate,
+} from './door-parts.ts'
+import { createMultiModelUpstream, createServiceUpstream, type UpstreamParts } from './gateway.ts'
+import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
-  for (const line of describeOpenDoor(config.get())) parts.log.warn(line)
-  warnOpenAccess(parts, describeOpenDoor)
+  warnOpenAccess(parts.liveConfig, parts.log)
   const shared = createSharedDeps(parts, config, settings)
   const signIns = createSignIns(parts, config, settings)
   const credentials = createCredentials(parts, signIns, settings)
   const authenticate = parts.gateway.withStreamEpoch(credentials.authenticate)
   // this door's handlers are the same in every configuration
-  const revalidation = { identify: credentials.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
-  const confirmCredential = createConfirm(parts, revalidation)
+  const again = { identify: credentials.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
+  const { confirm, revalidate } = createRevalidation(parts, again)
   const dialect: Dialect = createDialect({
-    ...{ parts, config, shared, signIns, authenticate, confirmCredential },
-    upstream: createMultiModelUpstream(parts, config, revalidation),
-    services: createMountedServices(parts, config, revalidation),
+    ...{ parts, config, shared, signIns, authenticate, confirmCredential: confirm },
+    upstream: createMultiModelUpstream({ ...parts, config, revalidate }),
+    services: createMountedServices({ ...parts, config, revalidate }),
   })
   return createDoor({
+    ...toDoorOptions(parts, 'multi-model'),
     dialect,
     mounts: createMounts(parts, { ...credentials, authenticate }, createRequireEntry({ ...shared, authenticate })),
-    limits: deriveLive(config, toDoorLimits),
-    trust: deriveLive(config, toTrustRules),
-    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
-    log: parts.log,
-    observer: parts.observeRequests('multi-model'),
-    accessLog: parts.accessLog,
     tracing: parts.tracing,
   })
 }
@@ -158,19 +159,18 @@ function createCredentials(parts: DoorParts, signIns: SignInService, settings: L
   })
 }
 
-function createMountedServices(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Services {
+function createMountedServices(parts: DoorParts & UpstreamParts): Services {
   const configured = readServices(parts.liveConfig.get().settings.open.services)
-  warnOpenAccess(parts, (values) => describeOpen(configured, values))
   return createServices({
     services: configured.map((service) => ({
       ...service,
-      forward: createServiceUpstream(service, { parts, config, revalidation }).forward,
+      forward: createServiceUpstream(service, parts).forward,
     })),
     isOwnCredential: createIsOwnCredential({
       ring: parts.tokenSecrets.ring.get,
       jwtKeys: parts.jwtKeys.get,
     }),
-    ownsCors: () => config.get().http['trusted-origin'].length > 0,
+    ownsCors: () => parts.config.get().http['trusted-origin'].length > 0,
   })
 }
 
@@ -193,26 +193,4 @@ function createMounts(parts: DoorParts, door: MultiModelAuthenticate, requireEnt
     dialect: withDeclinedChallenges(dialect),
     leaves: 'OPTIONS',
   }))
-}
-
-const describeOpenDoor = ({ server }: Config): readonly string[] =>
-  server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
-
-/** One warning for each service that requires no credential. */
-export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
-  describeOpen(readServices(open.services), values)
-
-const describeOpen = (services: readonly Service[], { server }: Config): readonly string[] =>
-  services
-    .filter(({ isRequired }) => !isRequired && (!server.authentication || server['authentication-system-only']))
-    .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
-
-/** Logs each warning that a change of the configuration adds. */
-function warnOpenAccess({ liveConfig, log }: DoorParts, describe: (config: Config) => readonly string[]): void {
-  let before = describe(liveConfig.get().settings.values)
-  liveConfig.onChange(({ settings }) => {
-    const now = describe(settings.values)
-    for (const line of now) if (!before.includes(line)) log.warn(line)
-    before = now
-  })
 }

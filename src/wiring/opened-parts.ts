@@ -1,9 +1,8 @@
 // What is opened before the doors and closed after them: directory, gateway, limits on password checks, monitor.
-import { createHmac } from 'node:crypto'
 import type { PasswordLimits } from '../auth/limits/limits.ts'
 import { openLimits } from '../auth/limits/open-limits.ts'
 import { CacheCounts } from '../base/caches.ts'
-import { createSteadyClock, MONOTONIC_CLOCK, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
@@ -14,17 +13,12 @@ import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.
 import type { LimitEditor } from '../dialects/admin-api/users/limit-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
-import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/upstream-registry.ts'
 import { type AccessLog, createAccessLog } from '../http/access-log.ts'
-import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import { createAdministration } from '../live-config/administration.ts'
-import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { openTokenSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
 import { createSecretsEditor } from '../live-config/secrets-editor.ts'
-import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import {
   addAuditMetrics,
@@ -37,6 +31,7 @@ import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { createRequestObserver, type RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { followChanges } from '../store/feed.ts'
+import { type Gateway, openGateway } from './gateway.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'
 
 /** What is opened before the doors, and closed after them. */
@@ -154,7 +149,11 @@ const openMonitor = (parts: MonitoredParts): RunningMonitor =>
     clock: SYSTEM_CLOCK,
     nodeName: () => parts.liveConfig.get().settings.values.node.name,
     stalenessMs: parts.directory.stalenessMs,
-    keysHash: () => toKeysHash(parts),
+    secrets: () => ({
+      ownKey: parts.liveConfig.get().ownKey,
+      ringVersions: listRings(parts).map((ring) => ring.get().version),
+      cookieSecret: parts.liveConfig.get().settings.values.chttpd_auth.secret,
+    }),
     components: () => toComponents(parts),
   })
 
@@ -170,15 +169,6 @@ export const toComponents = (
 
 const listRings = ({ tokenSecrets, gateway }: Pick<OpenedParts, 'tokenSecrets' | 'gateway'>): readonly LiveRing[] =>
   gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
-
-/** Keyed, so that the hash does not help to guess a weak cookie secret. All nodes of a store have the same key. */
-function toKeysHash({ liveConfig, ...parts }: Pick<OpenedParts, 'liveConfig' | 'tokenSecrets' | 'gateway'>): string {
-  const { ownKey, settings } = liveConfig.get()
-  const hash = createHmac('sha256', ownKey)
-  for (const ring of listRings(parts)) hash.update(`ring:${ring.get().version};`)
-  hash.update(`cookies:${settings.values.chttpd_auth.secret}`)
-  return hash.digest('hex').slice(0, 16)
-}
 
 /** The libraries of tracing are loaded only here, and only if traces are wanted. */
 async function openTracing({ get, store }: LiveConfig, log: Log): Promise<Tracing | undefined> {
@@ -242,65 +232,4 @@ export function openConfiguredLimits(liveConfig: LiveConfig, log: Log) {
   const { store, events } = liveConfig
   const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
   return openLimits({ settings: settings.get, store, events, log })
-}
-
-export interface Gateway extends UpstreamRegistry {
-  readonly streams: OpenStreams
-  /** Signs for ArangoDB; `undefined` where no secret is configured. */
-  readonly ring: LiveRing | undefined
-  /** Signs for services. */
-  readonly serviceKey: ServiceKey
-  /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
-  withStreamEpoch<T>(identify: (context: RequestContext) => T): (context: RequestContext) => T
-}
-
-interface GatewayDeps {
-  readonly liveConfig: LiveConfig
-  readonly directory: Directory
-  readonly tokenSecrets: TokenSecrets
-  readonly log: Log
-}
-
-/** How often streams with an expired credential are ended. */
-const EXPIRY_CHECK_MS = 1000
-
-async function openGateway(deps: GatewayDeps): Promise<Gateway> {
-  const { liveConfig, log } = deps
-  const streams = createOpenStreams()
-  const ring = await openUpstreamSecrets(liveConfig, log)
-  const serviceKey = openServiceKey(liveConfig)
-  const registry = createUpstreamRegistry(log)
-  const stopWatching = watchStreams(streams, deps)
-  return {
-    ...registry,
-    streams,
-    ring,
-    serviceKey,
-    withStreamEpoch: (identify) => (context) => {
-      context.authenticatedAt ??= streams.epoch
-      return identify(context)
-    },
-    async close() {
-      stopWatching()
-      ring?.stop()
-      await registry.close()
-    },
-  }
-}
-
-/** Ends or revalidates streams when users, keys, options or the time change. Returns a function that stops it. */
-function watchStreams(streams: OpenStreams, { liveConfig, directory, tokenSecrets }: GatewayDeps): () => void {
-  const stopListening = directory.onRevoked(streams.end)
-  // In a microtask, after every other listener: streams must be revalidated with the new keys.
-  liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
-  tokenSecrets.onReload(() => streams.revalidateAll())
-  const retirement = followRetirement(liveConfig)
-  const timer = setInterval(() => {
-    streams.expire(nowSeconds(SYSTEM_CLOCK))
-    if (retirement.isDue()) streams.revalidateAll()
-  }, EXPIRY_CHECK_MS).unref()
-  return () => {
-    clearInterval(timer)
-    stopListening()
-  }
 }

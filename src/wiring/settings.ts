@@ -6,6 +6,7 @@ import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
 import type { SessionSettings, SigningSettings } from '../auth/session/set-cookie.ts'
+import type { Log } from '../base/log.ts'
 import { expandPeers } from '../config/addresses.ts'
 import { toDigests } from '../config/auth-codecs.ts'
 import { type Config, toWireNames } from '../config/options.ts'
@@ -14,10 +15,12 @@ import type { DocumentSettings } from '../dialects/document/deps.ts'
 import type { UsersSettings } from '../dialects/document/users/deps.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DirectorySettings } from '../directory/deps.ts'
+import type { UpstreamSettings } from '../gateway/upstream.ts'
 import type { DoorLimits } from '../http/door.ts'
 import type { ListenerLimits } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
 import { readRolesPath } from '../keys/document-claims.ts'
+import { loadUpstreamAuthorities } from '../live-config/certificates.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
@@ -77,6 +80,28 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
     sslHeader: chttpd.x_forwarded_ssl.toLowerCase(),
     peerHeader: chttpd.peer_header.toLowerCase(),
   }
+}
+
+/** The settings that all upstreams share. An upstream may have as many connections as the door may have clients. */
+export const toUpstreamSettings = (
+  config: Config,
+  log: Log,
+): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> => ({
+  limits: {
+    connectTimeoutMs: toMs(config.upstream['connect-timeout']),
+    firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
+    maxConnections: config.door['max-connections'],
+    authorities: loadUpstreamAuthorities(config, log),
+  },
+  idleTimeoutMs: toMs(config.upstream['idle-timeout']),
+})
+
+/** The headers that carry an identity, under their configured names. */
+export function listIdentityHeaders(config: Config): readonly string[] {
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
+  const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]
+  return [...names, peer_header].filter((name) => name !== '')
 }
 
 /** Whether the option is set explicitly, to any value. */

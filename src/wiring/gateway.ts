@@ -1,7 +1,5 @@
-// Maps options to the settings of each upstream: CouchDB, ArangoDB, and the services behind the multi-model door.
-import { readFileSync } from 'node:fs'
+// Opens the gateway, and maps options to the settings of each upstream: CouchDB, ArangoDB, services.
 import { mintProxyToken } from '../auth/proxy.ts'
-import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
 import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
@@ -10,6 +8,7 @@ import type { Log } from '../base/log.ts'
 import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
+import type { Directory } from '../directory/directory.ts'
 import { createUpstreamWatch } from '../gateway/health.ts'
 import { toAdvice, toDocumentHints, toMultiModelHints, toServiceHints } from '../gateway/hints.ts'
 import {
@@ -26,81 +25,93 @@ import {
   createMultiModelProbe,
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
+import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
-import type { Dialect, RequestContext } from '../http/request-context.ts'
+import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/upstream-registry.ts'
+import { type StreamWatchDeps, watchStreams } from '../gateway/watch-streams.ts'
+import type { RequestContext } from '../http/request-context.ts'
+import type { LiveRing } from '../keys/live-ring.ts'
 import { signWithRing } from '../keys/ring.ts'
 import { createHmacSigner } from '../keys/sign.ts'
-import type { DoorParts } from './door-parts.ts'
-import { toIterationLimits } from './settings.ts'
+import { followRetirement } from '../live-config/cookie-secret.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
+import { openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
+import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
 
-/** An upstream may have as many connections as the door may have clients. */
-const toLimits = (config: Config, log: Log): UpstreamSettings['limits'] => ({
-  connectTimeoutMs: toMs(config.upstream['connect-timeout']),
-  firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
-  maxConnections: config.door['max-connections'],
-  authorities: loadAuthorities(config.upstream['ca-file'], log),
-})
+export interface Gateway extends UpstreamRegistry {
+  readonly streams: OpenStreams
+  /** Signs for ArangoDB; `undefined` where no secret is configured. */
+  readonly ring: LiveRing | undefined
+  /** Signs for services. */
+  readonly serviceKey: ServiceKey
+  /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
+  withStreamEpoch<T>(identify: (context: RequestContext) => T): (context: RequestContext) => T
+}
 
-const toMs = (seconds: number): number => Math.round(seconds * 1000)
+interface GatewayDeps {
+  readonly liveConfig: LiveConfig
+  readonly directory: Directory
+  readonly tokenSecrets: TokenSecrets
+  readonly log: Log
+}
 
-/** Without a readable file no certificate is trusted: requests fail instead of reaching an unverified server. */
-function loadAuthorities(file: string, log: Log): string {
-  if (file === '') return ''
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    log.error('upstream.ca-file cannot be read', { file, error })
-    return 'none'
+export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { liveConfig, log } = deps
+  const streams = createOpenStreams()
+  const ring = await openUpstreamSecrets(liveConfig, log)
+  const serviceKey = openServiceKey(liveConfig)
+  const registry = createUpstreamRegistry(log)
+  const stopWatching = watchStreams(streams, toStreamWatch(deps))
+  return {
+    ...registry,
+    streams,
+    ring,
+    serviceKey,
+    withStreamEpoch: (identify) => (context) => {
+      context.authenticatedAt ??= streams.epoch
+      return identify(context)
+    },
+    async close() {
+      stopWatching()
+      ring?.stop()
+      await registry.close()
+    },
   }
 }
 
-function toUpstreamSettings(config: Config, log: Log): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> {
-  return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
-}
+const toStreamWatch = ({ liveConfig, directory, tokenSecrets }: GatewayDeps): StreamWatchDeps => ({
+  onRevoked: directory.onRevoked,
+  onKeysChanged(listener) {
+    // In a microtask, after every other listener: streams must be revalidated with the new keys.
+    liveConfig.onChange(() => queueMicrotask(listener))
+    tokenSecrets.onReload(listener)
+  },
+  isSecretRetired: followRetirement(liveConfig).isDue,
+  clock: SYSTEM_CLOCK,
+})
 
-/** The headers that carry an identity, under their configured names. */
-function listIdentityHeaders(config: Config): readonly string[] {
-  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
-  const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
-  const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]
-  return [...names, peer_header].filter((name) => name !== '')
+/** What an upstream is built from. */
+export interface UpstreamParts extends Pick<UpstreamDeps, 'revalidate'> {
+  readonly gateway: Gateway
+  readonly liveConfig: LiveConfig
+  readonly config: Live<Config>
+  readonly log: Log
 }
 
 type Common = Omit<UpstreamDeps, 'settings' | 'toIdentityHeaders' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
-/** How a door authenticates a running request again. */
-export interface Revalidation extends Pick<ConfirmDeps<RequestContext>, 'identify' | 'isConfigured'> {
-  dialect(): Pick<Dialect, 'steps'>
-}
-
-async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'steps'>): Promise<void> {
-  for (const step of steps) if (step.checksRights) await step.run(context)
-}
-
-const toConfirmDeps = (
-  { directory, liveConfig }: DoorParts,
-  revalidation: Revalidation,
-): ConfirmDeps<RequestContext> => ({
-  ...revalidation,
-  checkRights: (context) => checkRights(context, revalidation.dialect()),
-  directory,
-  iterationLimits: () => toIterationLimits(liveConfig.get().settings.values),
-})
-
-/** Confirms the credentials of requests that change something. */
-export const createConfirm = (parts: DoorParts, revalidation: Revalidation) =>
-  createConfirmCredential(toConfirmDeps(parts, revalidation))
-
-const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
+const toCommonDeps = ({ gateway, config, revalidate }: UpstreamParts): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [...SESSION_COOKIES, ADMIN_COOKIE],
-  streams: parts.gateway.streams,
-  revalidate: createRevalidate(toConfirmDeps(parts, revalidation)),
+  streams: gateway.streams,
+  revalidate,
   clock: SYSTEM_CLOCK,
 })
 
 /** CouchDB behind the document door. */
-export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Upstream {
+export function createDocumentUpstream(parts: UpstreamParts): Upstream {
+  const { config } = parts
   const settings = deriveLive(
     config,
     (values): UpstreamSettings => ({
@@ -114,7 +125,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, r
   const hints = () => toDocumentHints(config.get().upstream['document-identity'])
   return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, revalidation),
+      ...toCommonDeps(parts),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
       toIdentityHeaders,
@@ -158,7 +169,8 @@ function refuseToSign(): never {
 }
 
 /** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
-export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Upstream {
+export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
+  const { config } = parts
   const settings = deriveLive(
     config,
     (values): UpstreamSettings => ({
@@ -168,10 +180,10 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )
-  const toIdentityHeaders = identityHeadersForMultiModel(parts, config)
+  const toIdentityHeaders = identityHeadersForMultiModel(parts)
   return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, revalidation),
+      ...toCommonDeps(parts),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
       toIdentityHeaders,
@@ -184,7 +196,7 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
   )
 }
 
-function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Config>): ToIdentityHeaders {
+function identityHeadersForMultiModel({ gateway, config }: UpstreamParts): ToIdentityHeaders {
   const admin = () => config.get().upstream['multi-model-admin']
   const byClient = identityHeadersByClient(admin)
   const byToken = identityHeadersByUserToken({
@@ -200,10 +212,9 @@ function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Confi
 }
 
 /** An application behind the multi-model door. */
-export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstreamDeps): Upstream {
-  const { parts, config, revalidation } = deps
+export function createServiceUpstream({ name, url }: Service, parts: UpstreamParts): Upstream {
   const settings = deriveLive(
-    config,
+    parts.config,
     (values): UpstreamSettings => ({
       ...toUpstreamSettings(values, parts.log),
       urls: [url],
@@ -213,7 +224,7 @@ export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstr
   )
   return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, revalidation),
+      ...toCommonDeps(parts),
       settings: settings.get,
       // an application is mounted at this origin on purpose, and its pages run scripts
       isolates: () => false,
@@ -226,12 +237,6 @@ export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstr
       requestIdHeader: 'X-Request-Id',
     }),
   )
-}
-
-interface ServiceUpstreamDeps {
-  readonly parts: DoorParts
-  readonly config: Live<Config>
-  readonly revalidation: Revalidation
 }
 
 /** The database's own console runs scripts, so it is not sandboxed. */

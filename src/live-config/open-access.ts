@@ -1,0 +1,33 @@
+// Warnings about doors and services that serve requests without a credential.
+import type { Log } from '../base/log.ts'
+import { readServices, type Service } from '../config/open-sections.ts'
+import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
+import type { LiveConfig } from './live-config.ts'
+
+/** Logs whether the multi-model door is open, and then each warning that a change of the configuration adds. */
+export function warnOpenAccess({ get, onChange }: LiveConfig, log: Log): void {
+  const { values, open } = get().settings
+  // a change of the services takes effect after a restart
+  const services = readServices(open.services)
+  const describe = (config: Config) => [...describeOpenDoor(config), ...describeOpen(services, config)]
+  for (const line of describeOpenDoor(values)) log.warn(line)
+  let before = describe(values)
+  onChange(({ settings }) => {
+    const now = describe(settings.values)
+    for (const line of now) if (!before.includes(line)) log.warn(line)
+    before = now
+  })
+}
+
+const describeOpenDoor = ({ server }: Config): readonly string[] =>
+  server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
+
+/** One warning for each service that requires no credential. */
+export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
+  describeOpen(readServices(open.services), values)
+
+const describeOpen = (services: readonly Service[], { server }: Config): readonly string[] =>
+  services
+    .filter(({ isRequired }) => !isRequired && (!server.authentication || server['authentication-system-only']))
+    .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
