@@ -4,6 +4,7 @@ import { loadAuditKey } from '../live-config/audit.ts'
 import { reasonOf, StartError } from '../live-config/start-error.ts'
 import { readVerifyingKey, type VerifyingKey } from '../observe/audit/checkpoint.ts'
 import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint-file.ts'
+import type { Finding } from '../observe/audit/findings.ts'
 import type { VerifiedChain } from '../observe/audit/verify-chain.ts'
 import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify-trail.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
@@ -19,23 +20,30 @@ export interface AuditVerifyOptions {
   readonly json?: boolean
 }
 
-/** Reads the store itself, so that a server that was tampered with cannot hide anything. */
-export function verifyAudit(context: Context, { key: files = [], json = false }: AuditVerifyOptions): Promise<void> {
+export function verifyAudit(context: Context, options: AuditVerifyOptions): Promise<void> {
+  const { json = false } = options
   return withBackupErrors(json, async () => {
-    const { store, audit, node } = loadSettingsOf(context).values
-    const keyFile = audit['key-file']
-    const own = files.length === 0 ? loadOwnKey(keyFile) : undefined
-    const keys = own ? [own] : files.map((file) => loadKey(resolve(context.cwd, file)))
-    const local = keyFile === '' ? undefined : { node: node.name, ...loadCheckpoint(toCheckpointPath(keyFile)) }
-    const snapshot = await openSnapshot(store.url)
-    try {
-      const verified = await verifyTrail(await readAuditContent(snapshot), { keys, local })
-      context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, keys.length > 0))
-      if (verified.findings.length > 0) throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
-    } finally {
-      await snapshot.close()
-    }
+    const { verified, hasKeys } = await readTrail(context, options)
+    context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, hasKeys))
+    if (verified.findings.every(({ acknowledged }) => acknowledged)) return
+    throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
   })
+}
+
+/** Reads the store itself, so that a server that was tampered with cannot hide anything. */
+export async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptions) {
+  const { store, audit, node } = loadSettingsOf(context).values
+  const keyFile = audit['key-file']
+  const own = files.length === 0 ? loadOwnKey(keyFile) : undefined
+  const keys = own ? [own] : files.map((file) => loadKey(resolve(context.cwd, file)))
+  const local = keyFile === '' ? undefined : { node: node.name, ...loadCheckpoint(toCheckpointPath(keyFile)) }
+  const snapshot = await openSnapshot(store.url)
+  try {
+    const verified = await verifyTrail(await readAuditContent(snapshot), { keys, local })
+    return { verified, hasKeys: keys.length > 0 }
+  } finally {
+    await snapshot.close()
+  }
 }
 
 function loadOwnKey(file: string): VerifyingKey | undefined {
@@ -58,11 +66,17 @@ function loadKey(path: string): VerifyingKey {
 
 function renderTrail({ chains, findings }: VerifiedTrail, hasKeys: boolean): string {
   if (chains.length === 0 && findings.length === 0) return 'There are no audit records.'
-  const lines = findings.map(({ node, kind, message }) => `${toPrintable(node)}: ${kind}: ${toPrintable(message)}`)
+  const lines = findings.map((finding) => `${toPrintable(finding.node)}: ${renderFinding(finding)}`)
   const advice = hasKeys
     ? []
     : ['Without audit.key-file there are no checkpoints: whether the newest records were removed cannot be found out.']
   return [...chains.map(renderChain), ...lines, ...advice].join('\n')
+}
+
+function renderFinding({ kind, message, id, acknowledged }: Finding): string {
+  const text = `${kind}: ${toPrintable(message)}${id === undefined ? '' : ` [${id}]`}`
+  if (!acknowledged) return text
+  return `${text}, acknowledged on ${new Date(acknowledged.time).toISOString()}: ${toPrintable(acknowledged.reason)}`
 }
 
 function renderChain({ node, records, first, last, signedTo, findings }: VerifiedChain): string {

@@ -50,9 +50,9 @@ function renderSummary(verb: string, file: string, { header, schema, tables, sha
 }
 
 /** Runs the work of a command. An expected failure ends it with a sentence, or with JSON if asked for. */
-export async function withBackupErrors(isJson: boolean, work: () => Promise<void>): Promise<void> {
+export async function withBackupErrors<T>(isJson: boolean, work: () => Promise<T>): Promise<T> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     const expected = findExpected(error)
     if (!expected) throw error

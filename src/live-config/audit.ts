@@ -6,6 +6,7 @@ import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
+import { signAcknowledgement } from '../observe/audit/acknowledgement.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { type AuditReporter, type AuditTrail, createAuditTrail } from '../observe/audit/audit-trail.ts'
@@ -15,6 +16,7 @@ import { Checkpoints } from '../observe/audit/checkpoints.ts'
 import { type AuditErasure, createErasureSigner } from '../observe/audit/erasure.ts'
 import type { AuditFigures } from '../observe/audit/failure-reporter.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
+import { toSafeText } from '../observe/security-record.ts'
 import { createFailureReporter, type DestinationDeps, openDestinations } from './audit-destinations.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
@@ -28,6 +30,8 @@ export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuar
    * writing at this moment keep the name.
    */
   erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
+  /** Records, signed, that an operator knows of these findings of `verify`. */
+  acknowledge(findings: readonly string[], reason: string): Promise<void>
   /** Deletes records that are too old, now and from time to time until it is closed. */
   startPurging(): void
   /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
@@ -43,7 +47,7 @@ export interface AuditDeps extends DestinationDeps {
 
 /** Throws a `StartError` if the key cannot be used. */
 export function openAudit(deps: AuditDeps): Audit {
-  const { config, store } = deps
+  const { config, store, events } = deps
   const key = loadAuditKey(config().audit['key-file'])
   const { trail, file } = openTrail(deps, key)
   const purging = createPurging(deps, trail)
@@ -66,6 +70,11 @@ export function openAudit(deps: AuditDeps): Audit {
     },
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
+    async acknowledge(findings, reason) {
+      await confirmChange(events)
+      events.record('audit.acknowledged', signAcknowledgement({ findings, reason: toSafeText(reason) }, key))
+      await trail.flush()
+    },
     startPurging: purging.start,
     async probe() {
       if (config().audit['on-failure'] === 'refuse') await Promise.all(copies.map(({ queue }) => queue.probe()))

@@ -6,15 +6,7 @@ import { type AuditRecord, type ChainPlace, hashRecord } from './audit-record.ts
 import type { AuditChain } from './audit-store.ts'
 import { checkSignature, readCheckpoint, type SignedCheckpoint, type VerifyingKey } from './checkpoint.ts'
 import type { LoadedCheckpoint } from './checkpoint-file.ts'
-
-export type FindingKind = 'altered' | 'missing' | 'reordered' | 'truncated' | 'checkpoint' | 'erased' | 'broken'
-
-export interface Finding {
-  readonly node: string
-  readonly kind: FindingKind
-  /** What was found, in one sentence. */
-  readonly message: string
-}
+import { type Finding, type FindingKind, Findings } from './findings.ts'
 
 export interface VerifyOptions {
   readonly keys: readonly VerifyingKey[]
@@ -36,13 +28,14 @@ export interface VerifiedChain {
   readonly findings: readonly Finding[]
 }
 
-const MAX_FINDINGS = 100
+/** The most records whose place is searched: each costs as many hashes as there are altered records. */
+const MAX_COMPARED = 100
 
 /** Reads the records one by one, in the order of their sequence. */
 export class ChainVerifier {
   readonly #chain: AuditChain
   readonly #checkpoints: readonly SignedCheckpoint[]
-  readonly #findings: Finding[] = []
+  readonly #findings = new Findings()
   /** Records whose hash is wrong at their place. */
   readonly #suspects: AuditRecord[] = []
   readonly #first: number
@@ -53,9 +46,11 @@ export class ChainVerifier {
   constructor(chain: AuditChain, { keys, local }: VerifyOptions) {
     this.#chain = chain
     const stored = chain.checkpoint === undefined ? undefined : readCheckpoint(chain.checkpoint)
-    if (chain.checkpoint !== undefined && !stored) this.#find('checkpoint', 'the checkpoint in the store is damaged')
-    if (chain.checkpoint === undefined && keys.length > 0) this.#find('checkpoint', 'the store has no checkpoint')
-    if (local?.problem !== undefined && local.node === chain.node) this.#find('checkpoint', local.problem)
+    if (chain.checkpoint !== undefined && !stored)
+      this.#findPassing('checkpoint', 'the checkpoint in the store is damaged')
+    if (chain.checkpoint === undefined && keys.length > 0)
+      this.#findPassing('checkpoint', 'the store has no checkpoint')
+    if (local?.problem !== undefined && local.node === chain.node) this.#findPassing('checkpoint', local.problem)
     const own = local?.checkpoint?.node === chain.node ? local.checkpoint : undefined
     this.#checkpoints = [stored, own]
       .filter((found) => found !== undefined)
@@ -68,11 +63,12 @@ export class ChainVerifier {
     this.#records += 1
     const { sequence, previous, hash } = record
     const expected = this.#last.sequence + 1
-    if (sequence > expected) this.#find('missing', describeMissing(expected, sequence - 1))
-    else if (sequence < expected) this.#find('reordered', `record ${sequence} follows record ${this.#last.sequence}`)
+    if (sequence > expected) this.#find('missing', describeMissing(expected, sequence - 1), hash)
+    else if (sequence < expected)
+      this.#find('reordered', `record ${sequence} follows record ${this.#last.sequence}`, hash)
     if (hashRecord(record) !== hash) this.#suspects.push(record)
     else if (sequence === expected && previous !== this.#last.hash)
-      this.#find('reordered', `record ${sequence} was not written after record ${this.#last.sequence}`)
+      this.#find('reordered', `record ${sequence} was not written after record ${this.#last.sequence}`, this.#last.hash)
     this.#last = { sequence, hash }
     this.#compareWithCheckpoints(record)
   }
@@ -86,16 +82,19 @@ export class ChainVerifier {
       first: this.#first,
       last: this.#last.sequence,
       signedTo: this.#signedTo,
-      findings: this.#findings,
+      findings: this.#findings.list(),
     }
   }
 
   #isTrusted(checkpoint: SignedCheckpoint, keys: readonly VerifyingKey[]): boolean {
-    if (checkpoint.node !== this.#chain.node) this.#find('checkpoint', 'the checkpoint belongs to another node')
+    if (checkpoint.node !== this.#chain.node) this.#findPassing('checkpoint', 'the checkpoint belongs to another node')
     const check = checkSignature(checkpoint, keys)
-    if (check === 'invalid') this.#find('checkpoint', 'the signature of the checkpoint is wrong')
+    if (check === 'invalid') this.#findPassing('checkpoint', 'the signature of the checkpoint is wrong')
     if (check === 'unknown' && keys.length > 0)
-      this.#find('checkpoint', `the checkpoint is signed with the key ${checkpoint.key}, which is not given: use --key`)
+      this.#findPassing(
+        'checkpoint',
+        `the checkpoint is signed with the key ${checkpoint.key}, which is not given: use --key`,
+      )
     return check === 'valid' && checkpoint.node === this.#chain.node
   }
 
@@ -104,7 +103,7 @@ export class ChainVerifier {
     const { purged } = this.#chain
     const signed = this.#checkpoints.find((checkpoint) => checkpoint === stored)?.purged
     if (signed && (signed.sequence !== purged.sequence || signed.hash !== purged.hash))
-      this.#find(
+      this.#findPassing(
         'missing',
         `the store says that records up to ${purged.sequence} were deleted because of their age, but its checkpoint says up to ${signed.sequence}`,
       )
@@ -115,32 +114,38 @@ export class ChainVerifier {
     for (const checkpoint of this.#checkpoints) {
       if (checkpoint.sequence !== sequence) continue
       if (checkpoint.hash === hash) this.#signedTo = Math.max(sequence, this.#signedTo ?? 0)
-      else this.#find('altered', `record ${sequence} is not the one that its checkpoint signed`)
+      else this.#findPassing('altered', `record ${sequence} is not the one that its checkpoint signed`)
     }
   }
 
   /** A record with a wrong hash was altered, unless its hash is right at the place of another one. */
   #reportSuspects(): void {
     const places = this.#suspects.map(({ sequence }) => sequence)
-    for (const record of this.#suspects.slice(0, MAX_FINDINGS)) {
-      const origin = places.find((sequence) => hashRecord({ ...record, sequence }) === record.hash)
-      if (origin === undefined) this.#find('altered', `record ${record.sequence} (${record.event}) was altered`)
-      else this.#find('reordered', `record ${record.sequence} was written as record ${origin}`)
+    for (const [index, record] of this.#suspects.entries()) {
+      const { sequence, event, hash } = record
+      const found = hashRecord(record)
+      const origin = index < MAX_COMPARED && places.find((place) => hashRecord({ ...record, sequence: place }) === hash)
+      if (origin) this.#find('reordered', `record ${sequence} was written as record ${origin}`, found)
+      else this.#find('altered', `record ${sequence} (${event}) was altered`, found)
     }
   }
 
   #requireEnd(): void {
     const { sequence } = this.#last
     const expected = Math.max(this.#chain.sequence, ...this.#checkpoints.map((checkpoint) => checkpoint.sequence))
-    if (sequence < expected) this.#find('truncated', `${describeMissing(sequence + 1, expected)} at the end`)
+    if (sequence < expected) this.#findPassing('truncated', `${describeMissing(sequence + 1, expected)} at the end`)
     if (sequence === this.#chain.sequence && this.#last.hash !== this.#chain.hash)
-      this.#find('altered', `the last record ${sequence} is not the one that was written last`)
+      this.#findPassing('altered', `the last record ${sequence} is not the one that was written last`)
     // a chain whose records were all deleted because of their age has nothing to compare
     if (this.#records === 0 && this.#checkpoints.length > 0 && sequence === expected) this.#signedTo = sequence
   }
 
-  #find(kind: FindingKind, message: string): void {
-    if (this.#findings.length < MAX_FINDINGS) this.#findings.push({ node: this.#chain.node, kind, message })
+  #find(kind: FindingKind, message: string, evidence: string): void {
+    this.#findings.add({ node: this.#chain.node, kind, message }, evidence)
+  }
+
+  #findPassing(kind: FindingKind, message: string): void {
+    this.#findings.addPassing({ node: this.#chain.node, kind, message })
   }
 }
 

@@ -1,14 +1,10 @@
+import { Acknowledgements } from './acknowledgement.ts'
 import { type AuditRecord, CHAIN_START } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
 import type { VerifyingKey } from './checkpoint.ts'
 import { checkErasures } from './erasure.ts'
-import {
-  ChainVerifier,
-  type Finding,
-  type FindingKind,
-  type VerifiedChain,
-  type VerifyOptions,
-} from './verify-chain.ts'
+import { type Finding, type FindingKind, Findings } from './findings.ts'
+import { ChainVerifier, type VerifiedChain, type VerifyOptions } from './verify-chain.ts'
 
 export interface VerifiedTrail {
   readonly chains: readonly VerifiedChain[]
@@ -25,14 +21,19 @@ export async function verifyTrail({ chains, records }: TrailContent, options: Ve
   const expected = [...chains, ...listRemoved(chains, options)]
   const verifiers = new Map(expected.map((chain) => [chain.node, new ChainVerifier(chain, options)]))
   const evidence = new Evidence(options.keys)
+  const acknowledgements = new Acknowledgements(options.keys)
   for await (const record of records) {
+    acknowledgements.add(record)
     evidence.add(record)
     const verifier = verifiers.get(record.node)
     if (verifier) verifier.add(record)
     else evidence.noteOrphan(record)
   }
-  const verified = [...verifiers.values()].map((verifier) => verifier.end())
-  return { chains: verified, findings: [...verified.flatMap(({ findings }) => findings), ...evidence.list()] }
+  const mark = (findings: readonly Finding[]) => findings.map((finding) => acknowledgements.mark(finding))
+  const verified = [...verifiers.values()]
+    .map((verifier) => verifier.end())
+    .map((chain) => ({ ...chain, findings: mark(chain.findings) }))
+  return { chains: verified, findings: [...verified.flatMap(({ findings }) => findings), ...mark(evidence.list())] }
 }
 
 /** A chain of which only the checkpoint beside the key is left. */
@@ -45,7 +46,7 @@ function listRemoved(chains: readonly AuditChain[], { local }: VerifyOptions): r
 /** What the records themselves say about the trail. */
 class Evidence {
   readonly #keys: readonly VerifyingKey[]
-  readonly #findings: Finding[] = []
+  readonly #findings = new Findings()
   readonly #orphans = new Set<string>()
   /** How many records an erasure may have changed, by pseudonym. */
   readonly #announced = new Map<string, number>()
@@ -71,7 +72,7 @@ class Evidence {
   noteOrphan({ node }: AuditRecord): void {
     if (this.#orphans.has(node)) return
     this.#orphans.add(node)
-    this.#findings.push({ node, kind: 'missing', message: 'the end of the chain is missing' })
+    this.#findings.addPassing({ node, kind: 'missing', message: 'the end of the chain is missing' })
   }
 
   list(): readonly Finding[] {
@@ -79,15 +80,13 @@ class Evidence {
       const announced = this.#announced.get(pseudonym) ?? 0
       if (count <= announced) continue
       const message = `record ${sequence}: ${count} records name ${pseudonym}, but only ${announced} were erased under that name`
-      this.#findings.push({ node, kind: 'erased', message })
+      this.#findings.add({ node, kind: 'erased', message }, pseudonym)
     }
-    return this.#findings
+    return this.#findings.list()
   }
 
-  #find({ node, sequence }: AuditRecord, kind: FindingKind, problem: string): void {
-    if (this.#findings.length < MAX_FINDINGS)
-      this.#findings.push({ node, kind, message: `record ${sequence}: ${problem}` })
+  #find(record: AuditRecord, kind: FindingKind, problem: string): void {
+    const { node, sequence, hash, fields } = record
+    this.#findings.add({ node, kind, message: `record ${sequence}: ${problem}` }, JSON.stringify([hash, fields]))
   }
 }
-
-const MAX_FINDINGS = 100
