@@ -5,7 +5,8 @@ import { Pool } from 'undici'
 
 const pool = new Pool(process.argv[2] ?? '', { connections: 128 })
 
-const server = createServer((request, response) => {
+// Connections stay open while other servers are measured.
+const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
   const hasNoBody = request.method === 'GET' || request.method === 'HEAD'
   const options = {
     method: request.method,
