@@ -104,7 +104,7 @@ export function listConnectionNames(raw: readonly string[]): ReadonlySet<string>
 
 /** The same from the values of `Connection`. */
 export const toHopNames = (values: readonly string[]): ReadonlySet<string> =>
-  USUAL_NAMES.get(values.join(',')) ?? readNames(values)
+  (values.length < 2 ? USUAL_NAMES.get(values[0] ?? '') : undefined) ?? readNames(values)
 
 const isConnection = createHeaderMemo((name) => name.toLowerCase() === 'connection')
 
