@@ -1,5 +1,6 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
+import { isAccount } from '../directory/confirm-change.ts'
 import type { Identity } from '../directory/identity.ts'
 import {
   ABSENT,
@@ -50,18 +51,26 @@ export function readBasic(
 }
 
 /**
- * A header of this form is accepted or rejected; the next handler is never asked. `recall` accepts passwords that were
- * verified before.
+ * A header of this form is accepted or rejected; the next handler is never asked. `recall` accepts headers that were
+ * accepted before.
  */
 export function createBasicHandler(form: BasicForm, check: PasswordCheck, recall?: DoorRecall): CredentialHandler {
+  const checkPair = async ({ name, password }: BasicPair, source: CredentialSource, header: string) => {
+    const checked = await check(name, password, source)
+    // an access token is looked up each time: it can be revoked while the password stays
+    if (checked && !('kind' in checked) && isAccount(checked)) recall?.remember(header, checked)
+    return toVerdict(checked)
+  }
   return {
     name: form.name,
     read(source) {
-      const given = readBasic(source.header('authorization') ?? '', form)
+      const header = source.header('authorization')
+      if (header === undefined) return ABSENT
+      const known = recall?.find(header, source)
+      if (known) return toVerdict(known)
+      const given = readBasic(header, form)
       if (given === undefined) return ABSENT
-      if (typeof given === 'string') return refused(given)
-      const known = recall?.(given.name, given.password, source)
-      return known ? toVerdict(known) : check(given.name, given.password, source).then(toVerdict)
+      return typeof given === 'string' ? refused(given) : checkPair(given, source, header)
     },
   }
 }

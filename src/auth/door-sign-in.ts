@@ -1,5 +1,5 @@
 import type { CredentialSource } from './handler.ts'
-import type { DoorRecall, Recall } from './recall-sign-in.ts'
+import type { DoorRecall, Peers, Recall } from './recall-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
@@ -26,13 +26,13 @@ export const createDoorSignIn =
     })
   }
 
-/** The same for passwords that were verified before. */
-export const createDoorRecall =
-  (recall: Recall, namesProxies: () => boolean): DoorRecall =>
-  (name, password, source) =>
-    recall({ name, password, ...toPeers(source, namesProxies()) })
+/** The same for headers with a password that was verified before. */
+export const createDoorRecall = (recall: Recall<Peers>, namesProxies: () => boolean): DoorRecall => ({
+  find: (header, source) => recall.find(header, toPeers(source, namesProxies())),
+  remember: recall.remember,
+})
 
-const toPeers = ({ client }: CredentialSource, namesProxies: boolean): Pick<Attempt, 'peer' | 'directPeer'> => ({
+const toPeers = ({ client }: CredentialSource, namesProxies: boolean): Peers => ({
   peer: client.address,
   directPeer: namesProxies ? undefined : client.directAddress,
 })

@@ -15,8 +15,6 @@ export interface PasswordMemory {
   remember(verified: GivenPassword): void
   /** `false`: the password has to be verified. A verification older than `maxAgeMs` does not count. */
   isRemembered(given: GivenPassword, maxAgeMs?: number): boolean
-  /** The same before `isRemembered`, which counts the use if this returns `false`. */
-  isKnown(given: GivenPassword): boolean
 }
 
 export interface GivenPassword {
@@ -49,13 +47,6 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
       const known = counts.count(digests.get(name))
       if (known?.version !== version || clock.nowMs() - known.verifiedAtMs >= maxAgeMs) return false
       return isSameSecret(asked, known.digest) && canBePassword(password)
-    },
-    isKnown: ({ name, version, password }) => {
-      const asked = digestOf(password)
-      const known = digests.get(name)
-      const isRight = known?.version === version && isSameSecret(asked, known.digest) && canBePassword(password)
-      if (isRight) counts.hits += 1
-      return isRight
     },
   }
 }

@@ -154,11 +154,13 @@ export const createRecorder = (directory: Directory, door: string, timeoutSecond
 
 function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): Pick<DoorParts, 'signIn' | 'recall'> {
   const config = () => liveConfig.get().settings.values
-  const memory = createPasswordMemory(() => config().chttpd_auth.auth_cache_size)
+  const size = () => config().chttpd_auth.auth_cache_size
+  const memory = createPasswordMemory(size)
   addCacheMetrics(metrics, 'passwords', memory.counts)
-  const shared = { memory, limits: guesses, iterationLimits: () => toIterationLimits(config()) }
+  const shared = { limits: guesses, iterationLimits: () => toIterationLimits(config()) }
   const signIn = createSignIn({
     ...shared,
+    memory,
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: liveConfig.hasher,
@@ -172,7 +174,13 @@ function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): P
     noteSignIn: directory.noteSignIn,
   })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
-  const recall = createRecall({ ...shared, directory, noteSignIn: directory.noteSignIn })
+  const recall = createRecall({
+    ...shared,
+    directory,
+    noteSignIn: directory.noteSignIn,
+    size,
+    counts: memory.counts,
+  })
   return {
     signIn: createDoorSignIn(recorded, namesProxies.get),
     recall: createDoorRecall(recall, namesProxies.get),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
 import { createRecall } from '../../src/auth/recall-sign-in.ts'
-import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
+import { CacheCounts } from '../../src/base/caches.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
 const LIMITS: LimitSettings = {
@@ -15,29 +15,32 @@ const LIMITS: LimitSettings = {
 const PEER = '192.0.2.1'
 const PASSWORD = 'analytical'
 
+const toHeader = (password: string) => `Basic ${Buffer.from(`ada:${password}`).toString('base64')}`
+
 /** A user whose password was verified before. */
 async function open(t: TestContext) {
   const clock = createTestClock()
   const scene = { memorySize: 100, iterations: { min: 1, max: 1_000_000_000 }, isUpgradeDue: false }
   const { directory, cut } = await openTestNode(t, { clock })
-  const memory = createPasswordMemory(() => scene.memorySize)
+  const counts = new CacheCounts()
   const limits = createLimits({ settings: () => LIMITS, clock })
   const notes: string[] = []
   const { peekAccount } = directory
   const recall = createRecall({
     directory: { peekAccount, isUpgradeDue: () => scene.isUpgradeDue },
-    memory,
     limits,
     iterationLimits: () => scene.iterations,
     noteSignIn: (name, peer) => notes.push(`${name} ${peer}`),
+    size: () => scene.memorySize,
+    counts,
   })
   await directory.createUser({ name: 'ada', password: { password: PASSWORD }, roles: ['reader'] })
   const account = await directory.findAccount('ada')
   assert.ok(account)
-  memory.remember({ name: 'ada', version: account.version, password: PASSWORD })
+  recall.remember(toHeader(PASSWORD), account)
   const fail = () => limits.countFailure({ name: 'ada', peer: PEER, salt: saltOf(account), version: account.version })
-  const recallFrom = (peer: string, password = PASSWORD) => recall({ name: 'ada', password, peer })
-  return { directory, cut, clock, scene, notes, memory, fail, recallFrom }
+  const recallFrom = (peer: string, password = PASSWORD) => recall.find(toHeader(password), { peer })
+  return { directory, cut, clock, scene, notes, counts, fail, recallFrom }
 }
 
 type Opened = Awaited<ReturnType<typeof open>>
@@ -87,11 +90,11 @@ const CHANGES: readonly [name: string, change: (opened: Opened) => unknown][] = 
 
 describe('a password that was verified before', () => {
   it('is accepted, and noted as a sign-in', async (t) => {
-    const { recallFrom, notes, memory } = await open(t)
+    const { recallFrom, notes, counts } = await open(t)
     const account = recallFrom(PEER)
     assert.equal(account?.name, 'ada')
     assert.deepEqual(notes, [`ada ${PEER}`])
-    assert.deepEqual([memory.counts.hits, memory.counts.misses], [1, 0])
+    assert.deepEqual([counts.hits, counts.misses], [1, 0])
   })
 
   it('is accepted with the roles of now', async (t) => {
@@ -119,9 +122,9 @@ describe('a password that was verified before', () => {
     })
 
   it('does not make another password accepted, nor count it', async (t) => {
-    const { recallFrom, notes, memory } = await open(t)
+    const { recallFrom, notes, counts } = await open(t)
     assert.equal(recallFrom(PEER, 'analytical engine'), undefined)
     assert.deepEqual(notes, [])
-    assert.deepEqual([memory.counts.hits, memory.counts.misses], [0, 0])
+    assert.deepEqual([counts.hits, counts.misses], [0, 0])
   })
 })
