@@ -17,7 +17,7 @@ run: ratios carry over to another machine, times do not. The load shows whether 
 longer and ratios vary more.
 `
 
-/** What is started by a bench is no bench itself, and must not be started by looking at it. */
+/** Other scripts in the folder are started by a bench. They must not be imported, because an import would run them. */
 const isBench = (name) =>
   name.endsWith('.mjs') && /^export const bench\b/m.test(readFileSync(new URL(name, FOLDER), 'utf8'))
 
@@ -35,7 +35,7 @@ function renderTable({ columns, rows }) {
   return [columns, line, ...rows].map(renderRow).join('\n')
 }
 
-/** Of the minute before: what else the machine was doing. */
+/** The load of the machine in the minute before. */
 const load = loadavg()[0].toFixed(1)
 
 const describeMachine = (runs) =>

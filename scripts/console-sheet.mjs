@@ -43,7 +43,7 @@ async function openSignedIn(browser, url) {
   return page
 }
 
-/** Waits until nothing is loading, or for long enough to see what does. */
+/** Waits until nothing is loading, for at most 1.5 seconds: in the loading state it never ends. */
 async function open(page, url, fragment) {
   await page.goto('about:blank')
   await page.goto(`${url}/_cardea/${fragment}`)

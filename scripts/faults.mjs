@@ -177,7 +177,7 @@ async function sendFault({ upstream, lines = [], body = '', act, outcome }, door
 async function startFront(url) {
   const child = fork(FRONT, [url], { execArgv: ['--expose-gc'] })
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('Cardea ended')))
-  // it rejects for those who wait for a message
+  // handled where a message is awaited
   ended.catch(() => {})
   const receive = async () => (await Promise.race([once(child, 'message'), ended]))[0]
   const doors = await receive()

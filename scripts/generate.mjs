@@ -1,5 +1,5 @@
-// Writes the files that are derived from the tables of options, security events, metrics and errors. With --check writes nothing, lists
-// the stale files, and exits with 1 if there are any.
+// Writes the files that are derived from the tables of options, security events, metrics and errors. With --check it
+// writes nothing, lists the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni } from '../src/config/render.ts'
@@ -32,7 +32,7 @@ const firstDifference = (before, after) => {
   return `${at + 1}\n  is        ${old[at] ?? '(nothing)'}\n  should be ${now[at] ?? '(nothing)'}`
 }
 
-/** Paths of generated files that no longer say what the table says, with a hint. */
+/** The generated files that differ from their table, each with a hint. */
 export const findStale = () =>
   Object.entries(GENERATED).flatMap(([path, render]) => {
     const [before, after] = [current(path), render()]

@@ -23,7 +23,7 @@ if (!checkout) {
   process.exit(2)
 }
 
-// The sessions begin in the past of every machine that reads the fixture, whatever clock this one has.
+// Sets the clock back: the sessions must begin in the past of every machine that reads the fixture.
 const BEGIN_MS = Date.UTC(2025, 0, 1)
 const systemNow = Date.now
 const behindMs = systemNow() - BEGIN_MS
@@ -59,7 +59,7 @@ async function saveSqlite() {
   const path = join(place, 'store.db')
   try {
     const tokens = await fill(`sqlite:${path}`)
-    // one file without a log beside it
+    // ends the write-ahead log, so that the store is one file
     const database = new DatabaseSync(path)
     database.exec('PRAGMA journal_mode = DELETE')
     database.close()

@@ -81,7 +81,7 @@ const ROUTES = [
 
 const fill = (open, item, close) => Buffer.from(open + item.repeat((bytes - open.length) / item.length) + close)
 
-/** Each within what a door reads at all, and as much work as it can be. */
+/** Each is within the size limit of the doors, and costs as much work as possible. */
 const createBodies = () => [
   Buffer.from('['.repeat(bytes / 2) + ']'.repeat(bytes / 2)),
   Buffer.from(`${'{"a":'.repeat(bytes / 6)}1${'}'.repeat(bytes / 6)}`),
@@ -95,7 +95,7 @@ const createBodies = () => [
   fill('', 'a=b&', ''),
 ]
 
-/** Ways to send a body: all at once, in chunks of one byte or 32, as a bomb, with a length but nearly nothing of it. */
+/** Ways to send a body: at once, in chunks of 1 or 32 bytes, as a gzip bomb, or only its first 100 bytes. */
 const WAYS = {
   plain: (body) => ({ headers: [`Content-Length: ${body.length}`], pieces: [body] }),
   small: (body) => {
@@ -115,7 +115,7 @@ const TINY_CHUNKS = Buffer.from('1\r\n[\r\n'.repeat(100_000))
 const SHORT_CHUNKS = Buffer.from(`20\r\n${'['.repeat(32)}\r\n`.repeat(100_000))
 const BOMB = gzipSync(Buffer.alloc(bytes, '['))
 
-/** One request on a connection of its own, until it is answered or the server hangs up. */
+/** Sends one request on a new connection. Resolves with the response or the end of the connection. */
 function attackOnce(url, { method, path, type }, { headers, pieces }, signal) {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port) })
@@ -175,7 +175,7 @@ const probe = (agent, url) =>
       .end()
   })
 
-/** Sends one request every ten milliseconds, whether or not those before it are answered. */
+/** Sends one request every ten milliseconds, without waiting for the earlier responses. */
 async function measure(urls) {
   const agent = new Agent({ keepAlive: true })
   const latencies = []
@@ -196,9 +196,9 @@ async function measure(urls) {
   process.send({ requests: latencies.length, p50: at(0.5), p99: at(0.99), max: at(1) })
 }
 
-// ------------------------------------------------------------------------------------------------ the whole
+// ------------------------------------------------------------------------------------------------ the run
 
-/** Starts one part in a process of its own. */
+/** Starts one part in its own process. */
 function startPart(role, urls) {
   const child = fork(new URL(import.meta.url).pathname, [...process.argv.slice(2), '--role', role])
   child.send(urls)
@@ -213,7 +213,7 @@ function startPart(role, urls) {
   return { hear, tell: (message) => child.send(message), end: () => child.connected && child.disconnect() }
 }
 
-/** Runs one part, and gives what it reports. */
+/** Runs one part and returns its report. */
 async function runPart(role, urls) {
   const part = startPart(role, urls)
   const report = await part.hear()
@@ -221,7 +221,7 @@ async function runPart(role, urls) {
   return report
 }
 
-/** Resident memory of a process in MiB; Linux alone tells. */
+/** Resident memory of a process in MiB. Linux only. */
 function readMemory(pid) {
   try {
     const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -231,7 +231,7 @@ function readMemory(pid) {
   }
 }
 
-/** Seconds of processor time a process has used; Linux alone tells. */
+/** Seconds of CPU time that a process has used. Linux only. */
 function readCpu(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')

@@ -1,8 +1,8 @@
 /**
- * Guesses passwords at full speed, and measures what a correct sign-in from elsewhere costs meanwhile. Each row starts
- * a server of its own: one address; 200 addresses behind a proxy that was named as one; 200 addresses claimed by a local
- * program that was not; 200 direct peers. Ends with 1 where a correct sign-in took more than a second longer than on the
- * idle server, or was refused.
+ * Guesses passwords at full speed, and measures how long a correct sign-in from another address takes meanwhile. Each
+ * row starts a server: one address; 200 addresses behind a proxy in `trusted_proxies`; 200 addresses claimed by a local
+ * program that is not in it; 200 direct peers. Exits with 1 if a correct sign-in was refused, or took more than a second
+ * longer than on the idle server.
  *
  *   node scripts/attacks/guesses.mjs [seconds] [root of another checkout]
  */
@@ -28,7 +28,7 @@ const ELSEWHERE = '127.9.9.9'
 
 const forwarded = (at) => ({ headers: { 'X-Forwarded-For': `198.51.${100 + (at >> 8)}.${at & 255}` } })
 
-/** Where guess number `at` comes from, and what it guesses. */
+/** The address and the account of guess number `at`. */
 const ATTACKS = [
   { name: 'one address, many names', from: () => ({}), account: (at) => `user${at}` },
   { name: 'one address, one name', from: () => ({}), account: () => 'victim' },
@@ -68,7 +68,7 @@ async function timeSignIn(door, account) {
   return { status, ms: performance.now() - startMs }
 }
 
-/** Guesses over many connections until `isOver`, each as soon as the last one of its connection was answered. */
+/** Guesses over many connections until `isOver`. Each connection sends its next guess after a response. */
 function attack(door, { from, account }, isOver) {
   const answers = new Map()
   const agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))

@@ -1,4 +1,4 @@
-// The yardstick of a start: the least that two node:http servers in one process can do. Arguments: their ports.
+// The baseline of the start: two minimal node:http servers in one process. Arguments: their ports.
 import { createServer } from 'node:http'
 
 const body = '{"status":"ok"}\n'

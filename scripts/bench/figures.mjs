@@ -1,4 +1,4 @@
-// Numbers of a bench, and how they are written.
+// Medians of a bench, and how figures are rendered.
 export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b)
   const middle = sorted.length >> 1

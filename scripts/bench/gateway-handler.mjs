@@ -47,7 +47,7 @@ function respondAtOnce(_request, handler) {
   return true
 }
 
-/** As much of a socket as a response uses. */
+/** The part of a socket that a response uses. */
 class IdleSocket extends EventEmitter {
   remoteAddress = '127.0.0.1'
   writable = true
@@ -89,7 +89,7 @@ function serve(handle, socket, headers) {
   return promise
 }
 
-/** The least that a handler does. */
+/** The minimal handler that Cardea is compared with. */
 function handleMinimal(_request, response) {
   const nothing = () => {}
   respondAtOnce(undefined, {

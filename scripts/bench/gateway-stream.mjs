@@ -1,4 +1,4 @@
-// The memory it takes to pass a long stream on. Sizes: MiB of the stream.
+// Memory of the server while it forwards a long stream. Sizes: MiB of the stream.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -32,14 +32,14 @@ async function receive(url, bytes, onBytes) {
     seen += chunk.length
     onBytes(seen)
   }
-  if (seen !== bytes) throw new Error(`${seen} of ${bytes} bytes came`)
+  if (seen !== bytes) throw new Error(`${seen} of ${bytes} bytes arrived`)
 }
 
-/** What the process holds now, in MiB. */
+/** Resident memory of the process in MiB. */
 const readMemory = ({ pid }) =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
 
-/** The most it held in the first tenth of the stream, and in the rest: what grows with the stream shows there. */
+/** The peak in the first tenth of the stream and in the rest. Memory that grows with the stream shows in the rest. */
 async function watch(child, pass, url, bytes) {
   const before = readMemory(child)
   const most = { first: 0, rest: 0 }

@@ -1,5 +1,5 @@
-// Requests a second through the gateway, beside the upstream alone and beside the least a proxy can do. Sizes: requests
-// of each turn, connections, turns each warms up.
+// Requests per second through the gateway, compared with a minimal proxy and with the upstream alone. Sizes: requests
+// of a turn, connections, turns of warm-up.
 import autocannon from 'autocannon'
 import { median } from './figures.mjs'
 import { signIn, signToken, toBasic, withGateway } from './support/gateway.mjs'
@@ -7,10 +7,10 @@ import { renderNumber } from './support/measure.mjs'
 
 const LEAST_SHARE = 0.75
 
-/** How often the load generator looks whether it is done: by itself once a second, which is longer than a turn. */
+/** How often the load generator checks whether it is done. Its default of a second is longer than a turn. */
 const LOOK_MS = 50
 
-/** A turn of one contestant: its rate, and how long answers took. */
+/** One turn of one contestant: its rate, and the latency of its responses. */
 async function measure({ url, getHeaders }, amount, connections) {
   const times = []
   const headers = await getHeaders?.()
@@ -22,7 +22,7 @@ async function measure({ url, getHeaders }, amount, connections) {
     lastMs = performance.now()
   })
   const { non2xx, errors } = await run
-  if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} bad answers, ${errors} errors`)
+  if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} error responses, ${errors} errors`)
   const sorted = Float64Array.from(times).sort()
   const at = (share) => sorted[Math.floor(sorted.length * share)] ?? 0
   return { rate: times.length / ((lastMs - startMs) / 1000), p50: at(0.5), p99: at(0.99) }
@@ -32,15 +32,15 @@ const listContestants = ({ upstream, proxy, gateway }) => [
   { name: 'upstream alone', url: upstream },
   { name: 'minimal proxy', url: proxy },
   { name: 'gateway, JWT', url: gateway, getHeaders: () => ({ Authorization: `Bearer ${signToken()}` }) },
-  // anew each turn: no client keeps a cookie for minutes when it was given a newer one
+  // with a new session for each turn: a cookie older than a minute would be renewed by every response
   { name: 'gateway, cookie', url: gateway, getHeaders: async () => ({ Cookie: await signIn(gateway) }) },
   { name: 'gateway, Basic', url: gateway, getHeaders: () => ({ Authorization: toBasic() }) },
   { name: 'gateway, anonymous', url: gateway },
 ]
 
 /**
- * In short turns, each between two of the minimal proxy: whatever else the machine does comes and goes within seconds, and
- * meets those alike that stand beside each other.
+ * Each turn runs between two turns of the minimal proxy, and is short: the load of the machine changes within seconds,
+ * but is nearly the same for turns that follow each other.
  */
 async function compare(servers, rounds, { amount, connections, warmTurns }) {
   const contestants = listContestants(servers)

@@ -23,7 +23,7 @@ function importOnce(users) {
   })
 }
 
-/** Among the lines about progress. */
+/** Finds the summary among the lines about progress. */
 function readSummary(output) {
   const json = output.slice(output.indexOf('{"messages"'))
   return JSON.parse(json.slice(0, json.lastIndexOf('}') + 1))

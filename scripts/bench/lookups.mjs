@@ -11,7 +11,7 @@ const SIZES = [10_000, 100_000, 1_000_000]
 const WORKING_SET = 10_000
 const LEAST_SHARE = 0.8
 
-/** A directory of so many users, and the names that are looked up: spread over all of it. */
+/** A directory of `size` users, and the names to look up, spread over all of it. */
 async function open(folder, size, clean) {
   const url = `sqlite:${join(folder, `${size}.db`)}`
   await fillStore(url, size)
@@ -22,7 +22,7 @@ async function open(folder, size, clean) {
   return { size, directory, names: shuffle(names) }
 }
 
-/** Always the same disorder. */
+/** With a fixed seed, so that the order is always the same. */
 function shuffle(list) {
   let seed = 1
   for (let last = list.length - 1; last > 0; last -= 1) {
@@ -33,7 +33,7 @@ function shuffle(list) {
   return list
 }
 
-/** Lookups a second in each directory. */
+/** Lookups per second in each directory. */
 async function compare(directories, look, rounds) {
   const contestants = directories.map(({ directory, names }) => {
     let at = 0
@@ -45,7 +45,7 @@ async function compare(directories, look, rounds) {
     }
     return () => countPerSecond(work, { ms: 300, batch: names.length })
   })
-  // once through all names, so that what can be remembered is
+  // warm-up: fills the caches with all names
   for (const measure of contestants) await measure()
   return contest(contestants, rounds)
 }

@@ -1,4 +1,4 @@
-// Password checks through the hasher beside bare crypto.pbkdf2 on all cores. Sizes: milliseconds of a round.
+// Password checks through the hasher, compared with bare crypto.pbkdf2 on all cores. Sizes: milliseconds of a round.
 import { pbkdf2 } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
@@ -15,7 +15,7 @@ const CALLERS = 64
 
 const derive = promisify(pbkdf2)
 
-/** Calls a second of this many callers, each of which starts its next call when the last is done. */
+/** Calls per second of this many callers, each of which starts its next call when the last is done. */
 async function countWith(work, callers, ms) {
   const startMs = performance.now()
   let done = 0

@@ -18,7 +18,7 @@ const PORTION = 1000
 const FIRST = ['Anna', 'ben', 'Carla', 'david', 'Élodie', 'farid', 'Grace', 'hiro', 'Ines', 'jan']
 const LAST = ['Adler', 'brandt', 'Costa', 'dubois', 'Evans', 'fischer', 'Garcia', 'haas', 'Ito', 'jensen']
 
-/** Names that begin alike by the hundred thousand, a role of every user, and a thousand roles of a thousand users each. */
+/** 100,000 names share each beginning; all users share one role, and a thousand users share each department. */
 function toUser(index) {
   const first = FIRST[index % FIRST.length]
   const last = LAST[Math.floor(index / FIRST.length) % LAST.length]

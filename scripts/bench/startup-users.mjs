@@ -1,4 +1,4 @@
-// Start-up over a store of many users beside one of none. Sizes: users.
+// Start with a store of many users, compared with an empty store. Sizes: users.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { milliseconds, ratio } from './figures.mjs'
@@ -7,10 +7,10 @@ import { withFolder, writeConfig } from './support/folder.mjs'
 import { contest, renderNumber } from './support/measure.mjs'
 import { fillStore } from './support/users.mjs'
 
-/** What one and the same start differs by from run to run. */
+/** How much the same start differs from run to run. */
 const NOISE = 1.1
 
-/** From the start of the process until both doors have answered. */
+/** Time from the start of the process until both doors have responded. */
 async function timeStart(folder) {
   const startMs = performance.now()
   const server = await startServer(folder)
@@ -25,7 +25,7 @@ async function prepare(folder, count) {
   mkdirSync(folder)
   writeConfig(folder, 1)
   await fillStore(`sqlite:${join(folder, 'cardea.db')}`, count)
-  // the first start writes what later ones find
+  // the first start writes files and records that later ones only read
   await timeStart(folder)
 }
 

@@ -1,5 +1,5 @@
-// From the start of the process to the first answer of both doors, beside the least a Node process with two servers
-// takes, measured in turn.
+// Time from the start of the process to the first response of both doors, compared in turn with a minimal Node process
+// that has two servers.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -17,7 +17,7 @@ const POLL_MS = 3
 
 const BASELINE = fileURLToPath(new URL('./baseline-http.mjs', import.meta.url))
 
-/** What is started, with two ports to listen on. */
+/** The programs that are compared, each with two ports to listen on. */
 const createCandidates = (folder) => {
   const serve = (bin) => (ports) => [
     ...[bin, 'serve', '--config', join(folder, 'data'), '--log.level', 'error'],
@@ -53,17 +53,17 @@ async function findFreePorts(count) {
   return ports
 }
 
-/** Asks until somebody answers, with as little work as can be: it is done on the machine that is measured. */
-async function waitForAnswer(port) {
-  while (!(await isAnswered(port))) await pause(POLL_MS)
+/** Polls until the server responds. Bare sockets, because the polling takes CPU time from the measured process. */
+async function waitForResponse(port) {
+  while (!(await isResponding(port))) await pause(POLL_MS)
 }
 
-function isAnswered(port) {
+function isResponding(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n'))
-    const finish = (isThere) => {
+    const finish = (isResponse) => {
       socket.destroy()
-      resolve(isThere)
+      resolve(isResponse)
     }
     socket.once('data', () => finish(true)).once('error', () => finish(false))
   })
@@ -75,7 +75,7 @@ async function measureOnce({ name, toArguments }) {
   const child = spawn(process.execPath, toArguments(ports), { stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(child, 'exit')
   const failed = ended.then(([code]) => Promise.reject(new Error(`${name} ended with ${code}`)))
-  await Promise.race([Promise.all(ports.map(waitForAnswer)), failed])
+  await Promise.race([Promise.all(ports.map(waitForResponse)), failed])
   const took = performance.now() - begun
   failed.catch(() => {})
   child.kill('SIGTERM')

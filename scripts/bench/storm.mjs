@@ -1,4 +1,4 @@
-// How late the event loop of a server is while very many sign in. Sizes: milliseconds, callers.
+// The delay of a server's event loop while many clients sign in. Sizes: milliseconds, clients.
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ async function readDelay(server) {
   return JSON.parse(json)
 }
 
-/** Callers that sign in again and again, most with a wrong password, some as the administrator. */
+/** Clients that sign in repeatedly, most with a wrong password, some as the administrator. */
 async function storm(door, callers, ms) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
   const untilMs = performance.now() + ms
@@ -62,7 +62,7 @@ function stormOnce(ms, callers) {
     await fillStore(`sqlite:${join(folder, 'cardea.db')}`, USERS)
     const server = await startServer(folder, ['--import', LOOP_DELAY])
     try {
-      await readDelay(server) // what starting cost is not of the storm
+      await readDelay(server) // discards the delays of the start
       const answers = await storm(server.document, callers, ms)
       return { answers, delay: await readDelay(server) }
     } finally {

@@ -1,7 +1,7 @@
 // Fills a running Cardea over HTTP with everything a store can hold.
 import { ADMINISTRATORS, passwordOf, SETTINGS, USERS } from './people.mjs'
 
-/** What the fixture is written and read with. The hash settings are as they were: nothing is upgraded while it is filled. */
+/** The options with which the fixture is written and read. Hashes are not upgraded while the store is filled. */
 export const OPTIONS = {
   chttpd: { port: 0 },
   server: {
@@ -37,7 +37,7 @@ const createAsk =
     return { json: text && JSON.parse(text), cookie: (response.headers.getSetCookie()[0] ?? '').split(';')[0] }
   }
 
-/** Gives the cookies and tokens, as live or revoked. */
+/** Returns the cookies and tokens, live and revoked. */
 export async function fillStore(document, multiModel) {
   const doors = { document: createAsk(document), multiModel: createAsk(multiModel) }
   await putSettings(doors)
@@ -133,7 +133,7 @@ async function createSessions({ document, multiModel }) {
   }
 }
 
-/** Last: from here on the user `ROOT` and the administrator `root` exist side by side, and the seed is gone. */
+/** Called last, because it removes the administrator that fills the store. */
 async function putAdministrators({ document }) {
   for (const { name, password, text } of ADMINISTRATORS) {
     const path = configPath('admins', name)

@@ -6,7 +6,7 @@ const ITERATIONS = 1000
 const PRFS = { sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512' }
 const METHODS = ['sha1', 'sha224', 'sha256', 'sha384', 'sha512', 'md5']
 
-const passwordOf = (name) => `fixture password of ${name}`
+export const passwordOf = (name) => `fixture password of ${name}`
 const digest = (algorithm, ...parts) => createHash(algorithm).update(parts.join('')).digest('hex')
 const derive = (text, prf, iterations = ITERATIONS) => {
   const bytes = createHash(PRFS[prf]).digest().length
@@ -15,7 +15,7 @@ const derive = (text, prf, iterations = ITERATIONS) => {
 
 const user = (name, members = {}) => ({ name, password: passwordOf(name), ...members })
 
-/** Members as they stand in a user document, made from the password of the name. */
+/** A user with the stored form of its password, as in a user document. */
 const stored = (name, toMembers) => user(name, { members: toMembers(passwordOf(name)) })
 
 const FORMS = [
@@ -52,7 +52,7 @@ const FORMS = [
       salt: SALT,
       salted_hash: digest(method, SALT, text),
     })),
-    // the multi-model database's own form comes by import alone
+    // ArangoDB's form can only be imported
     isImported: true,
   })),
 ]
@@ -105,5 +105,3 @@ export const SETTINGS = [
   { section: 'chttpd_auth', key: 'public_fields', value: 'name,nickname' },
   { section: 'vendor', key: 'any name', value: 'kept as it is = "yes"' },
 ]
-
-export { passwordOf }

@@ -55,7 +55,7 @@ describe('createAccessToken', () => {
 
   it('rejects an unknown user', async (t) => {
     const { system } = await open(t)
-    await assert.rejects(system.createAccessToken('nobody', { name: 'x' }), refusedWith(404, 1703))
+    await assert.rejects(system.createAccessToken('unknown', { name: 'x' }), refusedWith(404, 1703))
   })
 
   it('rejects an empty user name and an empty token name', async (t) => {

@@ -35,6 +35,6 @@ test('does not create a store', async () => {
 })
 
 test('warns about a store that cannot be read', async () => {
-  const { warnings } = await loadStoredConfiguration(inputOf('postgres://nobody@127.0.0.1:1/none'))
+  const { warnings } = await loadStoredConfiguration(inputOf('postgres://ada@127.0.0.1:1/none'))
   assert.match(warnings.join(), /could not be read/)
 })

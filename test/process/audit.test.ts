@@ -170,7 +170,7 @@ test('user remove --erase replaces the name in the audit trail, and the chain st
   await managed.cardea(['user', 'add', 'mo', '--password-stdin'], 'a password\n')
   await send(server.document, { path: '/_session', as: 'jolanda:a password' })
   await send(server.document, { path: '/_session', as: 'jolanda:wrong' })
-  const early = await managed.cardea(['user', 'remove', 'nobody', '--erase'])
+  const early = await managed.cardea(['user', 'remove', 'unknown', '--erase'])
   assert.equal(early.code, 5, early.stderr)
   const removed = await managed.cardea(['user', 'remove', 'jolanda', '--erase'])
   assert.equal(removed.code, 0, removed.stderr)

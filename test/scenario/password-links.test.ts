@@ -40,7 +40,7 @@ async function assertInvalid(token: string): Promise<void> {
 }
 
 describe('a link to set a password', () => {
-  it('sets it once, ends the sessions and signs nobody in', async () => {
+  it('sets it once, ends the sessions and opens no session', async () => {
     await addUser('una', { mustChangePassword: true })
     const token = await createLink('una')
     assert.deepEqual((await find(token)).json, { name: 'una', passwordRules: ['Use at least 4 characters.'] })

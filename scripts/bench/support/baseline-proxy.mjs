@@ -1,4 +1,4 @@
-// The least an undici proxy can do, with no authentication: what the gateway is measured beside.
+// The minimal proxy that the gateway is compared with: undici, few headers, no authentication.
 // node baseline-proxy.mjs http://127.0.0.1:PORT
 import { createServer } from 'node:http'
 import { Pool } from 'undici'

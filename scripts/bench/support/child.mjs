@@ -22,19 +22,19 @@ export function startCardea(args, { cwd, flags = [] }) {
     child,
     ended,
     output: () => output,
-    /** Waits for what it prints after the first `from` characters. */
+    /** Waits until its output after the first `from` characters matches. */
     async says(pattern, from = 0) {
       for (;;) {
         const found = pattern.exec(output.slice(from))
         if (found) return found
-        if (child.exitCode !== null) throw new Error(`it ended before it said ${pattern}:\n${output}`)
+        if (child.exitCode !== null) throw new Error(`the server ended before it printed ${pattern}:\n${output}`)
         await once(said, 'more')
       }
     },
   }
 }
 
-/** Starts a server in a folder. Gives where its doors are, once they are open. */
+/** Starts a server in a folder. Resolves with the URLs of its doors when they are open. */
 export async function startServer(folder, flags = []) {
   const server = startCardea(['serve', '--config', folder], { cwd: folder, flags })
   const [line] = await server.says(/^\{.*"msg":"listening"\}$/m)
@@ -50,7 +50,7 @@ export async function startServer(folder, flags = []) {
   }
 }
 
-/** The most memory a process has held at once, in MiB, as long as it runs. Where the system tells; else `undefined`. */
+/** Watches the memory of a process. The result returns its peak in MiB; `undefined` where the system has no such file. */
 export function watchMemory({ pid }, everyMs = 20) {
   let peak
   const look = () => {
@@ -58,7 +58,7 @@ export function watchMemory({ pid }, everyMs = 20) {
       const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
       if (kib !== undefined) peak = Number(kib) / 1024
     } catch {
-      // it has ended, or this system has no such file
+      // the process has ended, or the system has no such file
     }
   }
   const timer = setInterval(look, everyMs)

@@ -1,8 +1,8 @@
-// Which core a process runs on: left to the system, it is chance who shares one with whom.
+// Pins processes to cores. Otherwise it depends on chance which processes share a core.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** The cores this process may use, as the system writes them: `0-3,8`. Empty where it does not tell. */
+/** The cores this process may use, in the form of Linux: `0-3,8`. Empty on other systems. */
 function readCores() {
   try {
     return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
@@ -21,8 +21,8 @@ function listCores(text) {
 const pin = (pid, cores) => spawnSync('taskset', ['-acp', cores, String(pid)], { stdio: 'ignore' }).status === 0
 
 /**
- * Runs `work` with the processes that are measured on one core, and with the others and this one on another. Where there
- * is one core only, or the system has no such thing, they run as it happens.
+ * Runs `work` with the measured processes on one core, and the others and this one on another. Where there is only one
+ * core, or cores cannot be chosen, nothing is pinned.
  */
 export async function withCores(measured, others, work) {
   const before = readCores()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A folder for the time of `work`. */
+/** Runs `work` with a temporary folder. */
 export async function withFolder(work) {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-bench-'))
   try {
@@ -14,7 +14,7 @@ export async function withFolder(work) {
 
 export const ADMIN = { name: 'admin', password: 'the-password-of-admin' }
 
-/** A configuration for a server in that folder: any free ports, one administrator. */
+/** Writes a configuration with free ports and one administrator. */
 export function writeConfig(folder, iterations) {
   const lines = [
     '[store]',

@@ -1,4 +1,4 @@
-// The gateway as it is measured: the server itself before one upstream, and beside it the least a proxy can do.
+// Starts what the benches of the gateway compare: an upstream, a minimal proxy, and Cardea in front of the upstream.
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -35,7 +35,7 @@ export function writeGatewayConfig(folder, upstream) {
   appendFileSync(join(folder, 'local.ini'), lines.join('\n'))
 }
 
-/** The upstream, the minimal proxy and the gateway, for the time of `work`. */
+/** Runs `work` with the upstream, the minimal proxy and the gateway. */
 export function withGateway(work) {
   return withFolder(async (folder) => {
     await using started = new AsyncDisposableStack()
@@ -62,6 +62,6 @@ export const toBasic = () => `Basic ${Buffer.from(`${ADMIN.name}:${ADMIN.passwor
 
 export async function signIn(url) {
   const headers = { 'Content-Type': 'application/json' }
-  const answer = await fetch(`${url}/_session`, { method: 'POST', headers, body: JSON.stringify(ADMIN) })
-  return answer.headers.getSetCookie()[0].split(';')[0]
+  const response = await fetch(`${url}/_session`, { method: 'POST', headers, body: JSON.stringify(ADMIN) })
+  return response.headers.getSetCookie()[0].split(';')[0]
 }

@@ -1,4 +1,4 @@
-// Loaded into a server to be measured: on SIGUSR2 it prints how late its event loop was since the last time.
+// Loaded into a measured server: on SIGUSR2 it prints the delays of the event loop since the last signal.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })

@@ -3,10 +3,7 @@ import { median } from '../figures.mjs'
 export const renderNumber = (value) =>
   value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : value < 1000 ? 1 : 0 })
 
-/**
- * So many rounds of every contestant, in turn, so that what else the machine does falls on all alike. Gives the median
- * of each.
- */
+/** Runs all contestants in turn, so that other load of the machine affects all of them. Returns the median of each. */
 export async function contest(contestants, rounds) {
   const results = contestants.map(() => [])
   for (let round = 0; round < rounds; round += 1) {
@@ -15,7 +12,7 @@ export async function contest(contestants, rounds) {
   return results.map(median)
 }
 
-/** How often something can be done in a second, tried for so long. `work` does it `batch` times. */
+/** Repeats `work`, which does `batch` operations, for `ms` milliseconds. Returns the operations per second. */
 export async function countPerSecond(work, { ms, batch }) {
   const startMs = performance.now()
   let done = 0

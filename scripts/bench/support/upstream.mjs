@@ -1,4 +1,4 @@
-// What stands behind in the measurements: a small JSON answer, and a stream of any length both ways.
+// The upstream of the benches: returns a small JSON document or a stream of any length, and accepts one.
 import { createServer } from 'node:http'
 
 const BODY = JSON.stringify({ _id: 'doc', _rev: '1-967a00dff5e02add41819138abb3284d', value: 'x'.repeat(150) })

@@ -1,4 +1,4 @@
-// Users by the million, all different, with stored passwords as the document database has them.
+// Generates any number of different users with the stored passwords of CouchDB.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
@@ -25,7 +25,7 @@ function* portionsOf(count) {
   }
 }
 
-/** Puts so many users into a store, straight. */
+/** Writes users directly into a store. */
 export async function fillStore(url, count) {
   const store = await openStore(url, { log: SILENT_LOG })
   for (const portion of portionsOf(count)) {
@@ -38,7 +38,7 @@ export async function fillStore(url, count) {
   await store.close()
 }
 
-/** A dump of so many user documents, one a line. */
+/** Writes a dump of user documents, one per line. */
 export async function writeDump(path, count) {
   const file = createWriteStream(path)
   for (const portion of portionsOf(count)) {

@@ -41,7 +41,7 @@ export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error) ?? 0)
 /** What is in the file cannot be relied on. */
 export const isDamaged = (error: unknown): boolean => DAMAGED.has(codeOf(error) ?? 0)
 
-/** A failed check, in the form of the error that SQLite throws when it meets damage itself. */
+/** A failed check, in the form of the error that SQLite throws when it finds damage itself. */
 export const createDamage = (finding: string): Error => Object.assign(new Error(finding), { errcode: 11 })
 
 const FILE_FAILURES: ReadonlyMap<unknown, string> = new Map([

@@ -137,7 +137,7 @@ const MAKES: readonly [engine: string, make: Make][] = [
 
 describe('cardea restore', () => {
   for (const [engine, make] of MAKES) {
-    it(`replaces a store only when told to and while no server runs: ${engine}`, async (t) => {
+    it(`replaces a store only with --replace and while no server runs: ${engine}`, async (t) => {
       const managed = await makeSaved(t, make)
       const kept = await managed.cardea(['restore', 'saved.gz'])
       assert.deepEqual([kept.code, /not empty.*--replace/.test(kept.stderr)], [1, true], kept.stderr)

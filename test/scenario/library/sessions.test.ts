@@ -129,7 +129,7 @@ describe('cardea.sessions', () => {
     // a program without types may give anything
     const sessions = cardea.sessions as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
     const rows: readonly [method: string, args: unknown[], code: string][] = [
-      ['create', ['nobody'], 'not_found'],
+      ['create', ['unknown'], 'not_found'],
       ['create', [undefined], 'bad_request'],
       ['create', [{}], 'bad_request'],
       ['create', ['ada', { secure: true }], 'bad_request'],

@@ -31,7 +31,7 @@ describe('cardea.users', () => {
   it('finds and lists users page by page', async (t) => {
     const { cardea } = await openCardea(t)
     assert.deepEqual(await cardea.users.find('ada'), ADA)
-    assert.equal(await cardea.users.find('nobody'), undefined)
+    assert.equal(await cardea.users.find('unknown'), undefined)
     await cardea.users.create({ name: 'bob', password: null })
     await cardea.users.create({ name: 'eve', password: null, isActive: false })
     const namesOf = ({ users }: Awaited<ReturnType<Cardea['users']['list']>>) => users.map(({ name }) => name)
@@ -85,7 +85,7 @@ describe('cardea.users', () => {
     for (const [name, password] of [
       ['ada', 'wrong'],
       ['ada', ''],
-      ['nobody', 'pw'],
+      ['unknown', 'pw'],
       ['_x:', 'pw'],
     ] as const)
       assert.equal(await users.verifyPassword(name, password), undefined, name)
