@@ -7,7 +7,7 @@
  */
 import './require-node.ts'
 import type { IncomingMessage } from 'node:http'
-// so that the module below is found where nothing else names it
+// makes TypeScript find the module that is extended below
 import type {} from 'fastify'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
 import {
@@ -27,7 +27,7 @@ declare module 'fastify' {
   }
 }
 
-/** What of Fastify is needed, so that its package is not. */
+/** The part of Fastify that is used, declared here so that its package is not required. */
 export interface FastifyLike {
   decorateRequest(name: string, value: null): unknown
   addHook(
@@ -48,8 +48,8 @@ export interface FastifyReplyLike {
 }
 
 /**
- * Sets `request.user` before other hooks, and renews the session cookie; `null`: the request is anonymous. Rejects no request. A plug-in for
- * `fastify.register`; call it directly to choose the other door.
+ * Sets `request.user` before other hooks (`null`: the request is anonymous), and renews the session cookie. Rejects no
+ * request. A plug-in for `fastify.register`; call it directly to choose the other door.
  */
 export async function registerCardea(
   fastify: FastifyLike,
@@ -67,7 +67,7 @@ export async function registerCardea(
   })
 }
 
-// so that the routes beside it have it too, not only those within
+// makes the hook apply to the routes outside the plug-in, too
 Object.defineProperty(registerCardea, Symbol.for('skip-override'), { value: true })
 
 export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown>

@@ -120,7 +120,7 @@ export interface Cardea extends Authenticator {
 /** Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. */
 export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   checkGiven(given)
-  // loaded here: an older Node cannot link these modules, and would not come to name the version that is needed
+  // loaded here: an older Node cannot link these modules, and would fail before it reports which version is needed
   const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
   const { createApp } = await import('./wiring/app.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }

@@ -1,17 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { catchSignals, isServing } from './cli/signals.ts'
 
-/** Runs one command and gives the exit code. */
+/** Runs one command and returns its exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // before the rest is loaded, which takes longer than a supervisor may wait with its first signal
+  // before the other modules are loaded: a supervisor may send a signal meanwhile
   const signals = argv.some(isServing) ? catchSignals() : undefined
   const { runCommand } = await import('./cli/program.ts')
-  if (signals) await hearSignals()
+  if (signals) await handlePendingSignals()
   return runCommand(argv, signals)
 }
 
-/** Loading lets nothing else happen: what came meanwhile is heard in the whole turn that follows. */
-async function hearSignals(): Promise<void> {
+/** Loading modules blocks the event loop. A signal that arrived meanwhile is handled in the turn after the current one. */
+async function handlePendingSignals(): Promise<void> {
   await turn()
   await turn()
 }

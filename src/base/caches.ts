@@ -6,7 +6,7 @@ type Lifetime = Pick<LRUCache.Options<string, never, unknown>, 'ttl' | 'ttlResol
 
 /**
  * Removes the least recently used entry when there are more than `max`. The number is given as a size: for `max` the
- * library allocates all entries at once, which takes 11 ms for 100 000 and half of the time a server needs to open.
+ * library allocates all entries at once, which takes 11 ms for 100 000: half of the time in which a server opens.
  */
 export const createLruCache = <V extends NonNullable<unknown>>(max: number, lifetime: Lifetime = {}) =>
   new LRUCache<string, V>({ ...lifetime, maxSize: max, sizeCalculation: () => 1 })

@@ -1,4 +1,4 @@
-/** Clients can send any number of different texts, of any length. */
+/** Bounds the memory: clients can send any number of different texts, of any length. */
 const MAX_TEXTS = 1000
 const MAX_CHARACTERS = 100
 

@@ -19,7 +19,7 @@ export function readJson(
   } catch {
     return NOT_JSON
   }
-  // JSON.parse keeps one member of each name, and knows escapes. So if it has fewer members than the text, one is double.
+  // JSON.parse keeps one member of each name, and knows escapes. So if it has fewer members than the text, a name occurs twice.
   return noDuplicates && countWritten(text) !== countKept(value) ? DUPLICATE_NAME : { kind: 'json', value }
 }
 

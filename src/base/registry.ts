@@ -1,6 +1,6 @@
 /** Items that come and go in large numbers, in no order. */
 export interface Registry<T> {
-  /** Returns what removes the item. */
+  /** Returns a function that removes the item. */
   add(item: T): () => void
   /** A copy: items may be added and removed while it is read. */
   list(): T[]

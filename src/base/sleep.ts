@@ -30,7 +30,7 @@ export function createWakeableSleep(): WakeableSleep {
   }
 }
 
-/** Waits until all of it is done or has failed, but not longer than `maxMs`. */
+/** Waits until all promises are settled, but not longer than `maxMs`. */
 export async function waitAtMost(work: Iterable<Promise<unknown>>, maxMs: number): Promise<void> {
   const done = new AbortController()
   const late = pause(maxMs, undefined, { signal: done.signal }).catch(() => {})

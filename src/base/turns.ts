@@ -1,4 +1,4 @@
-/** Runs one work after the other, so that each sees what the one before has written. */
+/** Runs tasks one after the other, so that each sees what the previous one has written. */
 export function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {

@@ -57,7 +57,7 @@ export async function openServer(context: Context, options: RemoteOptions): Prom
   throw new ExitError(EXIT.failed, emptied === undefined ? NOT_RUNNING : describeEmptied(emptied))
 }
 
-/** The place of the store leads to the server, and an emptied file no longer names it. */
+/** The server is found through the address of its store, which an empty file no longer contains. */
 const describeEmptied = (path: string): string =>
   `The configuration file ${toPrintable(path)} is empty, so this command cannot find the server that was started with its former content. Restore the file, or name the server with --url.`
 

@@ -11,7 +11,7 @@ import {
 import { OPEN_SECTIONS, type OpenSection } from './option-table.ts'
 import { findOption, isOpenSection, isSection, type OptionName, type OptionRow, ROWS, splitName } from './options.ts'
 
-/** Options that an earlier section must not make less strict: its value is used only if this holds. */
+/** Options that an earlier section must not make less strict: its value is used only if the check returns `true`. */
 const STRICT_ENOUGH: ReadonlyMap<OptionName, (value: unknown) => boolean> = new Map([
   ['chttpd.require_valid_user', (value) => value === true],
   ['chttpd.require_valid_user_except_for_up', (value) => value === true],

@@ -3,7 +3,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 
 /** Notes on their way to the store, one per key and minute. Requests never wait for them. */
 export interface NoteQueue<T> {
-  /** `describe` is called with the current minute, and with the note that is not written yet, only for a note that is kept. */
+  /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */
   note(key: string, describe: (minute: number, earlier: T | undefined) => T): void
   /** Writes what is noted so far. */
   flush(): Promise<void>
@@ -25,7 +25,7 @@ const SECONDS_BETWEEN_PURGES = 60
 const WRITE_EVERY_MS = 1000
 /** The most rows of one transaction: other writers wait for it. */
 const BATCH_SIZE = 200
-/** While the store cannot be written, later notes are dropped. What is still used is noted again. */
+/** While the store cannot be written, further notes are dropped. A later use is noted again. */
 const MAX_PENDING = 20_000
 const MAX_REMEMBERED = 100_000
 

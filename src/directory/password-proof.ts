@@ -1,4 +1,5 @@
-// Changing one's own password, second factor or access tokens, or deleting or deactivating one's own account, requires the password.
+// Users need their password to change their own password, second factor or access tokens, and to delete or deactivate
+// their account.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Account } from './account.ts'

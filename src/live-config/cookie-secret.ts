@@ -27,7 +27,7 @@ export function followCookieTimeout(liveConfig: LiveConfig, timeoutSeconds: () =
   return timeouts
 }
 
-/** Tells when cookies signed with a replaced secret stop verifying: streams opened with them end then. */
+/** Reports when cookies signed with a replaced secret stop verifying, so that streams opened with them can be ended. */
 export function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
   const values = () => liveConfig.get().settings.values.chttpd_auth
   let { secret } = values()

@@ -7,7 +7,7 @@ import { type SecurityRecord, toSafeFields } from './security-record.ts'
 
 /** With `audit.on-failure = refuse`, what cannot be recorded is not done. */
 export interface RecordGuard {
-  /** Throws `audit_unavailable` if records are lost or cannot be written, and that matters. */
+  /** Throws `audit_unavailable` if records are lost or cannot be written, and the option asks for it. */
   requireRecording(): void
 }
 

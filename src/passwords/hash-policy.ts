@@ -18,7 +18,7 @@ export function isOutdated(stored: StoredPassword, target: HashParameters): bool
   return from.describe(stored) !== to.describe(wanted)
 }
 
-/** How often the cost that OWASP recommends, or that of new passwords, one check may cost. */
+/** How many times the cost that OWASP recommends, or that of a new password, one check may cost. */
 const MAX_TIMES = 10
 
 /** Strength 10: 6 000 000 iterations of PBKDF2 with SHA-256, or as much with another PRF. */

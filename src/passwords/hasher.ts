@@ -38,13 +38,13 @@ export interface HasherOptions {
   readonly derive?: typeof derive
 }
 
-/** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
 /** What a check costs at least, and its place in the queue. */
 export interface PasswordCheckWork extends Turn {
   /** The work of a failed check. */
   readonly decoy: HashWork
 }
 
+/** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
 export interface Hasher {
   /** Creates a salt unless one is given. */
   hash(clear: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>

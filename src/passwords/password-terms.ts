@@ -1,4 +1,4 @@
-/** An element of the list: an expression and the reason shown when a password does not match it, which may be empty. One character per byte. */
+/** An expression, and the reason shown when a password does not match it, which may be empty. One character per byte. */
 export interface RuleTerm {
   readonly expression: string
   readonly reason: string

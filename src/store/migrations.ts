@@ -296,7 +296,7 @@ const TOTALS: Migration = {
     );`,
 }
 
-/** What users get once and the store keeps only the digest of. */
+/** Secrets that users get once. The store keeps only their digests. */
 const ONE_TIME_SECRETS: Migration = {
   number: 10,
   name: 'recovery codes and password links',

@@ -140,7 +140,7 @@ function findLosses(user: User): readonly Loss[] {
   return losses
 }
 
-/** A user without a password has nothing to lose. */
+/** A user without a password loses nothing. */
 const isExportable = (password: StoredPassword): boolean =>
   isUsable(password) ? requireScheme(password.scheme).isDocumentScheme : password.reason === 'absent'
 

@@ -93,7 +93,7 @@ async function authenticate(
  */
 const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([PROXY_HANDLER, CERTIFICATE_HANDLER])
 
-/** No cookie counts: a script of a page on this origin could use it. */
+/** No cookie is accepted: a script of a page on this origin could use it. */
 async function authenticateProgram(
   context: RequestContext,
   { authenticate: byProgram }: StepsDeps,

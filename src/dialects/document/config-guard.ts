@@ -1,4 +1,4 @@
-/** Which options cannot be changed through this door, in Cardea's configuration and in CouchDB's, and which are secret. */
+/** Which options of Cardea and CouchDB cannot be changed through this door, and which are secret. */
 import { Refusal } from '../../base/errors.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { isOpenOption } from './upstream-options.ts'

@@ -1,4 +1,4 @@
-// `/_api/database`: lists the databases where there is no upstream; with one, creates a database there and its users here.
+// `/_api/database`: without an upstream, lists the databases; with one, creates a database there and its users here.
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'

@@ -42,7 +42,7 @@ function countVersionSegments(raw: string, parts: readonly string[]): 0 | 2 {
   })
 }
 
-/** Here the database decodes `+` as a blank and rejects names that are not in NFC. Either could address another database. */
+/** ArangoDB decodes `+` as a blank here and rejects names that are not in NFC: both could address another database. */
 function checkDatabasePart(part: string, name: string): void {
   if (part.includes('+') || name !== name.normalize('NFC')) throw new Refusal('invalid_target')
 }

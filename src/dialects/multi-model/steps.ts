@@ -66,8 +66,8 @@ export function checkPath(context: RequestContext): undefined {
 }
 
 /**
- * A browser adds a remembered Basic password or its certificate to the requests of any page, but never a Bearer token. Sign-in is accepted
- * from every origin: its credential is in the body, and it ignores Basic.
+ * A browser adds a remembered Basic password or its certificate to the requests of any page, but never a Bearer token.
+ * Sign-in is accepted from every origin: its credential is in the body, and it ignores Basic.
  */
 function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSettings): undefined {
   const { by } = context.authenticated ?? ANONYMOUS

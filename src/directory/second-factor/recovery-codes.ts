@@ -31,7 +31,7 @@ const MAX_TYPED = 64
 export const toRecoveryDigest = ({ name, mark }: FactorKey, code: string): string =>
   digestHex('sha256', frame([name, mark, findRecoveryCode(code) ?? '']))
 
-/** The codes of one second factor are worth nothing for another one. */
+/** The codes of one second factor are not valid for a later one. */
 export const toFactorKey = (name: string, totp: Json): FactorKey => ({
   name,
   mark: digestHex('sha256', JSON.stringify(totp)).slice(0, 32),

@@ -39,7 +39,7 @@ interface FactorParts extends Pick<DirectoryDeps, 'store' | 'administration' | '
 const SECRET_BYTES = 20
 const SECRET = /^[A-Z2-7]{32}$/
 
-/** A secret as a user gets it. Authenticator apps know no other form than SHA-1 with six digits reliably. */
+/** A secret as a user gets it. SHA-1 with six digits is the only form that every authenticator app supports. */
 export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BYTES))
 
 export function createSecondFactors(parts: FactorParts): SecondFactors {

@@ -11,8 +11,8 @@ export interface SessionLimit extends Pick<SessionList, 'makeRoom' | 'makeRoomFo
   /** Whether a session counts that was opened just now. */
   concerns(record: SessionRecord): boolean
   /**
-   * Ends what is too much after these sessions were stored. Sign-ins at the same time, here or on another node, do not
-   * see each other's sessions when they make room, but the one that is stored last sees them all.
+   * Ends surplus sessions after these were stored. Sign-ins at the same time, here or on another node, do not see each
+   * other's sessions when they make room; the one that is stored last sees them all.
    */
   endSurplus(stored: readonly SessionRecord[]): Promise<void>
 }

@@ -122,6 +122,6 @@ export interface UserSearchPage {
 }
 
 export interface UserSearch {
-  /** Users that match all of it: by name, then by role. A page may be shorter than its limit and not be the last one. */
+  /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   searchUsers(query: UserQuery): Promise<UserSearchPage>
 }

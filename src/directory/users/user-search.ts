@@ -53,7 +53,7 @@ interface FoundEntry extends Position {
   readonly user: User
 }
 
-/** The smallest index that has all results comes first. A search by a beginning has those by name, then those by role. */
+/** The ranges that contain all results: that of the status or role; otherwise names, then roles, with this beginning. */
 function toRanges({ prefix, role, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]

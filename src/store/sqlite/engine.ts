@@ -68,7 +68,7 @@ function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
   }
 }
 
-/** A copy of the file alone lacks at most the writes of this time. */
+/** How long writes may be in the log only: a copy of the database file alone lacks at most these. */
 const CHECKPOINT_MS = 10_000
 
 /** Copies the write-ahead log into the file. `PASSIVE` never waits for another connection. */

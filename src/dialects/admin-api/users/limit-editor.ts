@@ -2,7 +2,7 @@
 export interface LimitEditor {
   /** `undefined`: no client is locked out. */
   find(account: LimitedAccount): Promise<AccountLimit | undefined>
-  /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
+  /** How many names are locked for at least one client, as far as this node knows. Includes names without an account. */
   countLocked(): number
   /** Names of accounts that are locked for at least one client, as far as this node knows. */
   listNames(): readonly string[]

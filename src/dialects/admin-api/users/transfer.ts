@@ -117,7 +117,7 @@ async function importAll(
 
 type Reading = { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' })
 
-/** A record that replaces the caller's own account changes its password: it is rejected without a proof of the current one. */
+/** A record for the caller's own account could replace its password, so it needs a proof of the current one. */
 async function guardOwn(
   readings: readonly Reading[],
   call: Call,
