@@ -11,13 +11,15 @@ import { ADMIN, withFolder, writeConfig } from './folder.mjs'
 
 export const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
 
-/** Starts a script of this folder that prints its port. */
+export const toLocalUrl = (port) => `http://127.0.0.1:${port}`
+
+/** Starts a script of this folder that prints where it listens, as JSON. */
 export async function startScript(name, ...args) {
   const child = spawn(process.execPath, [join(import.meta.dirname, name), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  return { child, url: `http://127.0.0.1:${JSON.parse(line).port}` }
+  return { child, ...JSON.parse(line) }
 }
 
 export const killChild = ({ child }) => child.kill()
@@ -40,10 +42,10 @@ export function withGateway(work) {
   return withFolder(async (folder) => {
     await using started = new AsyncDisposableStack()
     const upstream = started.adopt(await startScript('upstream.mjs'), killChild)
-    const proxy = started.adopt(await startScript('baseline-proxy.mjs', upstream.url), killChild)
-    writeGatewayConfig(folder, upstream.url)
+    const proxy = started.adopt(await startScript('baseline-proxy.mjs', toLocalUrl(upstream.port)), killChild)
+    writeGatewayConfig(folder, toLocalUrl(upstream.port))
     const gateway = started.adopt(await startServer(folder), (server) => server.stop())
-    const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
+    const urls = { upstream: toLocalUrl(upstream.port), proxy: toLocalUrl(proxy.port), gateway: gateway.document }
     const measured = [proxy.child, gateway.child]
     return await withCores(measured, [upstream.child], () =>
       work({ ...urls, child: gateway.child, proxyChild: proxy.child }),
