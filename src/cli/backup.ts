@@ -35,7 +35,7 @@ function backup(context: Context, file: string, { json = false }: BackupOptions)
         onProgress: report.onProgress,
       })
       report.end('Saved', file, summary)
-      if (problems.length > 0) context.printError(renderDamage(problems))
+      if (problems.length > 0) throw new ExitError(EXIT.failed, renderDamage(problems))
     } finally {
       await snapshot.close()
     }

@@ -23,6 +23,8 @@ interface ExportSummary {
   readonly settings: number
   /** By kind of loss, how many users it affects. */
   readonly losses: Readonly<Record<string, number>>
+  /** Users that are not exported because their records are damaged. */
+  readonly damaged: readonly string[]
 }
 
 interface Work {
@@ -57,6 +59,7 @@ async function runExport(context: Context, file: string | undefined, options: Ex
     const summary = await writeWhole(openOutput(context, file), (output) => exportUsers(control, output, work))
     if (options.admins !== undefined) await exportAdmins(control, openOutput(context, options.admins), work)
     report.end(summary)
+    requireIntact(summary)
   })
 }
 
@@ -78,6 +81,19 @@ async function writeWhole<T>(output: Output, work: (output: Output) => Promise<T
   }
 }
 
+const MAX_NAMED = 20
+
+/** The output is kept: the other users may be needed all the more. */
+function requireIntact({ damaged }: ExportSummary): void {
+  if (damaged.length === 0) return
+  const named = damaged.slice(0, MAX_NAMED).map((name) => JSON.stringify(name))
+  const more = damaged.length > MAX_NAMED ? `, and ${damaged.length - MAX_NAMED} more` : ''
+  throw new ExitError(
+    EXIT.failed,
+    `The records of these users are damaged, and not in the export: ${named.join(', ')}${more}. Restore an earlier backup.`,
+  )
+}
+
 const PAGE = 200
 
 async function exportUsers(control: Control, output: Output, work: Work): Promise<ExportSummary> {
@@ -87,9 +103,11 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   const settings = options.to === 'cardea' ? await readSettings(control, work.report) : []
   const writer = FORMATS[options.to].createWriter({ idPrefix, administrators, settings })
   const losses = new Map<Loss, number>()
+  const damaged: string[] = []
   let records = 0
   await output.write(writer.head)
-  for await (const { users } of readPages(control, options.to, idPrefix)) {
+  for await (const { users, ...page } of readPages(control, options.to, idPrefix)) {
+    damaged.push(...(page.damaged ?? []))
     for (const user of users) reportLosses(user, losses, work.report)
     const text = users.map((user) => user.text).join(writer.separator)
     if (users.length > 0) await output.write(`${records > 0 ? writer.separator : ''}${text}`)
@@ -97,7 +115,7 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
     progress.update({ done: records, total, records })
   }
   await output.write(writer.tail(records))
-  return { users: records, settings: settings.length, losses: Object.fromEntries(losses) }
+  return { users: records, settings: settings.length, losses: Object.fromEntries(losses), damaged }
 }
 
 /** Settings made at run time. A server elsewhere does not send secrets. */

@@ -16,8 +16,8 @@ export class DamagedRecordError extends Error {
 export interface DamagedRecords {
   /** Throws `record_damaged` in place of a `DamagedRecordError`. */
   require<T>(read: () => T): T
-  /** Leaves out the rows that cannot be read. */
-  skip<R, T>(rows: readonly R[], read: (row: R) => T): readonly T[]
+  /** Leaves out the rows that cannot be read, and calls `onDamaged` with the name of each. */
+  skip<R, T>(rows: readonly R[], read: (row: R) => T, onDamaged?: (name: string) => void): readonly T[]
 }
 
 const REPEAT_MS = 60_000
@@ -48,7 +48,7 @@ export function createDamagedRecords(log: Log): DamagedRecords {
         throw new Refusal('record_damaged', { cause: error })
       }
     },
-    skip(rows, read) {
+    skip(rows, read, onDamaged) {
       const damaged: string[] = []
       const readable = rows.flatMap((row) => {
         try {
@@ -56,6 +56,7 @@ export function createDamagedRecords(log: Log): DamagedRecords {
         } catch (error) {
           if (!(error instanceof DamagedRecordError)) throw error
           damaged.push(error.user)
+          onDamaged?.(error.user)
           return []
         }
       })

@@ -25,6 +25,8 @@ export interface UserRange {
   readonly descending?: boolean
   /** 1 to 10 000. A shorter page is the last one. */
   readonly limit: number
+  /** Called with the name of each user that is left out because its record is damaged. */
+  readonly onDamaged?: (name: string) => void
 }
 
 export interface UserStore {

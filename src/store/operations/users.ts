@@ -39,7 +39,7 @@ export function createUserStore(engine: Engine, damaged: DamagedRecords): UserSt
       let next: UserRange | undefined = range
       while (next) {
         const rows = await engine.ask(listUsers(next))
-        users.push(...damaged.skip(rows, readListed))
+        users.push(...damaged.skip(rows, readListed, range.onDamaged))
         next = findRest(next, rows, range.limit - users.length)
       }
       return users

@@ -99,19 +99,24 @@ describe('cardea backup', () => {
     assert.equal(statSync(join(managed.folder, 'saved.gz')).mode & 0o777, 0o600)
   })
 
-  it('warns if a restore would refuse the file', async (t) => {
+  it('fails if a restore would refuse the file, and so does an export', async (t) => {
     const managed = await makeSaved(t, makeSqlite)
     const database = new DatabaseSync(join(managed.folder, 'cardea.db'))
     database.exec(`UPDATE cardea_users SET record = '{' WHERE name = 'ann'`)
     database.close()
     const saved = await managed.cardea(['backup', 'saved.gz'])
-    assert.equal(saved.code, 0)
+    assert.equal(saved.code, 1)
     assert.match(
       saved.stderr,
       /^Warning: the store has damaged records \(line \d+, a row of cardea_users: it cannot be read\)\. /,
     )
     const restored = await managed.cardea(['restore', 'saved.gz', '--replace'])
     assert.deepEqual([restored.code, /a row of cardea_users: it cannot be read/.test(restored.stderr)], [1, true])
+    const exported = await managed.cardea(['export', 'users.json'])
+    assert.equal(exported.code, 1)
+    assert.match(exported.stderr, /^The records of these users are damaged, and not in the export: "ann"\. Restore/m)
+    assert.match(exported.stdout, /^Exported 1 users\.$/m)
+    assert.match(readFileSync(join(managed.folder, 'users.json'), 'utf8'), /"name":/)
     const checked = await managed.cardea(['check'])
     assert.match(checked.stdout, /^problem {2}store {10}records of users are damaged: "ann"$/m)
   })

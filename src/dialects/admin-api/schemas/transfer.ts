@@ -36,6 +36,7 @@ export const TRANSFER_DESCRIPTIONS = {
           losses: listOf(text(), 'What the format cannot hold of this user.'),
         }),
       ),
+      'damaged?': listOf(text(), 'Users that are left out because their records are damaged.'),
       'next?': NEXT,
     }),
   },

@@ -17,6 +17,8 @@ export type ShownOutcome =
 
 export interface ExportPage {
   readonly users: readonly ExportedUser[]
+  /** Names of users that are not exported because their records are damaged; absent if there are none. */
+  readonly damaged?: readonly string[]
   /** The value of `after` for the next page; absent on the last one. */
   readonly next?: string
 }
@@ -46,10 +48,10 @@ export const TRANSFER_OPERATIONS = {
     path: '/exchange/users',
     async run({ directory, events }, { query }): Promise<ExportPage> {
       const writer = readWriter(query)
-      const { page, next } = await readPage(directory, query)
+      const { page, next, damaged } = await readPage(directory, query)
       const users = page.map((user) => ({ name: user.name, ...writer.writeUser(user) }))
       events.record('users.exported', { count: users.length })
-      return { users, ...(next !== undefined && { next }) }
+      return { users, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
     },
   },
   'transfer.administrators': {

@@ -169,18 +169,25 @@ export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 
 const MAX_PAGE = 1000
 
-/** One page in the order of names, and the name after which the next one begins. */
-export async function readPage(
-  directory: Pick<UserReader, 'listUsers'>,
-  query: URLSearchParams,
-): Promise<{ readonly page: readonly User[]; readonly next: string | undefined }> {
+interface Page {
+  readonly page: readonly User[]
+  /** The name after which the next page begins. */
+  readonly next: string | undefined
+  /** Names of users that are left out because their records are damaged. */
+  readonly damaged: readonly string[]
+}
+
+/** One page in the order of names. */
+export async function readPage(directory: Pick<UserReader, 'listUsers'>, query: URLSearchParams): Promise<Page> {
   const limit = readCount(query, 'limit', MAX_PAGE)
   const after = query.get('after')
+  const damaged: string[] = []
   const page = await directory.listUsers({
     limit,
+    onDamaged: (name) => damaged.push(name),
     ...(after !== null && { from: { name: after, isInclusive: false } }),
   })
-  return { page, next: page.length < limit ? undefined : page.at(-1)?.name }
+  return { page, next: page.length < limit ? undefined : page.at(-1)?.name, damaged }
 }
 
 /** A user in replies: nothing that could be used to sign in as that user. */
