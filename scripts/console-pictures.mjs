@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { launchBrowser, NO_BROWSER, openAsAdmin } from '../test/support/chromium.ts'
-import { addTraffic, startDemo } from '../test/support/console-demo.ts'
+import { startDemo } from '../test/support/console-demo.ts'
+import { addHistory } from '../test/support/console-history.ts'
 import { makeFolder } from '../test/support/scope.ts'
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url))
@@ -32,7 +33,7 @@ try {
     node: { name: 'cardea@db1.example.com' },
     chttpd_auth: { iterations: 600_000 },
   })
-  await addTraffic(store.url)
+  await addHistory(store.url)
   const { page, open } = await openAsAdmin(scope, browser, { url, viewport: VIEWPORT, reducedMotion: 'reduce' })
   for (const [name, { fragment, waitsFor, colorScheme = 'light', prepare }] of Object.entries(PICTURES)) {
     await page.emulateMedia({ colorScheme })

@@ -93,7 +93,7 @@ function toKeysHash({ ownKey, ringVersions, cookieSecret }: NodeSecrets): string
 
 async function findDifferingNodes({ store, clock, secrets }: MonitorDeps): Promise<readonly string[]> {
   const ownHash = toKeysHash(secrets())
-  const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))
+  const nodes = (await store.listNodes()).filter((node) => !isLost(node, nowSeconds(clock)))
   return nodes.filter(({ state }) => state.keysHash !== ownHash).map(({ name }) => name)
 }
 

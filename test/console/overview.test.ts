@@ -4,7 +4,7 @@ import { before, describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
-import { addTraffic } from '../support/console-demo.ts'
+import { addHistory } from '../support/console-history.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -24,7 +24,7 @@ describe('the overview', { skip: NO_BROWSER }, () => {
   before(async () => {
     const body = { name: 'lea', password: PASSWORD }
     await send(server.document, { method: 'POST', path: '/_cardea/api/users', as: AS_ADMIN, body })
-    await addTraffic(storeUrl)
+    await addHistory(storeUrl)
     window = await openAsAdmin(scope, browser, { url: server.document })
   })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { addLostNode } from '../support/console-history.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -81,4 +82,20 @@ test('the list of nodes shows this node, and no longer one that stopped', async 
   await second.cardea.close()
   const third = await startServer(t, store, { chttpd_auth: { secret: 'another-cookie-secret' } })
   assert.notEqual((await show(third))[0].keysHash, node.keysHash)
+})
+
+test('a node that was not seen for long is not ready, in the overview and in the list', async (t) => {
+  const url = `sqlite:${makeFolder(t)}/cardea.db`
+  const { document } = await startServer(t, { store: { url }, node: { name: 'cardea@db1.example.com' } })
+  await addLostNode(url)
+  const ask = async (path: string) => (await send(document, { path: `${API}${path}`, as: AS_ADMIN })).json
+  assert.deepEqual((await ask('/overview')).health.nodes, { total: 2, ready: 1 })
+  const { nodes } = await ask('/nodes')
+  assert.deepEqual(
+    nodes.map(({ isReady, isLost }: { isReady: boolean; isLost: boolean }) => [isReady, isLost]),
+    [
+      [true, false],
+      [false, true],
+    ],
+  )
 })

@@ -1,7 +1,4 @@
 // Every page of the console, and a server with something to show on each.
-import { SILENT_LOG } from '../../src/base/log.ts'
-import { MINUTE } from '../../src/observe/totals.ts'
-import { openStore } from '../../src/store/create-store.ts'
 import { AS_ADMIN, send } from './request.ts'
 import type { Scope } from './scope.ts'
 import { type AnyOptions, type Server, startServer } from './server.ts'
@@ -11,6 +8,7 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
   overview: '#/overview',
   users: '#/users',
   user: '#/users/ada',
+  'locked-user': '#/users/grace',
   'add-user': '#/users?do=add',
   'delete-user': '#/users/ada?do=delete',
   administrators: '#/administrators',
@@ -26,7 +24,7 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
 
 export const DEMO_PASSWORD = 'analytical-engine'
 
-const NAMES = [
+export const DEMO_NAMES = [
   'ada alan barbara brian claude dennis donald edsger grace hedy jean john',
   'katherine ken leslie linus margaret niklaus radia sophie tim vint',
 ]
@@ -51,13 +49,16 @@ const describeClient = (at: number) => ({
   'User-Agent': AGENTS[at % AGENTS.length] ?? '',
 })
 
+/** The default of `chttpd_auth_lockout.threshold`. */
+const LOCKED_AFTER = 5
+
 /** Active, disabled, expired and locked users with roles and grants, sessions and failed sign-ins. */
 export async function startDemo(scope: Scope, options: AnyOptions = {}): Promise<Server> {
   const server = await startServer(scope, options)
   const headers = describeClient(0)
   const ask = (method: string, path: string, body: object) =>
     send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, headers, body })
-  for (const [at, name] of NAMES.entries())
+  for (const [at, name] of DEMO_NAMES.entries())
     await ask('POST', '/users', {
       name,
       password: DEMO_PASSWORD,
@@ -77,48 +78,8 @@ export async function startDemo(scope: Scope, options: AnyOptions = {}): Promise
     })
   for (const [at, name] of ['ada', 'ada', 'alan', 'grace', 'radia'].entries()) await signIn(at + 1, name, DEMO_PASSWORD)
   for (const [at, name] of ['alan', 'tim', 'mallory'].entries()) await signIn(at + 6, name, 'a-wrong-password')
+  for (let tries = 0; tries < LOCKED_AFTER; tries += 1) await signIn(9, 'grace', 'a-wrong-password')
   const body = { username: 'ada', password: DEMO_PASSWORD }
   await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })
   return server
-}
-
-const MINUTES = 60
-
-/** An hour of traffic that rises and falls, the same in every run, for the charts of the overview. */
-export async function addTraffic(storeUrl: string): Promise<void> {
-  const store = await openStore(storeUrl, { log: SILENT_LOG })
-  const now = Math.floor(Date.now() / 1000)
-  const start = now - (now % MINUTE) - MINUTES * MINUTE
-  const minutes = Array.from({ length: MINUTES }, (_, minute) => ({
-    step: MINUTE as typeof MINUTE,
-    at: start + minute * MINUTE,
-    instance: 'demo',
-    counts: toCounts(minute),
-  }))
-  await store.putTotals(minutes)
-  await store.close()
-}
-
-function toCounts(minute: number) {
-  const wave = (period: number, base: number, height: number) =>
-    Math.max(Math.round(base + height * Math.sin(minute / period) + ((minute * 7) % 5)), 0)
-  const isAttack = minute >= 38 && minute <= 41
-  return {
-    'signIns/document/cookie': wave(9, 40, 18),
-    'signIns/document/default': wave(5, 12, 6),
-    'signIns/multi-model/bearer': wave(7, 24, 9),
-    'refusals/document/default': isAttack ? 31 : wave(3, 1, 1),
-    'refusals/multi-model/bearer': wave(6, 0, 1),
-    'requests/document/2xx': wave(9, 620, 260),
-    'requests/document/4xx': wave(4, 14, 8),
-    'requests/multi-model/2xx': wave(7, 340, 120),
-    'decision/0.0005': wave(9, 480, 190),
-    'decision/0.001': wave(9, 320, 120),
-    'decision/0.005': wave(5, 40, 22),
-    'decision/0.01': isAttack ? 90 : wave(4, 6, 5),
-    'upstream/0.005': wave(9, 520, 220),
-    'upstream/0.01': wave(7, 280, 110),
-    'upstream/0.05': wave(5, 30, 20),
-    revocations: minute % 11 === 0 ? 1 : 0,
-  }
 }

@@ -17,17 +17,21 @@ export const NODE_OPERATIONS = {
 /** A node that has not been seen for longer does not run, or cannot reach the store. */
 const LOST_SECONDS = 60
 
-export const isLost = (seenAt: number, now: number): boolean => now - seenAt > LOST_SECONDS
+export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
 
-function showNode({ instance, name, seenAt, state }: NodeRecord, { now, own }: { now: number; own: string }) {
+export const isReady = (node: NodeRecord, now: number): boolean =>
+  node.state.problems.length === 0 && !isLost(node, now)
+
+function showNode(node: NodeRecord, { now, own }: { now: number; own: string }) {
+  const { instance, name, seenAt, state } = node
   const { problems, ...shown } = state
   return {
     name,
     instance,
     ...shown,
     seenAt,
-    isReady: problems.length === 0 && !isLost(seenAt, now),
-    isLost: isLost(seenAt, now),
+    isReady: isReady(node, now),
+    isLost: isLost(node, now),
     isThisNode: instance === own,
     problems,
   }

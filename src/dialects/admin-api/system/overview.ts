@@ -3,6 +3,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
 import type { Operation, OperationDeps } from '../operation.ts'
+import { isReady } from './nodes.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: {
@@ -71,5 +72,6 @@ async function showHealth({ monitor, health }: OperationDeps) {
 /** `null`: the store cannot be read. */
 async function countNodes(monitor: OperationDeps['monitor']) {
   const nodes = await monitor.listNodes().catch(() => undefined)
-  return nodes ? { total: nodes.length, ready: nodes.filter(({ state }) => state.problems.length === 0).length } : null
+  const now = nowSeconds(SYSTEM_CLOCK)
+  return nodes ? { total: nodes.length, ready: nodes.filter((node) => isReady(node, now)).length } : null
 }
