@@ -60,6 +60,12 @@ export function useRoute(): Route {
   return route
 }
 
+/** Opens the dialog of this name: it is part of the state of the page. Back closes it. */
+export const openDialog = (name: string, more: Query = {}): void =>
+  changeQuery({ ...more, do: name }, { replaces: false })
+
+export const closeDialog = (): void => changeQuery({ do: undefined, token: undefined })
+
 /** Changes some values of the query of the current state and keeps the rest. */
 export function changeQuery(changes: Query, { replaces = true } = {}): void {
   const { path, query } = readRoute(location.hash)

@@ -68,6 +68,7 @@ export const texts = {
     onlyThis: 'Only this view is affected.',
     storeDown:
       'Users that this node has read recently can still sign in, for as long as store.max-staleness says. Everything else fails until the store is back: other sign-ins, changes, and these pages.',
+    guide: 'The guide is',
     shownOnce: 'Shown once. Copy it now; it does not come back.',
   },
   errors: {
@@ -188,7 +189,7 @@ export const texts = {
     certificateEnds: (duration: string) => `A certificate expires in ${duration}`,
     locked: (count: number) => ({
       title: plural(count, 'account is locked', 'accounts are locked'),
-      text: 'Too many wrong passwords. They unlock by themselves after some minutes.',
+      text: `Too many wrong passwords. ${count === 1 ? 'It unlocks by itself' : 'They unlock by themselves'} after some minutes.`,
     }),
     unknownNames: (count: number) => ({
       title: plural(count, 'name without an account is refused', 'names without an account are refused'),
@@ -241,7 +242,8 @@ export const texts = {
   nodes: {
     what: 'The nodes',
     text: 'Every server that uses this store.',
-    single: 'One node uses this store. Several nodes share one PostgreSQL: see docs/guides/several-nodes.md.',
+    single: 'One node uses this store. Several nodes share one PostgreSQL. The guide is',
+    guide: 'docs/guides/several-nodes.md',
     name: 'Node',
     thisNode: 'this one',
     state: 'State',
@@ -252,6 +254,7 @@ export const texts = {
     started: 'Started',
     seen: 'Last seen',
     lag: 'Lag behind the store',
+    lagTrend: 'Lag since this page was opened',
     keys: 'Secrets in use',
     keysText: 'Secrets in use must be the same on every node. Shown is the beginning of a hash over all of them.',
     otherKeys: 'other secrets than this node',
@@ -270,7 +273,9 @@ export const texts = {
     noAgent: 'unknown client',
     browserOn: (browser: string, system: string) => `${browser} on ${system}`,
     endOthers: 'End all other sessions',
-    endOthersText: 'Every session except this one ends at once, at both doors.',
+    endOthersText: (count: number) =>
+      `${plural(count, 'other session ends', 'other sessions end')} at once, at both doors.`,
+    endAllText: (count: number) => `${plural(count, 'session ends', 'sessions end')} at once, at both doors.`,
     endedCount: (count: number) => `${plural(count, 'session has', 'sessions have')} ended.`,
   },
   totp: {
@@ -324,7 +329,6 @@ export const texts = {
     added: (name: string) => `${name} is an administrator now.`,
     isYou: 'you',
     last: 'The last administrator cannot be removed.',
-    sessionsEnd: (name: string) => `All sessions of ${name} will end.`,
     remove: (name: string) => `Remove ${name}`,
     removeText: (name: string) => `${name} loses every right, and all its sessions end at once.`,
     removeOwnText: 'This is your own account: you lose every right, and are signed out at once.',
@@ -336,7 +340,6 @@ export const texts = {
     intro: 'Everyone who can sign in at the doors. Administrators have a page of their own.',
     search: 'Search by name or role',
     add: 'Add user',
-    addAction: 'Add user',
     added: (name: string) => `${name} was added.`,
     import: 'Import',
     export: 'Export',
@@ -359,8 +362,13 @@ export const texts = {
     firstOf: (count: number) => `The first ${plural(count, 'user', 'users')}`,
     narrow: 'Type more of a name to see the others.',
     none: 'No users yet',
-    noneText:
-      'A user signs in at both doors with one password. Add the first one here, or import users of CouchDB or ArangoDB with cardea import.',
+    noneText: 'A user signs in at both doors with one password.',
+    importText: 'Users of CouchDB or ArangoDB keep their passwords when they are imported:',
+    importCommand: 'cardea import users.json',
+    importGuide: 'docs/guides/move-users.md',
+    refusedLastDay: 'Refused, last 24 h',
+    refusedSince: (time: string) => `Refused since ${time}`,
+    refusedTrend: (count: number) => `${plural(count, 'refused sign-in', 'refused sign-ins')}, by hour`,
     noneFoundIn: {
       locked: 'No user is locked now',
       disabled: 'No user is disabled',

@@ -38,6 +38,24 @@ describe('every page', { skip: NO_BROWSER }, () => {
       }
     })
 
+  it('stays where it is when a panel or the selection of rows opens', async () => {
+    const { page, open } = window
+    await page.setViewportSize({ width: 1440, height: 900 })
+    const topOf = async () => (await page.locator('.page tbody tr').first().boundingBox())?.y
+    for (const list of ['users', 'administrators', 'settings', 'audit']) {
+      await open(`#/${list}`)
+      const before = await topOf()
+      await page.locator('.page tbody tr a').first().click()
+      await page.getByRole('complementary').waitFor()
+      assert.equal(await topOf(), before, list)
+    }
+    await open('#/users')
+    const before = await topOf()
+    await page.getByLabel('Select ada').check()
+    await page.getByText('1 user selected').waitFor()
+    assert.equal(await topOf(), before)
+  })
+
   it('has labels of one line in the bar of narrow windows', async () => {
     const { page, open } = window
     await page.setViewportSize({ width: 360, height: 780 })

@@ -67,6 +67,20 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await page.getByRole('heading', { name: 'No user is locked now' }).waitFor()
   })
 
+  it('shows when each user signed in last, and how often a sign-in was refused, with a link to the records', async () => {
+    await addUser('lise')
+    const signIn = (password: string) =>
+      send(server.document, { method: 'POST', path: '/_session', body: { name: 'lise', password } })
+    await signIn(PASSWORD)
+    await signIn('a-wrong-password')
+    await open('#/users')
+    await page.reload()
+    const row = page.getByRole('row', { name: 'lise' })
+    await row.getByText('just now').waitFor()
+    await row.getByRole('link', { name: '1 refused sign-in, by hour' }).click()
+    await page.getByRole('link', { name: 'Sign-in of lise was refused' }).first().waitFor()
+  })
+
   it('disables, enables and deletes a user after one question that names it', async () => {
     await addUser('bob')
     await open('#/users/bob')

@@ -38,6 +38,13 @@ export interface User {
   readonly accessTokens: number
   /** Whether at least one client is locked out after too many failures. */
   readonly isLocked: boolean
+  readonly lastSignIn: SignIn | null
+}
+
+/** The last sign-in with the password. `at` is ISO 8601. */
+export interface SignIn {
+  readonly at: string
+  readonly peer: string
 }
 
 export interface UserPage {
@@ -48,7 +55,6 @@ export interface UserPage {
 export interface UserDetails extends User {
   readonly totp: boolean
   readonly sessions: number
-  readonly lastSignIn: { readonly at: string; readonly peer: string } | null
   readonly lockout: Lockout | null
   /** Whether the caller may change this user. */
   readonly canEdit?: boolean
@@ -98,7 +104,9 @@ export interface Administrator {
   readonly name: string
   readonly password: string | null
   /** Whether a one-time code is needed. */
-  readonly totp?: boolean
+  readonly totp: boolean
+  readonly sessions: number
+  readonly lastSignIn: SignIn | null
 }
 
 export interface Account {

@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import { texts } from '../texts.ts'
+import { toCount, toMoment, toShort, toTick } from './format.ts'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
 
@@ -109,30 +110,6 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
     plugins: [tooltip(lines)],
   }
 }
-
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
-export const toShort = (value: number): string => SHORT.format(value)
-
-const FULL = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
-export const toCount = (value: number): string => FULL.format(value)
-
-const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
-const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
-
-/** The time of day, with the day unless it is today. */
-export const toClock = (atSeconds: number): string =>
-  new Date(atSeconds * 1000).toDateString() === new Date().toDateString()
-    ? CLOCK.format(new Date(atSeconds * 1000))
-    : toMoment(atSeconds)
-
-/** The time of day, and at midnight the day. */
-function toTick(atSeconds: number): string {
-  const date = new Date(atSeconds * 1000)
-  return date.getHours() + date.getMinutes() === 0 ? DAY.format(date) : CLOCK.format(date)
-}
-
-const MOMENT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
-export const toMoment = (atSeconds: number): string => MOMENT.format(new Date(atSeconds * 1000))
 
 /** The values under the cursor, as one line above the plot. */
 function tooltip(lines: readonly ChartLine[]): uPlot.Plugin {

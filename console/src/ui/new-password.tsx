@@ -17,6 +17,13 @@ interface NewPasswordProps {
   readonly onRefused?: (isRefused: boolean) => void
 }
 
+/** What a form knows about a new password. `field` goes to `NewPassword`. */
+export function useNewPassword() {
+  const [value, setValue] = useState('')
+  const [isRefused, setRefused] = useState(false)
+  return { value, isRefused, field: { value, onValue: setValue, onRefused: setRefused } }
+}
+
 /** A field for a new password. The server checks its rules while the user types. */
 export function NewPassword({ label, value, onValue, rules, onRefused }: NewPasswordProps) {
   const [isShown, setShown] = useState(false)

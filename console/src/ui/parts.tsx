@@ -1,8 +1,5 @@
 // Small pieces that pages are made of.
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
 
 export type Tone = 'danger' | 'warning' | 'success' | 'accent'
 
@@ -67,9 +64,6 @@ export const Heading = ({ text, children }: HeadingProps) => (
   </div>
 )
 
-/** How many rows a filter has found, beside the fields that filter. */
-export const Found = ({ text }: { readonly text: string | undefined }) => <output class="found">{text}</output>
-
 export type Fact = readonly [label: string, value: ComponentChildren]
 
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
@@ -82,21 +76,3 @@ export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
     ))}
   </dl>
 )
-
-/** A secret that is shown once, with a button that copies it. */
-export function ShownOnce({ label, value }: { readonly label: string; readonly value: string }) {
-  const [isCopied, setCopied] = useState(false)
-  const copy = async () => {
-    await navigator.clipboard.writeText(value)
-    setCopied(true)
-  }
-  return (
-    <div class="once">
-      <output aria-label={label}>{value}</output>
-      <div class="row between">
-        <span class="quiet small">{texts.states.shownOnce}</span>
-        <Button onClick={copy}>{isCopied ? texts.actions.copied : texts.actions.copy}</Button>
-      </div>
-    </div>
-  )
-}

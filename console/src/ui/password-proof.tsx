@@ -12,8 +12,13 @@ interface Question {
 
 let show = (_question: Question | undefined) => {}
 
+/** Sent with a change that needs the password again. */
+export interface Proof {
+  readonly current_password?: string
+}
+
 /** Runs a change. If the server wants the password, asks for it and runs the change again with it. */
-export async function withPassword<T>(run: (proof: { readonly current_password?: string }) => Promise<T>): Promise<T> {
+export async function withPassword<T>(run: (proof: Proof) => Promise<T>): Promise<T> {
   try {
     return await run({})
   } catch (error) {

@@ -1,6 +1,6 @@
 import { api, toPath } from '../api/client.ts'
 import type { UserSession } from '../api/types.ts'
-import { useResource } from '../api/use-resource.ts'
+import { type Resource, useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
 import { Badge } from './parts.tsx'
@@ -9,16 +9,23 @@ import { type Column, Table } from './table.tsx'
 import { Time } from './time.tsx'
 import { notify, notifyProblem } from './toast.tsx'
 
+interface SessionList {
+  readonly sessions: readonly UserSession[]
+}
+
+/** The sessions at this path of the API. They are loaded again with every other `version`. */
+export const useSessions = (base: string, version = 0): Resource<SessionList> =>
+  useResource(`${base} ${version}`, (signal) => api.get<SessionList>(base, {}, signal), { keepsLast: true })
+
 interface SessionTableProps {
-  /** The path of the list in the API. */
+  readonly list: Resource<SessionList>
   readonly base: string
   readonly canEnd: boolean
   readonly onChange?: () => void
 }
 
 /** The sessions of a user: where they are from, and a button that ends each. */
-export function SessionTable({ base, canEnd, onChange }: SessionTableProps) {
-  const list = useResource(base, (signal) => api.get<{ readonly sessions: readonly UserSession[] }>(base, {}, signal))
+export function SessionTable({ list, base, canEnd, onChange }: SessionTableProps) {
   const end = async (session: UserSession) => {
     try {
       await api.delete(`${base}${toPath(session.id)}`)

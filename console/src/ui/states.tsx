@@ -4,6 +4,7 @@ import { isStoreDown, isUnreachable, toMessage } from '../api/client.ts'
 import type { Resource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
+import { CopyButton } from './copy-button.tsx'
 
 interface EmptyProps {
   readonly title: string
@@ -20,12 +21,34 @@ export const Empty = ({ title, text, children }: EmptyProps) => (
   </div>
 )
 
-const LINES = [1, 2, 3, 4, 5, 6]
+interface CommandProps {
+  readonly text: string
+  /** The file of the documentation that explains it. */
+  readonly guide: string
+}
 
-export const Loading = () => (
-  <div class="skeleton" role="status" aria-label={texts.states.loading}>
-    {LINES.map((line) => (
-      <i key={line} />
+/** A command to copy. */
+export const Command = ({ text, guide }: CommandProps) => (
+  <>
+    <div class="row">
+      <code>{text}</code>
+      <CopyButton text={text} />
+    </div>
+    <p class="small">
+      {texts.states.guide} <span class="mono">{guide}</span>
+    </p>
+  </>
+)
+
+/** How many bars or boxes stand for what is loading. The style sheet draws them in its shape. */
+const SHAPES = { lines: 6, rows: 12, cards: 3, overview: 7 }
+
+type Shape = keyof typeof SHAPES
+
+export const Loading = ({ shape = 'lines' }: { readonly shape?: Shape }) => (
+  <div class={`skeleton ${shape}`} role="status" aria-label={texts.states.loading}>
+    {Array.from({ length: SHAPES[shape] }, (_, at) => (
+      <i key={at} />
     ))}
   </div>
 )
@@ -56,12 +79,14 @@ interface LoadedProps<T> {
   readonly resource: Resource<T>
   /** In a sentence: "The users could not be loaded". */
   readonly what: string
+  /** Of the page while it is loading. */
+  readonly shape?: Shape
   readonly children: (data: T) => ComponentChildren
 }
 
 /** Shows the data of a resource, or its loading or error state. */
-export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
+export function Loaded<T>({ resource, what, shape = 'lines', children }: LoadedProps<T>) {
   if (resource.data !== undefined) return <>{children(resource.data)}</>
   if (resource.error !== undefined) return <Failure what={what} error={resource.error} onRetry={resource.reload} />
-  return <Loading />
+  return <Loading shape={shape} />
 }

@@ -3,16 +3,13 @@ import type { Account } from '../../api/types.ts'
 import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator, useSession } from '../../frame/session.ts'
-import { changeQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
 import { Card, Chips, Facts, Heading } from '../../ui/parts.tsx'
-import { SessionTable } from '../../ui/session-table.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { EndOthers } from './end-others.tsx'
 import { PasswordForm } from './password-form.tsx'
 import { SecondFactor } from './second-factor.tsx'
+import { SessionsCard } from './sessions-card.tsx'
 import { TokenCard } from './tokens.tsx'
 
 export function AccountPage() {
@@ -21,7 +18,7 @@ export function AccountPage() {
   return (
     <Page>
       <Heading text={isAdministrator ? texts.account.introAdministrator : texts.account.intro} />
-      <Loaded resource={account} what={texts.account.what}>
+      <Loaded resource={account} what={texts.account.what} shape="cards">
         {(data) => <Cards account={data} resource={account} />}
       </Loaded>
     </Page>
@@ -50,7 +47,7 @@ const Cards = ({ account, resource }: CardsProps) => (
         <Card title={texts.account.secondFactor}>
           <SecondFactor state={account.totp} onChange={resource.reload} />
         </Card>
-        <Sessions />
+        <SessionsCard />
         {!account.isAdministrator && <TokenCard />}
       </>
     )}
@@ -75,14 +72,3 @@ function Identity({ account: { name, roles, expires } }: { readonly account: Acc
     </Card>
   )
 }
-
-const Sessions = () => (
-  <Card
-    title={texts.sessions.title}
-    actions={
-      <Button onClick={() => changeQuery({ do: 'end-others' }, { replaces: false })}>{texts.sessions.endOthers}</Button>
-    }
-  >
-    <EndOthers>{(round) => <SessionTable key={round} base="/account/sessions" canEnd />}</EndOthers>
-  </Card>
-)

@@ -1,15 +1,17 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { Account } from '../../api/types.ts'
-import { changeQuery, useRoute } from '../../router.ts'
+import { closeDialog, openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, FormDialog } from '../../ui/dialog.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Badge, ShownOnce } from '../../ui/parts.tsx'
+import { Badge } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { ShownOnce } from '../../ui/shown-once.tsx'
+import { notifyProblem } from '../../ui/toast.tsx'
 
 interface SecondFactorProps {
   readonly state: Account['totp']
@@ -25,9 +27,6 @@ interface Codes {
   readonly recoveryCodes: readonly string[]
 }
 
-const open = (action: string) => changeQuery({ do: action }, { replaces: false })
-const close = () => changeQuery({ do: undefined })
-
 export function SecondFactor({ state, onChange }: SecondFactorProps) {
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
@@ -36,14 +35,23 @@ export function SecondFactor({ state, onChange }: SecondFactorProps) {
   const finish = (recoveryCodes: readonly string[]) => {
     setEnrolment(undefined)
     setCodes(recoveryCodes)
-    close()
+    closeDialog()
     onChange()
   }
   return (
     <div class="inside stack">
       {state.isEnabled ? <Enabled codesLeft={state.recoveryCodesLeft} /> : <Disabled onBegin={begin} />}
       {enrolment && <Enrol enrolment={enrolment} onClose={() => setEnrolment(undefined)} onDone={finish} />}
-      {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(undefined)} />}
+      {codes && (
+        <ShownOnce
+          title={texts.totp.codes}
+          value={codes.join('\n')}
+          action={texts.totp.kept}
+          onClose={() => setCodes(undefined)}
+        >
+          <p>{texts.totp.codesText}</p>
+        </ShownOnce>
+      )}
       {query['do'] === 'new-codes' && <ReplaceCodes onDone={finish} />}
       {query['do'] === 'remove-totp' && <Remove onChange={onChange} />}
     </div>
@@ -59,8 +67,8 @@ const Enabled = ({ codesLeft }: { readonly codesLeft: number }) => (
       <Badge tone={codesLeft < FEW_CODES ? 'warning' : undefined}>{texts.totp.codesLeft(codesLeft)}</Badge>
     </div>
     <div class="row">
-      <Button onClick={() => open('new-codes')}>{texts.totp.newCodes}</Button>
-      <Button kind="danger" onClick={() => open('remove-totp')}>
+      <Button onClick={() => openDialog('new-codes')}>{texts.totp.newCodes}</Button>
+      <Button kind="danger" onClick={() => openDialog('remove-totp')}>
         {texts.totp.remove}
       </Button>
     </div>
@@ -118,45 +126,25 @@ function Enrol({ enrolment: { secret, uri }, onClose, onDone }: EnrolProps) {
   )
 }
 
-interface RecoveryCodesProps {
-  readonly codes: readonly string[]
-  readonly onClose: () => void
-}
-
-const RecoveryCodes = ({ codes, onClose }: RecoveryCodesProps) => (
-  <Dialog title={texts.totp.codes} onClose={onClose}>
-    <p>{texts.totp.codesText}</p>
-    <ShownOnce label={texts.totp.codes} value={codes.join('\n')} />
-    <div class="row end">
-      <Button kind="primary" onClick={onClose}>
-        {texts.totp.kept}
-      </Button>
-    </div>
-  </Dialog>
-)
-
 function ReplaceCodes({ onDone }: { readonly onDone: (codes: readonly string[]) => void }) {
   const run = async () => {
     const { recoveryCodes } = await withPassword((proof) => api.post<Codes>('/account/recovery-codes', proof))
     onDone(recoveryCodes)
   }
   return (
-    <FormDialog title={texts.totp.newCodes} action={texts.totp.newCodes} onClose={close} onSubmit={run}>
+    <FormDialog title={texts.totp.newCodes} action={texts.totp.newCodes} onClose={closeDialog} onSubmit={run}>
       <p>{texts.totp.newCodesText}</p>
     </FormDialog>
   )
 }
 
-function Remove({ onChange }: { readonly onChange: () => void }) {
-  const run = async () => {
-    await withPassword((proof) => api.delete('/account/totp', proof))
-    notify(texts.totp.removed)
-    onChange()
-    close()
-  }
-  return (
-    <FormDialog title={texts.totp.remove} action={texts.totp.remove} isDanger onClose={close} onSubmit={run}>
-      <p>{texts.totp.removeText}</p>
-    </FormDialog>
-  )
-}
+const Remove = ({ onChange }: { readonly onChange: () => void }) => (
+  <ConfirmDialog
+    label={texts.totp.remove}
+    effect={texts.totp.removeText}
+    isDanger
+    run={(proof) => api.delete('/account/totp', proof)}
+    done={() => texts.totp.removed}
+    onDone={onChange}
+  />
+)

@@ -2,21 +2,19 @@ import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { AccessToken } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { changeQuery, useRoute } from '../../router.ts'
+import { closeDialog, openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, FormDialog } from '../../ui/dialog.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Badge, Card, Chips, ShownOnce } from '../../ui/parts.tsx'
+import { NameField, readNames } from '../../ui/name-field.tsx'
+import { Badge, Card, Chips } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
+import { ShownOnce } from '../../ui/shown-once.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { notify } from '../../ui/toast.tsx'
-import { readRoles as readNames } from '../users/add-user.tsx'
-
-const open = (values: Readonly<Record<string, string>>) => changeQuery(values, { replaces: false })
-const close = () => changeQuery({ do: undefined, token: undefined })
 
 export function TokenCard() {
   const { query } = useRoute()
@@ -27,7 +25,7 @@ export function TokenCard() {
   return (
     <Card
       title={texts.tokens.title}
-      actions={<Button onClick={() => open({ do: 'add-token' })}>{texts.tokens.add}</Button>}
+      actions={<Button onClick={() => openDialog('add-token')}>{texts.tokens.add}</Button>}
     >
       <Loaded resource={list} what={texts.tokens.what}>
         {({ tokens }) =>
@@ -61,7 +59,7 @@ const COLUMNS: readonly Column<AccessToken>[] = [
       <Button
         kind="quiet"
         aria-label={texts.tokens.removeOne(name)}
-        onClick={() => open({ do: 'remove-token', token: name })}
+        onClick={() => openDialog('remove-token', { token: name })}
       >
         {texts.actions.remove}
       </Button>
@@ -86,23 +84,19 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
     setText(created.token)
     onAdded()
   }
-  if (text !== '') return <NewToken name={name} text={text} />
+  if (text !== '')
+    return (
+      <ShownOnce title={texts.tokens.created(name)} value={text} action={texts.actions.done} onClose={closeDialog} />
+    )
   return (
     <FormDialog
       title={texts.tokens.add}
       action={texts.tokens.add}
       isReady={name !== '' && day !== ''}
-      onClose={close}
+      onClose={closeDialog}
       onSubmit={add}
     >
-      <TextField
-        label={texts.users.name}
-        hint={texts.tokens.nameHint}
-        isMono
-        autoComplete="off"
-        value={name}
-        onValue={setName}
-      />
+      <NameField hint={texts.tokens.nameHint} value={name} onValue={setName} />
       <TextField label={texts.tokens.expires} type="date" value={day} onValue={setDay} />
       <TextField
         label={texts.users.databases}
@@ -115,33 +109,13 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
   )
 }
 
-const NewToken = ({ name, text }: { readonly name: string; readonly text: string }) => (
-  <Dialog title={texts.tokens.created(name)} onClose={close}>
-    <ShownOnce label={texts.tokens.created(name)} value={text} />
-    <div class="row end">
-      <Button kind="primary" onClick={close}>
-        {texts.actions.done}
-      </Button>
-    </div>
-  </Dialog>
+const RemoveToken = ({ name, onRemoved }: { readonly name: string; readonly onRemoved: () => void }) => (
+  <ConfirmDialog
+    label={texts.tokens.removeOne(name)}
+    effect={texts.tokens.removeText}
+    isDanger
+    run={(proof) => api.delete(toPath('account', 'tokens', name), proof)}
+    done={() => texts.tokens.removed(name)}
+    onDone={onRemoved}
+  />
 )
-
-function RemoveToken({ name, onRemoved }: { readonly name: string; readonly onRemoved: () => void }) {
-  const run = async () => {
-    await withPassword((proof) => api.delete(toPath('account', 'tokens', name), proof))
-    notify(texts.tokens.removed(name))
-    onRemoved()
-    close()
-  }
-  return (
-    <FormDialog
-      title={texts.tokens.removeOne(name)}
-      action={texts.tokens.removeOne(name)}
-      isDanger
-      onClose={close}
-      onSubmit={run}
-    >
-      <p>{texts.tokens.removeText}</p>
-    </FormDialog>
-  )
-}

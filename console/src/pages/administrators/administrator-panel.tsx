@@ -1,13 +1,15 @@
 import { toPath } from '../../api/client.ts'
 import type { Administrator } from '../../api/types.ts'
-import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { useSession } from '../../frame/session.ts'
+import { openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { Facts, Section } from '../../ui/parts.tsx'
 import { showScheme } from '../../ui/password-scheme.ts'
-import { SessionTable } from '../../ui/session-table.tsx'
+import { SessionTable, useSessions } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
-import { RemoveAdministrator, ResetSecondFactor, SetAdministratorPassword } from './administrator-dialogs.tsx'
+import { AdministratorDialog } from './administrator-dialogs.tsx'
 
 interface AdministratorPanelProps {
   readonly administrator: Administrator
@@ -16,34 +18,40 @@ interface AdministratorPanelProps {
   readonly onChange: () => void
 }
 
-const BACK = toHref(['administrators'])
-const open = (action: string) => changeQuery({ do: action }, { replaces: false })
-
 export function AdministratorPanel({ administrator, isLast, onChange }: AdministratorPanelProps) {
   const { query } = useRoute()
-  const { name, password, totp } = administrator
+  const { name, password, totp, sessions, lastSignIn } = administrator
+  const base = toPath('users', name, 'sessions')
+  const list = useSessions(base, sessions)
   return (
-    <SidePanel title={name} back={BACK}>
+    <SidePanel title={name} back={toHref(['administrators'])}>
       <Facts
         facts={[
-          [texts.users.password, password === null ? texts.users.noPassword : showScheme(password)],
+          [texts.users.lastSignIn, <LastSignIn key="sign-in" signIn={lastSignIn} hasPeer />],
           [texts.users.secondFactor, totp ? texts.users.totpOn : texts.users.totpOff],
+          [texts.users.password, password === null ? texts.users.noPassword : showScheme(password)],
         ]}
       />
-      <div class="row">
-        <Button onClick={() => open('password')}>{texts.users.setPassword}</Button>
-        {totp && <Button onClick={() => open('reset-totp')}>{texts.userActions.resetTotp.short}</Button>}
-        <Button kind="danger" disabled={isLast} onClick={() => open('remove')}>
-          {texts.actions.remove}
-        </Button>
-      </div>
+      <Actions administrator={administrator} isLast={isLast} />
       {isLast && <p class="quiet">{texts.administrators.last}</p>}
       <Section title={texts.sessions.title}>
-        <SessionTable base={toPath('users', name, 'sessions')} canEnd />
+        <SessionTable list={list} base={base} canEnd onChange={onChange} />
       </Section>
-      {query['do'] === 'password' && <SetAdministratorPassword name={name} onChange={onChange} />}
-      {query['do'] === 'reset-totp' && <ResetSecondFactor name={name} onChange={onChange} />}
-      {query['do'] === 'remove' && <RemoveAdministrator name={name} back={BACK} onChange={onChange} />}
+      <AdministratorDialog action={query['do']} administrator={administrator} onChange={onChange} />
     </SidePanel>
+  )
+}
+
+function Actions({ administrator: { name, totp, sessions }, isLast }: Omit<AdministratorPanelProps, 'onChange'>) {
+  const kept = useSession().name === name ? 1 : 0
+  return (
+    <div class="row">
+      <Button onClick={() => openDialog('password')}>{texts.users.setPassword}</Button>
+      {sessions > kept && <Button onClick={() => openDialog('sign-out')}>{texts.userActions.signOut.short}</Button>}
+      {totp && <Button onClick={() => openDialog('reset-totp')}>{texts.userActions.resetTotp.short}</Button>}
+      <Button kind="danger" disabled={isLast} onClick={() => openDialog('remove')}>
+        {texts.actions.remove}
+      </Button>
+    </div>
   )
 }

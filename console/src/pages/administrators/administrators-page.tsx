@@ -6,10 +6,11 @@ import { useSession } from '../../frame/session.ts'
 import { toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
+import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { Badge, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { AddAdministrator } from './administrator-dialogs.tsx'
+import { AddAdministrator } from './add-administrator.tsx'
 import { AdministratorPanel } from './administrator-panel.tsx'
 
 export function AdministratorsPage() {
@@ -30,7 +31,7 @@ export function AdministratorsPage() {
         </ButtonLink>
       </Heading>
       <div class="wide">
-        <Loaded resource={list} what={texts.administrators.what}>
+        <Loaded resource={list} what={texts.administrators.what} shape="rows">
           {({ administrators }) => (
             <Table
               caption={texts.pages.administrators}
@@ -59,8 +60,10 @@ const toColumns = (own: string): readonly Column<Administrator>[] => [
       </>
     ),
   },
+  { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
   {
     label: texts.users.secondFactor,
     render: ({ totp }) => (totp ? texts.users.totpOn : <Badge tone="warning">{texts.users.totpOff}</Badge>),
   },
+  { label: texts.sessions.title, kind: 'number', render: ({ sessions }) => String(sessions) },
 ]

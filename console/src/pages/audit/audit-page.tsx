@@ -39,7 +39,7 @@ function Trail() {
   const { path, query } = useRoute()
   const [, id] = path
   const filter = readFilter(query)
-  const shown = Math.min(Number(query['show'] ?? STEP), MAX_SHOWN)
+  const shown = Math.min(Number(query['count'] ?? STEP), MAX_SHOWN)
   const isFollowing = query['follow'] === '1'
   const user = useDebounced(filter.user)
   const resource = useResource(
@@ -52,7 +52,7 @@ function Trail() {
   useLive(CONNECTED, () => isFollowing && resource.reload())
   const stored = resource.data?.records
   const records = isFollowing && stored ? mergeRecords(live, stored) : stored
-  const { show: _show, ...kept } = query
+  const { count: _count, ...kept } = query
   return (
     <Page
       panel={id !== undefined && <RecordPanel id={id} records={live} list={resource} back={toHref(['audit'], kept)} />}
@@ -65,14 +65,14 @@ function Trail() {
       </Heading>
       <div class="wide">
         <Filters filter={filter} found={records && describeCount(records.length, resource.data?.next)} />
-        <Loaded resource={resource} what={texts.audit.what}>
+        <Loaded resource={resource} what={texts.audit.what} shape="rows">
           {({ next }) => (
             <Records
               records={records ?? []}
               current={id}
               query={kept}
               hasMore={next !== undefined && shown < MAX_SHOWN}
-              onMore={() => changeQuery({ show: String(shown + STEP * 2) })}
+              onMore={() => changeQuery({ count: String(shown + STEP * 2) })}
             />
           )}
         </Loaded>

@@ -1,3 +1,4 @@
+import { useMemo, useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { ServerNode } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
@@ -5,6 +6,7 @@ import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { texts } from '../../texts.ts'
 import { Badge, Heading } from '../../ui/parts.tsx'
+import { Sparkline } from '../../ui/sparkline.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -20,12 +22,16 @@ export function NodesPage() {
   return (
     <Page>
       <Heading text={texts.nodes.text} />
-      <Loaded resource={resource} what={texts.nodes.what}>
+      <Loaded resource={resource} what={texts.nodes.what} shape="rows">
         {({ nodes }) => (
           <div class="wide">
             <NodeTable nodes={nodes} />
             <p class="quiet after-table">{texts.nodes.keysText}</p>
-            {nodes.length === 1 && <p class="quiet after-table">{texts.nodes.single}</p>}
+            {nodes.length === 1 && (
+              <p class="quiet after-table">
+                {texts.nodes.single} <span class="mono">{texts.nodes.guide}</span>
+              </p>
+            )}
           </div>
         )}
       </Loaded>
@@ -34,6 +40,7 @@ export function NodesPage() {
 }
 
 function NodeTable({ nodes }: NodeList) {
+  const lags = useLags(nodes)
   const own = nodes.find(({ isThisNode }) => isThisNode)
   return (
     <Table
@@ -54,7 +61,7 @@ function NodeTable({ nodes }: NodeList) {
         { label: texts.nodes.version, render: ({ version }) => version },
         { label: texts.nodes.started, render: ({ startedAt }) => <Time at={startedAt} /> },
         { label: texts.nodes.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
-        { label: texts.nodes.lag, render: ({ lagMs }) => texts.chart.ms(lagMs) },
+        { label: texts.nodes.lag, render: (node) => <Lag node={node} history={lags.get(node.instance) ?? []} /> },
         {
           label: texts.nodes.keys,
           render: ({ keysHash }) => (
@@ -68,6 +75,32 @@ function NodeTable({ nodes }: NodeList) {
     />
   )
 }
+
+const MAX_LAGS = 40
+
+/** The lag of each node at every report since the page was opened, by instance. */
+function useLags(nodes: readonly ServerNode[]): ReadonlyMap<string, readonly number[]> {
+  const lags = useRef<ReadonlyMap<string, readonly number[]>>(new Map())
+  return useMemo(() => {
+    const added = nodes.map(
+      ({ instance, lagMs }) => [instance, [...(lags.current.get(instance) ?? []), lagMs].slice(-MAX_LAGS)] as const,
+    )
+    lags.current = new Map(added)
+    return lags.current
+  }, [nodes])
+}
+
+interface LagProps {
+  readonly node: ServerNode
+  readonly history: readonly number[]
+}
+
+const Lag = ({ node: { lagMs }, history }: LagProps) => (
+  <span class="trend">
+    {history.length > 1 && <Sparkline values={history} label={texts.nodes.lagTrend} />}
+    {texts.chart.ms(lagMs)}
+  </span>
+)
 
 function NodeState({ node: { isReady, isLost, problems } }: { readonly node: ServerNode }) {
   if (isReady) return <Badge tone="success">{texts.nodes.ready}</Badge>

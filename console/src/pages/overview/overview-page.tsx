@@ -8,7 +8,8 @@ import { useShortcuts } from '../../frame/shortcuts.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Chart, toClock } from '../../ui/chart.tsx'
+import { Chart } from '../../ui/chart.tsx'
+import { toClock } from '../../ui/format.ts'
 import { Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Findings } from './findings.tsx'
@@ -40,7 +41,7 @@ export function OverviewPage() {
           {isTable ? texts.overview.asCharts : texts.overview.asTables}
         </Button>
       </Heading>
-      <Loaded resource={resource} what={texts.overview.what}>
+      <Loaded resource={resource} what={texts.overview.what} shape="overview">
         {(overview) => (
           <div class="wide">
             <Findings overview={overview} />

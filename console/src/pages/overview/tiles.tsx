@@ -1,7 +1,7 @@
 import type { Overview } from '../../api/types.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { toShort } from '../../ui/chart.tsx'
+import { toTotal } from '../../ui/format.ts'
 
 interface Tile {
   readonly label: string
@@ -34,12 +34,12 @@ function listTiles(
   const toAudit = (event: string) => toHref(['audit'], { event, range: name })
   const slow = findLast(series.latencyMs.p95)
   return [
-    { label: overview.signIns, value: toShort(totals.signIns), note: range, href: toAudit('sign-in.accepted') },
-    { label: overview.refusals, value: toShort(totals.refusals), note: range, href: toAudit('sign-in.refused') },
-    { label: overview.requests, value: toShort(totals.requests), note: range },
+    { label: overview.signIns, value: toTotal(totals.signIns), note: range, href: toAudit('sign-in.accepted') },
+    { label: overview.refusals, value: toTotal(totals.refusals), note: range, href: toAudit('sign-in.refused') },
+    { label: overview.requests, value: toTotal(totals.requests), note: range },
     {
       label: overview.serverErrors,
-      value: toShort(totals.serverErrors),
+      value: toTotal(totals.serverErrors),
       note: range,
       isAlarming: totals.serverErrors > 0,
     },
@@ -50,12 +50,12 @@ function listTiles(
     },
     {
       label: overview.lockedAccounts,
-      value: toShort(lockedAccounts),
+      value: toTotal(lockedAccounts),
       note: overview.now,
       isAlarming: lockedAccounts > 0,
       href: toHref(['users'], { status: 'locked' }),
     },
-    { label: overview.revoked, value: toShort(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
+    { label: overview.revoked, value: toTotal(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
   ]
 }
 

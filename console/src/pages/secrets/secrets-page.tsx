@@ -27,7 +27,7 @@ export function SecretsPage() {
       <Heading text={texts.secrets.intro}>
         <Reload onDone={resource.reload} />
       </Heading>
-      <Loaded resource={resource} what={texts.secrets.what}>
+      <Loaded resource={resource} what={texts.secrets.what} shape="cards">
         {({ rings, rotation }) => (
           <div class="wide stack">
             {rings.map((ring) => (

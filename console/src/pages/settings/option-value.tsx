@@ -1,23 +1,39 @@
 import type { ServerOption } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
+import { toDuration } from '../../ui/time.tsx'
 
-/** The configured value. Secrets are never shown. */
-export function OptionValue({ option: { value, isSecret } }: { readonly option: ServerOption }) {
+/** The configured value, with what it means. Secrets are never shown. */
+export function OptionValue({ option }: { readonly option: ServerOption }) {
+  const { value, isSecret } = option
   if (value === '') return <span class="quiet">{texts.settings.empty}</span>
-  const size = isSecret ? '' : toSize(value)
+  const meaning = isSecret ? '' : describeNumber(option)
   return (
     <span>
       <span class="mono">{isSecret ? texts.settings.hidden : value}</span>
-      {size && <span class="quiet"> ({size})</span>}
+      {meaning && <span class="quiet"> ({meaning})</span>}
     </span>
   )
 }
 
+const ZERO = /\b0 means ([^.;]+)[.;]/
+const SECONDS = /^Seconds\b|\bin seconds\b/
+const MILLISECONDS = /^Milliseconds\b/
+const MIN_SHORTENED = 120
+
+/** "4 GiB", "10 min", "no limit": the help says what a number counts, and what 0 means. */
+function describeNumber({ value, help, details = '' }: ServerOption): string {
+  if (!/^\d+$/.test(value)) return ''
+  const number = Number(value)
+  if (number === 0) return ZERO.exec(`${help} ${details}`)?.[1] ?? ''
+  const seconds = SECONDS.test(help) ? number : MILLISECONDS.test(help) ? number / 1000 : 0
+  return seconds >= MIN_SHORTENED ? toDuration(seconds) : toSize(number)
+}
+
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB']
 
-/** "4 GiB" for a number of bytes that is one; other large numbers are hardly ever multiples of 1024. */
-function toSize(value: string): string {
-  let size = /^\d{5,}$/.test(value) ? Number(value) : 0
+/** For a number of bytes. Other large numbers are hardly ever multiples of 1024. */
+function toSize(bytes: number): string {
+  let size = bytes >= 10_000 ? bytes : 0
   let unit = -1
   while (size >= 1024 && size % 1024 === 0) {
     size /= 1024

@@ -2,12 +2,13 @@ import { api } from '../../api/client.ts'
 import type { OptionList, ServerOption } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
-import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
-import { Badge, Found, Heading } from '../../ui/parts.tsx'
+import { Badge, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { OptionPanel } from './option-panel.tsx'
 import { OptionValue } from './option-value.tsx'
 
@@ -24,8 +25,20 @@ export function SettingsPage() {
     <Page panel={option && <OptionPanel key={name} option={option} back={back} onChange={resource.reload} />}>
       <Heading text={texts.settings.intro} />
       <div class="wide">
-        <Filters filter={filter} count={found?.length} />
-        <Loaded resource={resource} what={texts.settings.what}>
+        <Toolbar
+          name="search"
+          label={texts.settings.search}
+          value={filter.search}
+          found={found && texts.settings.count(found.length)}
+        >
+          <Choice
+            name="show"
+            label={texts.settings.show}
+            value={filter.show}
+            options={Object.entries(texts.settings.filters)}
+          />
+        </Toolbar>
+        <Loaded resource={resource} what={texts.settings.what} shape="rows">
           {({ sections }) => <Sections sections={sections} options={found ?? []} current={name} query={query} />}
         </Loaded>
       </div>
@@ -116,40 +129,6 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Ser
       ),
   },
 ]
-
-interface FiltersProps {
-  readonly filter: Filter
-  /** Unknown while the options are loading. */
-  readonly count: number | undefined
-}
-
-const Filters = ({ filter: { search, show }, count }: FiltersProps) => (
-  <search class="toolbar">
-    <div class="search">
-      <input
-        class="input"
-        type="search"
-        aria-label={texts.settings.search}
-        placeholder={texts.settings.search}
-        value={search}
-        onInput={(event) => changeQuery({ search: event.currentTarget.value })}
-      />
-    </div>
-    <select
-      class="input"
-      aria-label={texts.settings.show}
-      value={show}
-      onChange={(event) => changeQuery({ show: event.currentTarget.value })}
-    >
-      {Object.entries(texts.settings.filters).map(([value, label]) => (
-        <option key={value} value={value}>
-          {label}
-        </option>
-      ))}
-    </select>
-    <Found text={count === undefined ? undefined : texts.settings.count(count)} />
-  </search>
-)
 
 const NoOptions = () => (
   <div class="card">

@@ -1,33 +1,24 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { User } from '../../api/types.ts'
-import { navigate, toHref } from '../../router.ts'
+import { closeDialog, navigate, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
-import { NewPassword } from '../../ui/new-password.tsx'
+import { NameField, readNames } from '../../ui/name-field.tsx'
+import { NewPassword, useNewPassword } from '../../ui/new-password.tsx'
 import { notify } from '../../ui/toast.tsx'
 
-/** Role names separated by commas or blanks. */
-export const readRoles = (text: string): readonly string[] => text.split(/[\s,]+/).filter((role) => role !== '')
-
-interface AddUserProps {
-  readonly onClose: () => void
-  readonly onAdded: () => void
-}
-
-export function AddUser({ onClose, onAdded }: AddUserProps) {
+export function AddUser({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
   const [roles, setRoles] = useState('')
-  const [isRefused, setRefused] = useState(false)
   const [mustChange, setMustChange] = useState(true)
+  const password = useNewPassword()
   const add = async () => {
     const draft = {
       name,
-      roles: readRoles(roles),
-      ...(password && { password }),
-      mustChangePassword: mustChange && password !== '',
+      roles: readNames(roles),
+      ...(password.value && { password: password.value, mustChangePassword: mustChange }),
     }
     const user = await api.post<User>('/users', draft)
     notify(texts.users.added(user.name))
@@ -37,23 +28,13 @@ export function AddUser({ onClose, onAdded }: AddUserProps) {
   return (
     <FormDialog
       title={texts.users.add}
-      action={texts.users.addAction}
-      isReady={name !== '' && !isRefused}
-      onClose={onClose}
+      action={texts.users.add}
+      isReady={name !== '' && !password.isRefused}
+      onClose={closeDialog}
       onSubmit={add}
     >
-      <TextField
-        label={texts.users.name}
-        hint={texts.users.nameHint}
-        isMono
-        autoFocus
-        autoComplete="off"
-        autoCapitalize="none"
-        spellcheck={false}
-        value={name}
-        onValue={setName}
-      />
-      <NewPassword label={texts.users.password} value={password} onValue={setPassword} onRefused={setRefused} />
+      <NameField hint={texts.users.nameHint} value={name} onValue={setName} />
+      <NewPassword label={texts.users.password} {...password.field} />
       <CheckField label={texts.users.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
       <TextField label={texts.users.roles} hint={texts.users.rolesHint} isMono value={roles} onValue={setRoles} />
     </FormDialog>

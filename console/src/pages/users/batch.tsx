@@ -5,8 +5,8 @@ import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { readNames } from '../../ui/name-field.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { readRoles } from './add-user.tsx'
 
 type BatchAction = keyof typeof texts.batch.actions
 
@@ -29,7 +29,7 @@ export function BatchBar({ names, onClear, onDone }: BatchBarProps) {
     onDone()
   }
   return (
-    <section class="toolbar" aria-label={texts.batch.title}>
+    <section class="toolbar batch" aria-label={texts.batch.title}>
       <strong>{texts.batch.selected(names.length)}</strong>
       {ACTIONS.map((each) => (
         <Button key={each} {...(each === 'delete' && { kind: 'danger' })} onClick={() => setAction(each)}>
@@ -58,7 +58,7 @@ function BatchDialog({ action, names, onClose, onDone }: BatchDialogProps) {
   const [failed, setFailed] = useState<BatchReport['outcomes']>()
   const hasRoles = WITH_ROLES.has(action)
   const run = async () => {
-    const body = { names, action, ...(hasRoles && { roles: readRoles(roles) }) }
+    const body = { names, action, ...(hasRoles && { roles: readNames(roles) }) }
     const { outcomes } = await api.post<BatchReport>('/user-batch', body)
     const problems = outcomes.filter(({ ok }) => !ok)
     if (problems.length > 0) return setFailed(problems)
@@ -71,7 +71,7 @@ function BatchDialog({ action, names, onClose, onDone }: BatchDialogProps) {
       title={texts.batch.confirm(action, names.length)}
       action={texts.batch.confirm(action, names.length)}
       isDanger={DANGEROUS.has(action)}
-      isReady={!hasRoles || readRoles(roles).length > 0}
+      isReady={!hasRoles || readNames(roles).length > 0}
       onClose={onClose}
       onSubmit={run}
     >

@@ -3,9 +3,9 @@ import { api, toPath } from '../../api/client.ts'
 import type { UserDetails } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { readNames } from '../../ui/name-field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { readRoles } from './add-user.tsx'
 
 export interface EditedUser {
   readonly user: UserDetails
@@ -52,7 +52,7 @@ function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => voi
   const [text, setText] = useState('')
   const submit = (event: Event) => {
     event.preventDefault()
-    const roles = readRoles(text)
+    const roles = readNames(text)
     if (roles.length > 0) onAdd(roles)
     setText('')
   }

@@ -1,12 +1,13 @@
 import { api, isNotFound, toPath } from '../../api/client.ts'
 import type { Lockout, UserDetails } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
+import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { type Fact, Facts, Section } from '../../ui/parts.tsx'
 import { showScheme } from '../../ui/password-scheme.ts'
-import { SessionTable } from '../../ui/session-table.tsx'
+import { SessionTable, useSessions } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Time, toDuration } from '../../ui/time.tsx'
@@ -65,6 +66,8 @@ interface DetailsProps {
 function Details({ user, onChange }: DetailsProps) {
   const canEdit = user.canEdit !== false
   const props = { user, canEdit, onChange }
+  const base = toPath('users', user.name, 'sessions')
+  const sessions = useSessions(base, user.sessions)
   return (
     <>
       {!canEdit && <p class="notice">{texts.users.readOnly}</p>}
@@ -73,12 +76,7 @@ function Details({ user, onChange }: DetailsProps) {
       <RoleSection {...props} />
       <GrantSection {...props} />
       <Section title={texts.sessions.title}>
-        <SessionTable
-          key={user.sessions}
-          base={toPath('users', user.name, 'sessions')}
-          canEnd={canEdit}
-          onChange={onChange}
-        />
+        <SessionTable list={sessions} base={base} canEnd={canEdit} onChange={onChange} />
       </Section>
       <AccessSection name={user.name} />
     </>
@@ -86,19 +84,13 @@ function Details({ user, onChange }: DetailsProps) {
 }
 
 const toFacts = (user: UserDetails): readonly Fact[] => [
-  [texts.users.lastSignIn, user.lastSignIn ? <LastSignIn {...user.lastSignIn} /> : texts.users.noSignIn],
+  [texts.users.lastSignIn, <LastSignIn key="sign-in" signIn={user.lastSignIn} hasPeer />],
   ...(user.lockout ? [[texts.users.lockout, <LockoutText key="lockout" lockout={user.lockout} />] as const] : []),
   [texts.users.expires, user.expires ? <Time at={user.expires} /> : texts.time.never],
   [texts.users.secondFactor, user.totp ? texts.users.totpOn : texts.users.totpOff],
   [texts.users.password, user.password === null ? texts.users.noPassword : showScheme(user.password)],
   [texts.users.tokens, String(user.accessTokens)],
 ]
-
-const LastSignIn = ({ at, peer }: { readonly at: string; readonly peer: string }) => (
-  <>
-    <Time at={at} /> {texts.users.from} <span class="mono">{peer}</span>
-  </>
-)
 
 function LockoutText({ lockout }: { readonly lockout: Lockout }) {
   const seconds = Math.max((Date.parse(lockout.until) - Date.now()) / 1000, 0)
@@ -112,23 +104,22 @@ function LockoutText({ lockout }: { readonly lockout: Lockout }) {
 const FORMS = { password: texts.users.setPassword, link: texts.users.createLink, expire: texts.users.setExpiry }
 
 function Actions({ user }: { readonly user: UserDetails }) {
-  const open = (action: string) => changeQuery({ do: action }, { replaces: false })
   const { unlock, ...others } = CONFIRMED_ACTIONS
   const offered = Object.entries(others).filter(([, action]) => action.isOffered(user))
   return (
     <div class="row">
       {unlock?.isOffered(user) && (
-        <Button kind="primary" onClick={() => open('unlock')}>
+        <Button kind="primary" onClick={() => openDialog('unlock')}>
           {unlock.short}
         </Button>
       )}
       {Object.entries(FORMS).map(([action, label]) => (
-        <Button key={action} onClick={() => open(action)}>
+        <Button key={action} onClick={() => openDialog(action)}>
           {label}
         </Button>
       ))}
       {offered.map(([name, action]) => (
-        <Button key={name} {...(action.removes && { kind: 'danger' })} onClick={() => open(name)}>
+        <Button key={name} {...(action.removes && { kind: 'danger' })} onClick={() => openDialog(name)}>
           {action.short}
         </Button>
       ))}

@@ -5,17 +5,20 @@ import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
-import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { changeQuery, closeDialog, openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Chips, Found, Heading } from '../../ui/parts.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
+import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { Chips, Heading } from '../../ui/parts.tsx'
+import { Command, Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { AddUser } from './add-user.tsx'
 import { BatchBar } from './batch.tsx'
 import { ExportUsers } from './export-users.tsx'
 import { ImportUsers } from './import-users.tsx'
+import { toRefusalColumn, useRefusals } from './refusals.tsx'
 import { UserStatus } from './status.tsx'
 import { UserPanel } from './user-panel.tsx'
 
@@ -25,11 +28,12 @@ export function UsersPage() {
   const { path, query } = useRoute()
   const [, name] = path
   const { prefix = '', status = '' } = query
-  const shown = Number(query['show'] ?? STEP)
+  const shown = Number(query['count'] ?? STEP)
   const list = useUserList(prefix, status, shown)
+  const refusals = useRefusals()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => setSelected(new Set()), [prefix, status])
-  useShortcuts({ n: () => changeQuery({ do: 'add' }, { replaces: false }) })
+  useShortcuts({ n: () => openDialog('add') })
   const { do: _action, ...kept } = query
   const panel = name !== undefined && (
     <UserPanel key={name} name={name} back={toHref(['users'], kept)} onChange={list.reload} />
@@ -46,9 +50,21 @@ export function UsersPage() {
         {selected.size > 0 ? (
           <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
         ) : (
-          <Filters prefix={prefix} status={status} found={list.data && describeCount(list.data)} />
+          <Toolbar
+            name="prefix"
+            label={texts.users.search}
+            value={prefix}
+            found={list.data && describeCount(list.data)}
+          >
+            <Choice
+              name="status"
+              label={texts.users.status}
+              value={status}
+              options={Object.entries(texts.users.filters)}
+            />
+          </Toolbar>
         )}
-        <Loaded resource={list} what={texts.users.what}>
+        <Loaded resource={list} what={texts.users.what} shape="rows">
           {(found) =>
             found.users.length === 0 ? (
               <NoUsers prefix={prefix} status={status} />
@@ -56,7 +72,7 @@ export function UsersPage() {
               <>
                 <Table
                   caption={texts.pages.users}
-                  columns={toColumns(kept)}
+                  columns={toColumns(kept, refusals)}
                   rows={found.users}
                   keyOf={(user) => user.name}
                   current={name}
@@ -83,7 +99,10 @@ function useUserList(prefix: string, status: string, shown: number): Resource<Us
   return useResource(JSON.stringify([settled, status, limit]), load, { keepsLast: true })
 }
 
-const toColumns = (query: Readonly<Record<string, string>>): readonly Column<User>[] => [
+const toColumns = (
+  query: Readonly<Record<string, string>>,
+  refusals: ReturnType<typeof useRefusals>,
+): readonly Column<User>[] => [
   {
     label: texts.users.name,
     render: ({ name }) => (
@@ -93,7 +112,9 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Use
     ),
   },
   { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
-  { label: texts.users.roles, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
+  { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
+  ...(refusals ? [toRefusalColumn(refusals)] : []),
+  { label: texts.users.roles, isMinor: true, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
   {
     label: texts.users.databases,
     isMinor: true,
@@ -103,43 +124,6 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Use
 
 const describeCount = ({ users, next }: UserPage): string =>
   next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length)
-
-interface FiltersProps {
-  readonly prefix: string
-  readonly status: string
-  /** How many users match, in words. */
-  readonly found: string | undefined
-}
-
-function Filters({ prefix, status, found }: FiltersProps) {
-  return (
-    <search class="toolbar">
-      <div class="search">
-        <input
-          class="input"
-          type="search"
-          aria-label={texts.users.search}
-          placeholder={texts.users.search}
-          value={prefix}
-          onInput={(event) => changeQuery({ prefix: event.currentTarget.value, show: undefined })}
-        />
-      </div>
-      <select
-        class="input"
-        aria-label={texts.users.status}
-        value={status}
-        onChange={(event) => changeQuery({ status: event.currentTarget.value, show: undefined })}
-      >
-        {Object.entries(texts.users.filters).map(([value, label]) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </select>
-      <Found text={found} />
-    </search>
-  )
-}
 
 interface ListEndProps {
   readonly text: string
@@ -151,7 +135,7 @@ const ListEnd = ({ text, hasMore, shown }: ListEndProps) => (
   <p class="list-end row between quiet">
     <span>{text}</span>
     {hasMore && shown < MAX_SHOWN && (
-      <Button onClick={() => changeQuery({ show: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
+      <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
     )}
     {hasMore && shown >= MAX_SHOWN && <span>{texts.users.narrow}</span>}
   </p>
@@ -178,6 +162,8 @@ const NoUsers = ({ prefix, status }: NoUsersProps) =>
         <ButtonLink kind="primary" href={toHref(['users'], { do: 'add' })}>
           {texts.users.add}
         </ButtonLink>
+        <p>{texts.users.importText}</p>
+        <Command text={texts.users.importCommand} guide={texts.users.importGuide} />
       </Empty>
     </div>
   )
@@ -212,9 +198,8 @@ interface PageDialogProps {
 }
 
 function PageDialog({ action, onChange }: PageDialogProps) {
-  const close = () => changeQuery({ do: undefined })
-  if (action === 'add') return <AddUser onClose={close} onAdded={onChange} />
-  if (action === 'import') return <ImportUsers onClose={close} onChange={onChange} />
-  if (action === 'export') return <ExportUsers onClose={close} />
+  if (action === 'add') return <AddUser onAdded={onChange} />
+  if (action === 'import') return <ImportUsers onClose={closeDialog} onChange={onChange} />
+  if (action === 'export') return <ExportUsers onClose={closeDialog} />
   return null
 }

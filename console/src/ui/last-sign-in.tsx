@@ -1,0 +1,24 @@
+import type { SignIn } from '../api/types.ts'
+import { texts } from '../texts.ts'
+import { Time } from './time.tsx'
+
+interface LastSignInProps {
+  readonly signIn: SignIn | null
+  /** Whether the address of the client is shown, too. */
+  readonly hasPeer?: boolean
+}
+
+export function LastSignIn({ signIn, hasPeer = false }: LastSignInProps) {
+  if (!signIn) return <span class="quiet">{texts.users.noSignIn}</span>
+  return (
+    <>
+      <Time at={signIn.at} />
+      {hasPeer && signIn.peer !== '' && (
+        <>
+          {' '}
+          {texts.users.from} <span class="mono">{signIn.peer}</span>
+        </>
+      )}
+    </>
+  )
+}

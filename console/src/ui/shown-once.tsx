@@ -1,0 +1,34 @@
+import type { ComponentChildren } from 'preact'
+import { texts } from '../texts.ts'
+import { Button } from './button.tsx'
+import { CopyButton } from './copy-button.tsx'
+import { Dialog } from './dialog.tsx'
+
+interface ShownOnceProps {
+  readonly title: string
+  readonly value: string
+  /** The button that closes the dialog. */
+  readonly action: string
+  readonly onClose: () => void
+  /** More about the secret. */
+  readonly children?: ComponentChildren
+}
+
+/** A new secret, which is never shown again. */
+export const ShownOnce = ({ title, value, action, onClose, children }: ShownOnceProps) => (
+  <Dialog title={title} onClose={onClose}>
+    {children}
+    <div class="once">
+      <output aria-label={title}>{value}</output>
+      <div class="row between">
+        <span class="quiet small">{texts.states.shownOnce}</span>
+        <CopyButton text={value} />
+      </div>
+    </div>
+    <div class="row end">
+      <Button kind="primary" onClick={onClose}>
+        {action}
+      </Button>
+    </div>
+  </Dialog>
+)
