@@ -1,34 +1,28 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { type Cardea, createTestCardea } from '../../src/index.ts'
+import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { beforeDocument } from '../support/upstream.ts'
 
 const run = promisify(execFile)
-/** Whatever the user of this machine has set up for it. */
+/** Without the configuration that the user of this machine may have. */
 const PLAIN = ['-q', '-sS', '--noproxy', '*', '--max-time', '20']
-const folder = mkdtempSync(join(tmpdir(), 'cardea-curl-'))
+const scope = createSharedScope()
+const folder = makeFolder(scope)
 const jar = join(folder, 'jar')
 
-let cardea: Cardea
 let url = ''
 before(async () => {
   await run('curl', ['--version']).catch(() => assert.fail('curl is needed on the PATH for this test'))
-  cardea = await createTestCardea()
-  url = (await cardea.listen()).document[0] ?? ''
-})
-after(async () => {
-  await cardea.close()
-  rmSync(folder, { recursive: true })
+  url = (await startServer(scope)).document
 })
 
-/** Says nothing but the body; the jar is read and written. */
+/** Returns the body. Reads and writes the cookie jar. */
 async function curl(path: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await run('curl', [...PLAIN, '-b', jar, '-c', jar, ...args, `${url}${path}`])
   return stdout

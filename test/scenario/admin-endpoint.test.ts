@@ -1,30 +1,25 @@
 // admin.endpoint: a listener for Cardea's own paths, whatever the doors ask for.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
-import { createTestCardea } from '../../src/index.ts'
+import { test } from 'node:test'
 import { API, createBrowser, tokenOf, withToken } from '../support/browser.ts'
 import { buildConsole, findAsset } from '../support/console.ts'
 import { ADMIN, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 buildConsole()
-const cardea = await createTestCardea({
-  options: {
-    admin: { endpoint: 'tcp://127.0.0.1:0' },
-    chttpd: { port: 0, require_valid_user: true },
-    server: { endpoint: 'tcp://127.0.0.1:0', 'authentication-system-only': false },
-  },
+const { addresses } = await startServer(createSharedScope(), {
+  admin: { endpoint: 'tcp://127.0.0.1:0' },
+  chttpd: { require_valid_user: true },
+  server: { 'authentication-system-only': false },
 })
-after(() => cardea.close())
-const addresses = await cardea.listen()
 const { admin } = addresses
 const [url = ''] = admin
 
 test('the admin endpoint listens only if it is configured', async (t) => {
   assert.equal(admin.length, 1)
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
-  const plain = await createTestCardea()
-  t.after(() => plain.close())
-  assert.deepEqual((await plain.listen()).admin, [])
+  assert.deepEqual((await startServer(t)).addresses.admin, [])
 })
 
 test('the admin endpoint serves only the paths of Cardea', async () => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
-import { type Cardea, createTestCardea } from '../../src/index.ts'
 import { METRICS } from '../../src/observe/metric-table.ts'
 import { superuser } from '../support/multi-model.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { beforeDocument, openBackend } from '../support/upstream.ts'
 
@@ -75,14 +75,12 @@ test('promtool accepts the metrics', { skip: !hasPromtool && 'promtool is not in
 })
 
 describe('metrics.endpoint', () => {
-  let cardea: Cardea
+  const scope = createSharedScope()
   let url = ''
   before(async () => {
-    const options = { metrics: { endpoint: 'tcp://127.0.0.1:0' }, chttpd: { port: 0, require_valid_user: true } }
-    cardea = await createTestCardea({ options })
-    url = (await cardea.listen()).metrics[0] ?? ''
+    const options = { metrics: { endpoint: 'tcp://127.0.0.1:0' }, chttpd: { require_valid_user: true } }
+    url = (await startServer(scope, options)).addresses.metrics[0] ?? ''
   })
-  after(() => cardea.close())
 
   test('is open, and serves the metrics only', async () => {
     for (const path of ['/metrics', PATH]) {

@@ -2,36 +2,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { after, before, describe, it } from 'node:test'
-import { createTestCardea } from '../../src/index.ts'
+import { describe, it } from 'node:test'
 import { connectPostgres, type Postgres } from '../store/postgres-server.ts'
 import { AS_ADMIN, basic, type Reply, type Request, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { type DoorName, type Server, startServer } from '../support/server.ts'
 
-interface Node {
-  readonly document: string
-  readonly multiModel: string
-}
-
-const nodes: Node[] = []
-const closers: (() => Promise<void>)[] = []
-const here = () => nodes[0] ?? assert.fail('not started')
-const there = () => nodes[1] ?? assert.fail('not started')
-
-before(async () => {
-  const postgres = await connectPostgres()
-  closers.push(() => postgres.stop())
-  const store = { url: await createSilentPlace(postgres) }
-  for (let count = 0; count < 2; count += 1) {
-    const cardea = await createTestCardea({ options: { store } })
-    closers.push(() => cardea.close())
-    const { document, multiModel } = await cardea.listen()
-    nodes.push({ document: document[0] ?? '', multiModel: multiModel[0] ?? '' })
-  }
-})
-
-after(async () => {
-  for (const close of closers.toReversed()) await close()
-})
+const postgres = await connectPostgres()
+const scope = createSharedScope()
+const options = { store: { url: await createSilentPlace(postgres) } }
+const nodes: readonly [Server, Server] = [await startServer(scope, options), await startServer(scope, options)]
+scope.after(() => postgres.stop())
+const here = () => nodes[0]
+const there = () => nodes[1]
 
 /** Writes notify no other node, so each sees the changes of the other only when it polls or catches up. */
 async function createSilentPlace(postgres: Postgres): Promise<string> {
@@ -94,7 +77,7 @@ const CREDENTIALS: Readonly<Record<string, (name: string, password: string) => P
 }
 
 interface Attempt {
-  readonly door: keyof Node
+  readonly door: DoorName
   readonly method: string
   toPath(name: string): string
   /** `document`: the own document as it is now. */

@@ -4,7 +4,7 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createTestCardea, TEST_ADMINISTRATOR } from '../../src/index.ts'
+import { TEST_ADMINISTRATOR } from '../../src/index.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { sendRaw } from '../support/raw.ts'
 import { makeFolder } from '../support/scope.ts'
@@ -24,21 +24,13 @@ const get = (url: string): Promise<number | undefined> =>
   })
 
 test('both doors serve TLS with their own files', async (t) => {
-  const cardea = await createTestCardea({
-    options: {
-      ssl: {
-        enable: true,
-        port: 0,
-        cert_file: fixture('cert.pem'),
-        key_file: fixture('key.pem'),
-        keyfile: fixture('both.pem'),
-      },
-      server: { endpoint: 'ssl://127.0.0.1:0, tcp://127.0.0.1:0' },
-      admin: { endpoint: 'ssl://127.0.0.1:0' },
-    },
+  const files = { cert_file: fixture('cert.pem'), key_file: fixture('key.pem'), keyfile: fixture('both.pem') }
+  const { addresses } = await startServer(t, {
+    ssl: { enable: true, port: 0, ...files },
+    server: { endpoint: 'ssl://127.0.0.1:0, tcp://127.0.0.1:0' },
+    admin: { endpoint: 'ssl://127.0.0.1:0' },
   })
-  t.after(() => cardea.close())
-  const { document, multiModel, admin } = await cardea.listen()
+  const { document, multiModel, admin } = addresses
   assert.equal(await get(`${admin[0]}/_cardea/`), 200)
   const [plainDocument = '', tlsDocument = ''] = document
   const [tlsMultiModel = '', plainMultiModel = ''] = multiModel
@@ -50,22 +42,16 @@ test('both doors serve TLS with their own files', async (t) => {
 })
 
 test('plain HTTP to a TLS port only ends that connection', async (t) => {
-  const cardea = await createTestCardea({
-    options: { ssl: { keyfile: fixture('both.pem') }, server: { endpoint: 'ssl://127.0.0.1:0' } },
-  })
-  t.after(() => cardea.close())
-  const [url = ''] = (await cardea.listen()).multiModel
+  const options = { ssl: { keyfile: fixture('both.pem') }, server: { endpoint: 'ssl://127.0.0.1:0' } }
+  const { multiModel: url } = await startServer(t, options)
   const answer = await sendRaw(Number(new URL(url).port), 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', { untilClosed: true })
   assert.ok(answer.isClosed)
   assert.equal(await get(`${url}/_admin/server/availability`), 200)
 })
 
 test('an invalid certificate file is reported with a message, not a stack trace', async (t) => {
-  const cardea = await createTestCardea({
-    options: { ssl: { keyfile: fixture('README') }, server: { endpoint: 'ssl://127.0.0.1:0' } },
-  })
-  t.after(() => cardea.close())
-  await assert.rejects(cardea.listen(), { name: 'StartError', message: /ssl\.keyfile/ })
+  const options = { ssl: { keyfile: fixture('README') }, server: { endpoint: 'ssl://127.0.0.1:0' } }
+  await assert.rejects(startServer(t, options), { name: 'StartError', message: /ssl\.keyfile/ })
 })
 
 test('an expired certificate is served, with an error in the log, a warning in the health and its date in the metrics', async (t) => {

@@ -1,6 +1,6 @@
 /** The server of a test: real, in this process, on free ports. */
 import type { Log, LogFields } from '../../src/base/log.ts'
-import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import { type Addresses, type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
 import type { Scope } from './scope.ts'
 
 export type DoorName = 'document' | 'multiModel'
@@ -21,21 +21,33 @@ export interface RecordedEvent extends LogFields {
 
 export interface Server {
   readonly cardea: Cardea
-  /** The URL of each door. */
+  /** The first URL of each door. */
   readonly document: string
   readonly multiModel: string
+  /** The URLs of all listeners. */
+  readonly addresses: Addresses
   readonly log: readonly LogLine[]
   /** The security events since the last call that a request caused. */
   takeEvents(): readonly RecordedEvent[]
 }
 
 /** Closed with its scope. Options are merged section by section. */
-export async function startServer(scope: Scope, ...given: readonly (AnyOptions | CardeaOptions)[]): Promise<Server> {
+export const startServer = (scope: Scope, ...given: readonly (AnyOptions | CardeaOptions)[]): Promise<Server> =>
+  startServerWithFiles(scope, [], ...given)
+
+/** The same with configuration files, which a reload reads again. */
+export async function startServerWithFiles(
+  scope: Scope,
+  files: readonly string[],
+  ...given: readonly (AnyOptions | CardeaOptions)[]
+): Promise<Server> {
   const { log, lines, takeEvents } = recordLog()
-  const cardea = await createTestCardea({ options: mergeOptions(given), log })
+  const cardea = await createTestCardea({ options: mergeOptions(given), files, log })
   scope.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '', log: lines, takeEvents }
+  const addresses = await cardea.listen()
+  const [document = ''] = addresses.document
+  const [multiModel = ''] = addresses.multiModel
+  return { cardea, document, multiModel, addresses, log: lines, takeEvents }
 }
 
 function mergeOptions(given: readonly (AnyOptions | CardeaOptions)[]): CardeaOptions {

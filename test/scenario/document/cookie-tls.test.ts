@@ -6,9 +6,10 @@ import { request } from 'node:https'
 import { describe, it, test } from 'node:test'
 import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { createTestCardea, TEST_ADMINISTRATOR } from '../../../src/index.ts'
+import { TEST_ADMINISTRATOR } from '../../../src/index.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { createSharedScope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 import { openBackend, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
@@ -41,9 +42,7 @@ const signOut = async (url: string): Promise<string> =>
 const ssl = { enable: true, port: 0, cert_file: fixture('cert.pem'), key_file: fixture('key.pem') }
 
 test('a cookie sent over TLS is Secure', async (t) => {
-  const cardea = await createTestCardea({ options: { ssl } })
-  t.after(() => cardea.close())
-  const [plain = '', secure = ''] = (await cardea.listen()).document
+  const [plain = '', secure = ''] = (await startServer(t, { ssl })).addresses.document
   assert.match(await signOut(secure), /; Max-Age=600; Secure; Path=\/; HttpOnly$/)
   const answer = await fetch(`${plain}/_session`, { method: 'DELETE' })
   assert.doesNotMatch(answer.headers.get('set-cookie') ?? '', /Secure/)
@@ -62,17 +61,13 @@ describe('with cookie_host_prefix and hsts', async () => {
     const cookies = ['__Host-AuthSession=forged; Secure; Path=/', 'theirs=1']
     response.writeHead(200, { 'Set-Cookie': cookies, 'strict-transport-security': 'max-age=1' }).end('{}')
   })
-  const cardea = await createTestCardea({
-    options: {
-      ssl: { ...ssl, keyfile: fixture('both.pem'), hsts: 'max-age=600; includeSubDomains' },
-      server: { endpoint: 'ssl://127.0.0.1:0' },
-      chttpd_auth: { cookie_host_prefix: true },
-      upstream: { document: backend.url, 'document-secret': UPSTREAM_SECRET },
-    },
+  const { addresses, multiModel } = await startServer(scope, {
+    ssl: { ...ssl, keyfile: fixture('both.pem'), hsts: 'max-age=600; includeSubDomains' },
+    server: { endpoint: 'ssl://127.0.0.1:0' },
+    chttpd_auth: { cookie_host_prefix: true },
+    upstream: { document: backend.url, 'document-secret': UPSTREAM_SECRET },
   })
-  scope.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  const [plain = '', secure = ''] = document
+  const [plain = '', secure = ''] = addresses.document
   const whoIs = async (url: string, cookie: string): Promise<unknown> => {
     const headers = { cookie }
     const text = url === plain ? await (await fetch(`${url}/_session`, { headers })).text() : undefined
@@ -103,7 +98,7 @@ describe('with cookie_host_prefix and hsts', async () => {
   })
 
   it('the response to bytes that are not HTTP has the HSTS header over TLS', async () => {
-    for (const url of [secure, multiModel[0] ?? '']) {
+    for (const url of [secure, multiModel]) {
       const text = await sendBytes(url, 'not HTTP\r\n\r\n')
       assert.match(text, /^HTTP\/1\.1 400 /)
       assert.deepEqual(text.match(/^strict-transport-security: .*$/gim), [
@@ -114,7 +109,7 @@ describe('with cookie_host_prefix and hsts', async () => {
   })
 
   it('every response over TLS has the HSTS header, errors too, and none without TLS', async () => {
-    for (const url of [`${secure}/_up`, `${secure}/_config`, `${multiModel[0]}/_api/version`])
+    for (const url of [`${secure}/_up`, `${secure}/_config`, `${multiModel}/_api/version`])
       assert.equal((await send(url)).headers['strict-transport-security'], 'max-age=600; includeSubDomains', url)
     assert.equal((await fetch(`${plain}/_up`)).headers.get('strict-transport-security'), null)
     const headers = { 'x-forwarded-proto': 'https' }

@@ -3,16 +3,13 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
 import { ADMIN, basic, type Reply, type Request, send } from '../../support/request.ts'
 import type { Scope } from '../../support/scope.ts'
-import type { AnyOptions } from '../../support/server.ts'
+import { type AnyOptions, startServerWithFiles } from '../../support/server.ts'
 
 /** Starts a server for one test, with requests to its configuration as an administrator. */
 async function open(scope: Scope, options: AnyOptions = {}, files: readonly string[] = []) {
-  const cardea = await createTestCardea({ options: options as CardeaOptions, files })
-  scope.after(() => cardea.close())
-  const [url = ''] = (await cardea.listen()).document
+  const { cardea, document: url } = await startServerWithFiles(scope, files, options)
   const ask = (sent: Request): Promise<Reply> => send(url, sent)
   const config = (method: string, path: string, value?: unknown, headers: Record<string, string> = {}) =>
     ask({

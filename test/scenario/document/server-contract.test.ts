@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type CardeaOptions, createCardea, createTestCardea } from '../../../src/index.ts'
+import { type CardeaOptions, createCardea } from '../../../src/index.ts'
 import { ADMIN, basic, type Request, send } from '../../support/request.ts'
+import { startServerWithFiles } from '../../support/server.ts'
 
 const APPLE = '1112283cf988a34f124200a050d308a1'
 const STORED = {
@@ -20,9 +21,7 @@ async function open(t: TestContext, options: CardeaOptions = {}, ...inis: string
     writeFileSync(file, text, { mode: 0o600 })
     return file
   })
-  const cardea = await createTestCardea({ options, files })
-  t.after(() => cardea.close())
-  const [url = ''] = (await cardea.listen()).document
+  const { document: url } = await startServerWithFiles(t, files, options)
   const ask = async (sent: Request) => {
     const { status, body } = await send(url, sent)
     return { status, json: JSON.parse(body) }

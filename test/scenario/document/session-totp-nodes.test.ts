@@ -2,30 +2,24 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readTotp, renderCode } from '../../../src/directory/second-factor/totp.ts'
-import { type Cardea, createTestCardea } from '../../../src/index.ts'
 import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { createSharedScope } from '../../support/scope.ts'
+import { type Server, startServer } from '../../support/server.ts'
 import { pathOf } from './users-server.ts'
 
 const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 
-interface Node {
-  readonly cardea: Cardea
-  readonly document: string
-  readonly multiModel: string
-}
+const scope = createSharedScope()
+after(() => postgres.stop())
 
 let postgres: PostgresServer
 let storeUrl: string
-let first: Node
-let second: Node
+let first: Server
+let second: Server
 
-async function startNode(): Promise<Node> {
-  const cardea = await createTestCardea({ options: { store: { url: storeUrl } } })
-  const { document, multiModel } = await cardea.listen()
-  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
-}
+const startNode = () => startServer(scope, { store: { url: storeUrl } })
 
 before(async () => {
   postgres = await startPostgres()
@@ -43,21 +37,17 @@ before(async () => {
     assert.equal(made.status, 201, made.body)
   }
 })
-after(async () => {
-  for (const { cardea } of [first, second]) await cardea.close()
-  await postgres.stop()
-})
 
 /** The code of the current time step or a later one. */
 const codeOf = (later = 0): string =>
   renderCode(readTotp(MEMBER) ?? assert.fail(), Math.floor(Date.now() / 30_000) + later)
 
-async function signIn({ document }: Node, name: string, token: string): Promise<number> {
+async function signIn({ document }: Server, name: string, token: string): Promise<number> {
   const body = JSON.stringify({ name, password: 'pw', token })
   return (await send(document, { method: 'POST', path: '/_session', headers: JSON_BODY, body })).status
 }
 
-async function openAuth({ multiModel }: Node, username: string, token: string): Promise<number> {
+async function openAuth({ multiModel }: Server, username: string, token: string): Promise<number> {
   const body = JSON.stringify({ username, password: 'pw', token })
   return (await send(multiModel, { method: 'POST', path: '/_open/auth', headers: JSON_BODY, body })).status
 }

@@ -1,30 +1,20 @@
 // Two nodes on one PostgreSQL: each sees what the other writes.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, before, test } from 'node:test'
-import { createTestCardea } from '../../../src/index.ts'
+import { test } from 'node:test'
 import { connectPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { createSharedScope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 import { idOf, pathOf } from './users-server.ts'
 
 const postgres = await connectPostgres()
-const nodes: { readonly url: string; close(): Promise<void> }[] = []
+const scope = createSharedScope()
+const options = { store: { url: await postgres.createPlace() } }
+const nodes = [await startServer(scope, options), await startServer(scope, options)]
+scope.after(() => postgres.stop())
 
-before(async () => {
-  const options = { store: { url: await postgres.createPlace() } }
-  for (let count = 0; count < 2; count += 1) {
-    const cardea = await createTestCardea({ options })
-    const { document } = await cardea.listen()
-    nodes.push({ url: document[0] ?? '', close: cardea.close })
-  }
-})
-
-after(async () => {
-  for (const node of nodes) await node.close()
-  await postgres.stop()
-})
-
-const urlOf = (index: number): string => nodes[index]?.url ?? ''
+const urlOf = (index: number): string => nodes[index]?.document ?? ''
 
 const put = (index: number, name: string, members: object = {}) =>
   send(urlOf(index), {

@@ -4,11 +4,11 @@ import { createHmac } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
+import type { CardeaOptions } from '../../../src/index.ts'
 import { makeToken, now, superuser } from '../../support/multi-model.ts'
 import { ADMIN, send } from '../../support/request.ts'
 import { makeFolder } from '../../support/scope.ts'
-import type { AnyOptions } from '../../support/server.ts'
+import { type AnyOptions, startServerWithFiles } from '../../support/server.ts'
 import {
   type Backend,
   MULTI_MODEL_SECRET,
@@ -37,14 +37,12 @@ async function openOnFile(t: TestContext, sections: Sections, options: CardeaOpt
   const file = join(makeFolder(t), 'a.ini')
   const write = (next: Sections) => writeFileSync(file, render(next), { mode: 0o600 })
   write(sections)
-  const cardea = await createTestCardea({ files: [file], options })
-  t.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
+  const { cardea, document, multiModel } = await startServerWithFiles(t, [file], options)
   const change = async (next: Sections) => {
     write(next)
     return cardea.reload()
   }
-  return { cardea, change, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+  return { cardea, change, document, multiModel }
 }
 
 const toDocument = (url: string, more: Sections[string] = {}): Sections[string] => ({

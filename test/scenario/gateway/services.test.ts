@@ -48,27 +48,23 @@ for (const { name, server, more, statuses } of MODES)
   })
 
 test('an option that opens a service at run time is logged', async (t) => {
-  const lines: string[] = []
-  const quiet = () => {}
-  const log = { debug: quiet, info: quiet, warn: (line: string) => void lines.push(line), error: quiet }
   const services = { shop: '/shop http://127.0.0.1:1', ledger: '/ledger http://127.0.0.1:1 required' }
-  const cardea = await createTestCardea({ log, options: { services } })
-  t.after(() => cardea.close())
-  const { document = [] } = await cardea.listen()
-  const said = async (option: string, value: boolean) => {
-    lines.length = 0
+  const { document, log } = await startServer(t, { services })
+  const listWarnings = async (option: string, value: boolean) => {
+    const before = log.length
     const path = `/_node/_local/_config/server/${option}`
-    await send(document[0] ?? '', { method: 'PUT', path, headers: ADMIN, body: JSON.stringify(String(value)) })
-    return lines.filter((line) => line.includes('OPEN TO ANYONE'))
+    await send(document, { method: 'PUT', path, headers: ADMIN, body: JSON.stringify(String(value)) })
+    const warnings = log.slice(before).filter(({ level }) => level === 'warn')
+    return warnings.map(({ message }) => message).filter((line) => line.includes('OPEN TO ANYONE'))
   }
   const shop = 'service shop at /shop is OPEN TO ANYONE'
   const door = 'the multi-model door is OPEN TO ANYONE: server.authentication is false'
-  assert.deepEqual(await said('authentication-system-only', false), [])
-  assert.deepEqual(await said('authentication-system-only', true), [shop])
-  assert.deepEqual(await said('authentication', false), [door])
-  assert.deepEqual(await said('authentication', true), [])
-  assert.deepEqual(await said('authentication-system-only', false), [])
-  assert.deepEqual((await said('authentication', false)).sort(), [shop, door])
+  assert.deepEqual(await listWarnings('authentication-system-only', false), [])
+  assert.deepEqual(await listWarnings('authentication-system-only', true), [shop])
+  assert.deepEqual(await listWarnings('authentication', false), [door])
+  assert.deepEqual(await listWarnings('authentication', true), [])
+  assert.deepEqual(await listWarnings('authentication-system-only', false), [])
+  assert.deepEqual((await listWarnings('authentication', false)).sort(), [shop, door])
 })
 
 test('a mount matches whole segments, and takes no path of a database', async (t) => {

@@ -1,14 +1,13 @@
 // What the options of the door change: authentication off, Unix sockets, roles, hardening, remembered passwords.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { createTestCardea } from '../../../src/index.ts'
 import { GATE, member, now, openMultiModel, superuser, userToken } from '../../support/multi-model.ts'
 import { ANN, FORBIDDEN, MAX, openWithUsers, ROB, refusal } from '../../support/multi-model-users.ts'
 import { request, sendRaw } from '../../support/raw.ts'
 import { AS_ADMIN } from '../../support/request.ts'
+import { makeFolder } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 
 const OFF = { server: { authentication: false } }
 
@@ -71,15 +70,8 @@ describe('authentication off', () => {
 
 describe('Unix sockets', () => {
   async function openSocket(t: TestContext, isRequired: boolean) {
-    const folder = mkdtempSync(join(tmpdir(), 'cardea-socket-'))
-    const path = join(folder, 'door')
-    const server = { endpoint: `unix://${path}`, 'authentication-unix-sockets': isRequired }
-    const cardea = await createTestCardea({ options: { server } })
-    t.after(async () => {
-      await cardea.close()
-      rmSync(folder, { recursive: true, force: true })
-    })
-    await cardea.listen()
+    const path = join(makeFolder(t), 'door')
+    await startServer(t, { server: { endpoint: `unix://${path}`, 'authentication-unix-sockets': isRequired } })
     const ask = async (method: string, target: string, ...headers: string[]) =>
       sendRaw({ path }, request(target, ...headers).replace('GET', method))
     return ask
