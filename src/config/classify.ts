@@ -26,31 +26,31 @@ interface Buckets {
 }
 
 export function classify(assignments: readonly Assignment[], report: Report): Classified {
-  const drawers: Buckets = {
+  const buckets: Buckets = {
     own: new Map(),
     fallback: new Map(),
     open: { admins: [], jwt_keys: [], services: [] },
     ignored: [],
     foreign: [],
   }
-  for (const assignment of assignments) classifyOne(assignment, drawers, report)
-  return drawers
+  for (const assignment of assignments) classifyOne(assignment, buckets, report)
+  return buckets
 }
 
-function classifyOne(assignment: Assignment, drawers: Buckets, report: Report): void {
+function classifyOne(assignment: Assignment, buckets: Buckets, report: Report): void {
   const target = findTarget(assignment.section, assignment.key)
   if (isBarredFromRuntime(target, assignment)) {
-    drawers.ignored.push(assignment)
+    buckets.ignored.push(assignment)
     warn(report, assignment, 'this cannot be set at run time and is ignored')
-  } else if (target.kind === 'option') classifyOption(target, assignment, drawers, report)
+  } else if (target.kind === 'option') classifyOption(target, assignment, buckets, report)
   else if (target.kind === 'fallback') {
-    addTo(drawers.fallback, target.row.name, assignment)
-    drawers.foreign.push(assignment)
-  } else if (target.kind === 'open') drawers.open[target.section].push(assignment)
+    addTo(buckets.fallback, target.row.name, assignment)
+    buckets.foreign.push(assignment)
+  } else if (target.kind === 'open') buckets.open[target.section].push(assignment)
   else if (target.kind === 'unused') {
-    drawers.ignored.push(assignment)
+    buckets.ignored.push(assignment)
     if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
-  } else classifyUnknown(target, assignment, drawers, report)
+  } else classifyUnknown(target, assignment, buckets, report)
 }
 
 /** Whether an option cannot be set at run time, however it got into that layer. */
@@ -67,18 +67,18 @@ export function findFixedReason(target: Target, key: string): string | undefined
 
 type OptionTarget = Extract<Target, { kind: 'option' }>
 
-function classifyOption(target: OptionTarget, assignment: Assignment, drawers: Buckets, report: Report): void {
-  addTo(drawers.own, target.row.name, assignment)
+function classifyOption(target: OptionTarget, assignment: Assignment, buckets: Buckets, report: Report): void {
+  addTo(buckets.own, target.row.name, assignment)
   if (!target.isOldName) return
-  drawers.foreign.push(assignment)
+  buckets.foreign.push(assignment)
   warn(report, assignment, `this is the old name of ${target.row.name}`)
 }
 
 /** An unknown section of a file was reported with its header. */
-function classifyUnknown(target: Target, assignment: Assignment, drawers: Buckets, report: Report): void {
+function classifyUnknown(target: Target, assignment: Assignment, buckets: Buckets, report: Report): void {
   const { section, key, source } = assignment
   if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
-    drawers.ignored.push(assignment)
+    buckets.ignored.push(assignment)
     if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
     return
   }

@@ -1,7 +1,7 @@
 // The administrators as the directory needs them: they are part of the configuration.
 import type { Log } from '../base/log.ts'
 import type { Administration } from '../directory/deps.ts'
-import { upgradeAdministrator } from './administrators.ts'
+import { upgradeAdministrator } from './hash-administrators.ts'
 import type { LiveConfig } from './live-config.ts'
 import { toHashParameters } from './password-options.ts'
 

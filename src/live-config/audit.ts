@@ -51,14 +51,13 @@ export function openAudit(deps: AuditDeps): Audit {
   const key = loadAuditKey(config().audit['key-file'])
   const { trail, file } = openTrail(deps, key)
   const purging = createPurging(deps, trail)
-  const copies = openDestinations(deps)
-  trail.onRecord((record) => {
-    for (const { queue } of copies) queue.add(record)
-  })
+  const copies = openCopies(deps)
+  trail.onRecord(copies.add)
+  const isRefusing = () => config().audit['on-failure'] === 'refuse'
   const listDestinations = () => [
     { destination: STORE, ...trail.figures() },
     { destination: CHECKPOINT, ...file.figures() },
-    ...copies.map(({ destination, queue }) => ({ destination, ...queue.figures() })),
+    ...copies.list(),
   ]
   return {
     append: (record) => trail.append(record),
@@ -66,7 +65,7 @@ export function openAudit(deps: AuditDeps): Audit {
     flush: () => trail.flush(),
     listDestinations,
     requireRecording() {
-      if (config().audit['on-failure'] === 'refuse') requireWorking(listDestinations())
+      if (isRefusing()) requireWorking(listDestinations())
     },
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
@@ -77,16 +76,13 @@ export function openAudit(deps: AuditDeps): Audit {
     },
     startPurging: purging.start,
     async probe() {
-      if (config().audit['on-failure'] === 'refuse') await Promise.all(copies.map(({ queue }) => queue.probe()))
+      if (isRefusing()) await copies.probe()
     },
-    reopen() {
-      for (const { queue } of copies) queue.reopen()
-    },
+    reopen: copies.reopen,
     async close() {
       await purging.stop()
       await trail.close()
-      await Promise.all(copies.map(({ queue }) => queue.close()))
-      reportUnwritten(copies, deps.log)
+      await copies.close()
       await file.close()
     },
   }
@@ -102,11 +98,24 @@ function openTrail({ config, store, events, log }: AuditDeps, key: SigningKey | 
   return { trail: createAuditTrail({ node, store, checkpoints, reporter, clock: SYSTEM_CLOCK, log }), file }
 }
 
-function reportUnwritten(copies: ReturnType<typeof openDestinations>, log: Log): void {
-  for (const { destination, queue } of copies) {
-    const { waiting } = queue.figures()
-    if (waiting > 0)
-      log.error('audit records were lost: a destination cannot be written', { destination, count: waiting })
+/** The destinations outside the store. */
+function openCopies(deps: AuditDeps) {
+  const copies = openDestinations(deps)
+  const list = () => copies.map(({ destination, queue }) => ({ destination, ...queue.figures() }))
+  return {
+    list,
+    add(record: AuditRecord) {
+      for (const { queue } of copies) queue.add(record)
+    },
+    probe: () => Promise.all(copies.map(({ queue }) => queue.probe())),
+    reopen() {
+      for (const { queue } of copies) queue.reopen()
+    },
+    async close() {
+      await Promise.all(copies.map(({ queue }) => queue.close()))
+      for (const { destination, waiting } of list().filter((copy) => copy.waiting > 0))
+        deps.log.error('audit records were lost: a destination cannot be written', { destination, count: waiting })
+    },
   }
 }
 

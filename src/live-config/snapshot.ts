@@ -8,14 +8,8 @@ import type { Reading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
 import type { Hasher } from '../passwords/hasher.ts'
-import {
-  type FileHashes,
-  findAdministrators,
-  findHashes,
-  type Hashed,
-  hashAdministrators,
-  reportMalformed,
-} from './administrators.ts'
+import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
+import { findHashes, type Hashed, hashAdministrators } from './hash-administrators.ts'
 import { toHashParameters, toPasswordRules } from './password-options.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
@@ -159,7 +153,7 @@ const shareHashes = (
   { reading, ...seen }: LayersReading,
   hashes: FileHashes,
   { hasher }: SnapshotDeps,
-): Promise<FileHashes> => findHashes(reading.settings.admins, seen, hashes, { hasher })
+): Promise<FileHashes> => findHashes(reading.settings.admins, { ...seen, before: hashes }, { hasher })
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)
