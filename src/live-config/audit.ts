@@ -69,11 +69,7 @@ export function openAudit(deps: AuditDeps): Audit {
     },
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
-    async acknowledge(findings, reason) {
-      await confirmChange(events)
-      events.record('audit.acknowledged', signAcknowledgement({ findings, reason: toSafeText(reason) }, key))
-      await trail.flush()
-    },
+    acknowledge: (findings, reason) => acknowledge({ findings, reason: toSafeText(reason) }, { events, trail, key }),
     startPurging: purging.start,
     async probe() {
       if (isRefusing()) await copies.probe()
@@ -145,6 +141,20 @@ async function erase(name: string, { store, events, trail, sign }: ErasingParts)
   if (records > 0) events.record('user.erased', { subject: pseudonym, records })
   await trail.flush()
   return { pseudonym, records }
+}
+
+interface AcknowledgingParts extends Pick<AuditDeps, 'events'> {
+  readonly trail: AuditTrail
+  readonly key: SigningKey | undefined
+}
+
+async function acknowledge(
+  known: Parameters<typeof signAcknowledgement>[0],
+  { events, trail, key }: AcknowledgingParts,
+): Promise<void> {
+  await confirmChange(events)
+  events.record('audit.acknowledged', signAcknowledgement(known, key))
+  await trail.flush()
 }
 
 /** About the time between two attempts to write. */
