@@ -1,27 +1,72 @@
 // Takes pictures of every page of the console and puts them on one sheet:
 //   node scripts/console-sheet.mjs [folder]     (default: tmp/console-sheet)
-// Every page at 360 and 1440 px in both themes; the empty, loading and error states at 1440 px, light.
+// Every page at 360 and 1440 px in both themes; the empty, loading and error states at 1440 px, light; and what only
+// a click shows.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { launchBrowser, NO_BROWSER } from '../test/support/chromium.ts'
 import { CONSOLE_PAGES, startDemo } from '../test/support/console-demo.ts'
+import { addHistory, addLostNode } from '../test/support/console-history.ts'
+import { makeFolder } from '../test/support/scope.ts'
 import { startServer } from '../test/support/server.ts'
 
 const folder = resolve(process.argv[2] ?? 'tmp/console-sheet')
 const works = []
 const scope = { after: (work) => works.unshift(work) }
 
-/** What the lists show on a server without users. */
-const EMPTY_PAGES = ['overview', 'users', 'administrators', 'secrets', 'audit', 'nodes']
+/** What the pages show on a server without users. */
+const EMPTY_PAGES = ['overview', 'users', 'audit', 'nodes']
+
+/** A dialog over a list has no loading or error state of its own. */
+const STATELESS_PAGES = new Set(['add-user', 'delete-user', 'locked-user'])
 
 const API = '**/_cardea/api/**'
+const STORE_DOWN = { status: 503, json: { error: 'store_unavailable', reason: 'The store does not respond.' } }
+
+/** What only a click shows, or a taller window. */
+const MOMENTS = {
+  'overview-whole': { fragment: '#/overview', width: 1440, height: 1500 },
+  'overview-tables': { fragment: '#/overview?view=table', width: 1440 },
+  'user-whole': { fragment: '#/users/ada', width: 1440, height: 1700 },
+  selected: { fragment: '#/users', width: 1440, act: (page) => page.getByLabel('Select ada').check() },
+  'delete-failed': {
+    fragment: '#/users/ada?do=delete',
+    width: 1440,
+    async act(page) {
+      await page.route(API, (route) =>
+        route.request().method() === 'DELETE' ? route.fulfill(STORE_DOWN) : route.continue(),
+      )
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete ada' }).click()
+      await page.getByRole('alert').waitFor()
+    },
+  },
+  palette: {
+    fragment: '#/overview',
+    width: 1440,
+    async act(page) {
+      await page.keyboard.press('/')
+      await page.getByRole('combobox').fill('disable ad')
+      await page.getByRole('option', { name: 'Disable ada' }).waitFor()
+    },
+  },
+  shortcuts: { fragment: '#/overview', width: 1440, act: (page) => page.keyboard.press('?') },
+  more: { fragment: '#/nodes', width: 360, act: (page) => page.getByRole('button', { name: 'More' }).click() },
+  changed: {
+    fragment: '#/settings/chttpd_auth.timeout?search=session',
+    width: 1440,
+    async act(page) {
+      await page.getByLabel('New value').fill('1800')
+      await page.locator('aside .notice').waitFor()
+    },
+  },
+}
+
 const isSession = (request) => request.url().endsWith('/session')
 
 /** How requests for data end in a state; those for the session always work. */
 const STATES = {
   loading: () => undefined,
-  error: (route) =>
-    route.fulfill({ status: 503, json: { error: 'store_unavailable', reason: 'The store does not respond.' } }),
+  error: (route) => route.fulfill(STORE_DOWN),
 }
 
 const pictures = []
@@ -43,7 +88,7 @@ async function openSignedIn(browser, url) {
   return page
 }
 
-/** Waits until nothing is loading, for at most 1.5 seconds: in the loading state it never ends. */
+/** Waits until nothing is loading, or for long enough to see what does. */
 async function open(page, url, fragment) {
   await page.goto('about:blank')
   await page.goto(`${url}/_cardea/${fragment}`)
@@ -86,9 +131,22 @@ async function takeStates(page, url) {
   for (const [state, answer] of Object.entries(STATES)) {
     await page.route(API, (route) => (isSession(route.request()) ? route.continue() : answer(route)))
     for (const [name, fragment] of Object.entries(CONSOLE_PAGES)) {
+      if (STATELESS_PAGES.has(name)) continue
       await open(page, url, fragment)
       await takePicture(page, `${name}-${state}`, `${name}, ${state}`)
     }
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  }
+}
+
+async function takeMoments(page, url) {
+  await page.emulateMedia({ colorScheme: 'light' })
+  for (const [name, { fragment, width, height = width < 720 ? 780 : 900, act }] of Object.entries(MOMENTS)) {
+    await page.setViewportSize({ width, height })
+    await open(page, url, fragment)
+    await act?.(page)
+    await page.waitForTimeout(150)
+    await takePicture(page, name, name)
     await page.unrouteAll({ behavior: 'ignoreErrors' })
   }
 }
@@ -119,11 +177,15 @@ if (NO_BROWSER) throw new Error(NO_BROWSER)
 mkdirSync(folder, { recursive: true })
 try {
   const browser = await launchBrowser(scope)
-  const { document: url } = await startDemo(scope)
+  const store = { url: `sqlite:${makeFolder(scope)}/cardea.db` }
+  const { document: url } = await startDemo(scope, { store })
+  await addHistory(store.url)
+  await addLostNode(store.url)
   const { document: emptyUrl } = await startServer(scope)
   await takeSignIn(browser, url)
   const page = await openSignedIn(browser, url)
   await takePages(page, url)
+  await takeMoments(page, url)
   await takeStates(page, url)
   await takeEmpty(await openSignedIn(browser, emptyUrl), emptyUrl)
   writeFileSync(join(folder, 'index.html'), renderSheet())

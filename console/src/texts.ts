@@ -133,6 +133,7 @@ export const texts = {
       ['Enter', 'Open the row'],
       ['Esc', 'Close the panel or the dialog'],
       ['n', 'Add a user, on the page Users'],
+      ['t', 'Show tables in place of charts, on the page Overview'],
     ],
   },
   account: {

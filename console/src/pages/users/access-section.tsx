@@ -7,9 +7,15 @@ import { Badge, Section } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 
+interface AccessSectionProps {
+  readonly name: string
+  /** Databases that the user has grants for. The first is checked unless another one is typed. */
+  readonly databases: readonly string[]
+}
+
 /** What the user may reach, and why. */
-export function AccessSection({ name }: { readonly name: string }) {
-  const [database, setDatabase] = useState('')
+export function AccessSection({ name, databases }: AccessSectionProps) {
+  const [database, setDatabase] = useState(databases.find((each) => each !== '*') ?? '')
   const settled = useDebounced(database, 250)
   const report = useResource(
     JSON.stringify([name, settled]),

@@ -78,7 +78,7 @@ function Details({ user, onChange }: DetailsProps) {
       <Section title={texts.sessions.title}>
         <SessionTable list={sessions} base={base} canEnd={canEdit} onChange={onChange} />
       </Section>
-      <AccessSection name={user.name} />
+      <AccessSection name={user.name} databases={Object.keys(user.grants)} />
     </>
   )
 }
