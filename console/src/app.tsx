@@ -1,5 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
-import { api, isSignInOpen, listenForSessionEnd, pageToken } from './api/client.ts'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { isSignInOpen, listenForSessionEnd, pageToken } from './api/client.ts'
+import { askSession, firstSession } from './api/first-session.ts'
 import type { Session } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
 import { SessionContext, toSignedIn } from './frame/session.ts'
@@ -27,26 +28,30 @@ function reloadOnce(): boolean {
 export function App() {
   const [state, setState] = useState<State>({ kind: 'loading' })
   const [isEnded, setEnded] = useState(false)
-  const load = async () => {
+  const load = async (asked: Promise<Session>) => {
     setState({ kind: 'loading' })
     try {
-      const session = await api.get<Session>('/session')
+      const session = await asked
       if (session.name !== null && pageToken === '' && reloadOnce()) return
-      sessionStorage.removeItem(RELOADED)
       setState({ kind: 'ready', session })
     } catch (error) {
       setState({ kind: 'failed', error })
     }
   }
-  useEffect(() => {
-    if (isSignInOpen) void load()
+  // before the first paint, which an ordinary effect would wait for
+  useLayoutEffect(() => {
+    if (firstSession) void load(firstSession)
     listenForSessionEnd(() => setEnded(true))
   }, [])
+  useEffect(() => {
+    if (state.kind === 'ready') sessionStorage.removeItem(RELOADED)
+  }, [state.kind])
   const { path } = useRoute()
   if (!isSignInOpen) return <Closed />
   if (path[0] === 'password-link' && path[1] !== undefined) return <PasswordLinkPage token={path[1]} />
   if (state.kind === 'loading') return <Loading />
-  if (state.kind === 'failed') return <Failure what={texts.product} error={state.error} onRetry={load} />
+  if (state.kind === 'failed')
+    return <Failure what={texts.product} error={state.error} onRetry={() => load(askSession())} />
   const session = toSignedIn(state.session)
   if (!session || isEnded) return <SignIn isEnded={isEnded} />
   return (

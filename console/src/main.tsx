@@ -1,3 +1,4 @@
+import './api/first-session.ts'
 import './styles/tokens.css'
 import './styles/base.css'
 import './styles/frame.css'

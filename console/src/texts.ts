@@ -1,7 +1,7 @@
 // Every text of the console.
+import { toCount } from './numbers.ts'
 
-const plural = (count: number, one: string, many: string): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+const plural = (count: number, one: string, many: string): string => `${toCount(count)} ${count === 1 ? one : many}`
 
 interface Affected {
   readonly name: string
@@ -158,7 +158,7 @@ export const texts = {
     time: 'Time',
     noValue: '–',
     milliseconds: 'ms',
-    ms: (value: number) => `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en')} ms`,
+    ms: (value: number) => `${value > 0 && value < 10 ? value.toFixed(1) : toCount(Math.round(value))} ms`,
     asTable: 'Press t for a table of the same values.',
     perStep: (seconds: number) =>
       seconds % 3600 === 0
@@ -522,7 +522,7 @@ export const texts = {
     importing: 'Importing users',
     imported: 'Import finished',
     stop: 'Stop',
-    progress: (done: number, total: number) => `${done.toLocaleString('en')} of ${plural(total, 'user', 'users')}`,
+    progress: (done: number, total: number) => `${toCount(done)} of ${plural(total, 'user', 'users')}`,
     kinds: { created: 'Created', replaced: 'Replaced', kept: 'Kept as they were', refused: 'Refused' },
     exportTitle: 'Export users',
     exportText: 'Downloads every user with roles, grants and stored password hashes. Keep the file like a password.',
@@ -624,7 +624,7 @@ export const texts = {
     follow: 'Follow live',
     following: 'Following live',
     export: 'Export',
-    exporting: (count: number) => `Exporting, ${count.toLocaleString('en')} so far`,
+    exporting: (count: number) => `Exporting, ${toCount(count)} so far`,
     time: 'Time',
     happened: 'What happened',
     outcome: 'Outcome',

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { buildConsole, findAsset } from '../support/console.ts'
+import { buildConsole, listAssets } from '../support/console.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
 buildConsole()
 const { document } = await startServer(createSharedScope())
-const PATHS = [findAsset('.js'), findAsset('.css')]
+const PATHS = listAssets()
 
 /** `fetch` would decode the body. */
 function download(path: string, accepted: string) {

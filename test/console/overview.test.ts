@@ -31,6 +31,7 @@ describe('the overview', { skip: NO_BROWSER }, () => {
   it('says that all is well, and shows four charts', async () => {
     const { page } = window
     await page.getByText('Everything works. Nothing needs attention.').waitFor()
+    await page.locator('.plot canvas').nth(3).waitFor()
     assert.equal(await page.locator('.plot canvas').count(), 4)
     for (const name of ['Sign-ins', 'Refused sign-ins', 'Requests', 'Response time'])
       await page.getByRole('img', { name: `${name}. Press t for a table of the same values.`, exact: true }).waitFor()
@@ -50,6 +51,16 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await page.locator('.plot canvas').first().waitFor()
     await page.getByRole('navigation', { name: 'Time range' }).getByRole('link', { name: '24 h' }).click()
     await page.getByText('in the last 24 hours').first().waitFor()
+  })
+
+  it('shows tables where the library of the charts cannot be loaded', async () => {
+    const { page } = window
+    const library = '**/assets/uPlot*'
+    await page.route(library, (route) => route.abort())
+    await page.reload()
+    await page.getByRole('table', { name: 'Sign-ins', exact: true }).waitFor()
+    assert.equal(await page.locator('.plot').count(), 0)
+    await page.unroute(library)
   })
 
   it('shows a locked account without being loaded again, with a link to it', async () => {

@@ -1,4 +1,5 @@
 // The built console, for tests that need its files.
+import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,8 +11,17 @@ const ASSETS = join(ROOT, 'dist', 'console', 'assets')
 export const buildConsole = (): void =>
   void execFileSync(process.execPath, [join(ROOT, 'scripts', 'console-build.mjs'), '--if-stale'])
 
-/** The path of a file that the page loads. */
+const toPath = (name: string): string => `/_cardea/assets/${name}`
+
+/** The paths of all files, those that a page loads later too. */
+export const listAssets = (): readonly string[] =>
+  readdirSync(ASSETS)
+    .filter((name) => /\.(?:js|css)$/.test(name))
+    .map(toPath)
+
+/** The path of a file that the page loads first. */
 export function findAsset(ending: '.js' | '.css'): string {
-  const name = readdirSync(ASSETS).find((file) => file.endsWith(ending))
-  return `/_cardea/assets/${name}`
+  const name = readdirSync(ASSETS).find((file) => file.startsWith('index-') && file.endsWith(ending))
+  assert.ok(name)
+  return toPath(name)
 }

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useLayoutEffect, useState } from 'preact/hooks'
 
 /** Data of the server as a page shows it: while it is loaded again, the last value stays. */
 export interface Resource<T> {
@@ -25,7 +25,8 @@ export function useResource<T>(
 ): Resource<T> {
   const [state, setState] = useState<State<T>>(() => begin(key))
   const [round, setRound] = useState(0)
-  useEffect(() => {
+  // before the next paint, which an ordinary effect would wait for
+  useLayoutEffect(() => {
     const abort = new AbortController()
     setState((last) => (last.key === key || keepsLast ? { ...last, key, isLoading: true } : begin(key)))
     load(abort.signal).then(

@@ -1,9 +1,11 @@
 // Lines over time. All charts of a page share their cursor.
 import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
+import { useResource } from '../api/use-resource.ts'
+import { toCount, toShort } from '../numbers.ts'
 import { texts } from '../texts.ts'
-import { toCount, toMoment, toShort, toTick } from './format.ts'
+import { toMoment, toTick } from './format.ts'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
 
@@ -25,14 +27,20 @@ export interface ChartProps {
   readonly isTable: boolean
 }
 
+/** A file of its own: only charts need it, and a page shows its other parts first. */
+const loadPlots = async () => (await import('uplot')).default
+
+/** A table, too, where the library of the charts cannot be loaded. */
 export function Chart(props: ChartProps) {
-  const { title, unit, lines, isTable } = props
+  const { title, unit, lines } = props
+  const library = useResource('uplot', loadPlots)
+  const isTable = props.isTable || library.error !== undefined
   return (
     <Card
       title={title}
       actions={isTable ? <span class="quiet small">{unit}</span> : <Legend lines={lines} unit={unit} />}
     >
-      {isTable ? <ChartTable {...props} /> : <Plot {...props} />}
+      {isTable ? <ChartTable {...props} /> : <Plot {...props} Library={library.data} />}
     </Card>
   )
 }
@@ -54,7 +62,12 @@ const HEIGHT = 180
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]]
 
-function Plot(props: ChartProps) {
+interface PlotProps extends ChartProps {
+  /** `undefined` while it is loading. */
+  readonly Library: typeof uPlot | undefined
+}
+
+function Plot({ Library, ...props }: PlotProps) {
   const { title, from, stepSeconds, lines } = props
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
@@ -62,10 +75,10 @@ function Plot(props: ChartProps) {
   const shape = lines.map(({ label }) => label).join()
   const width = useWidth(place)
   useEffect(() => {
-    if (!place.current || width === 0) return
-    plot.current = new uPlot(toOptions(lines, width), toData(props), place.current)
+    if (!Library || !place.current || width === 0) return
+    plot.current = new Library(toOptions(lines, width), toData(props), place.current)
     return () => plot.current?.destroy()
-  }, [theme, shape, width])
+  }, [Library, theme, shape, width])
   useEffect(() => plot.current?.setData(toData(props)), [from, stepSeconds, lines])
   return <div class="plot" ref={place} role="img" aria-label={`${title}. ${texts.chart.asTable}`} />
 }

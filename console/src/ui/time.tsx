@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { texts } from '../texts.ts'
+import { lazy } from './lazy.ts'
 
 const UNITS = [
   ['year', 31_536_000],
@@ -9,14 +10,14 @@ const UNITS = [
   ['minute', 60],
 ] as const
 
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const relative = lazy(() => new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' }))
+const exact = lazy(() => new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' }))
 
 /** "5 min. ago", "in 2 hr." */
 export function toRelative(atSeconds: number, nowSeconds: number): string {
   const distance = atSeconds - nowSeconds
   const unit = UNITS.find(([, seconds]) => Math.abs(distance) >= seconds)
-  return unit ? RELATIVE.format(Math.trunc(distance / unit[1]), unit[0]) : texts.time.now
+  return unit ? relative().format(Math.trunc(distance / unit[1]), unit[0]) : texts.time.now
 }
 
 /** "3 d", "2 h", "5 min", "12 s". */
@@ -31,7 +32,7 @@ const DURATIONS: readonly (readonly [number, string])[] = [
   [60, texts.time.minutes],
 ]
 
-const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const clock = lazy(() => new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' }))
 const isToday = (date: Date): boolean => date.toDateString() === new Date().toDateString()
 
 /** To the second, with the day unless it is today. For lists that are compared with other logs. */
@@ -39,7 +40,7 @@ export function ExactTime({ at }: { readonly at: number }) {
   const date = new Date(at * 1000)
   return (
     <time class="exact" dateTime={date.toISOString()} title={toRelative(at, nowSeconds())}>
-      {isToday(date) ? CLOCK.format(date) : EXACT.format(date)}
+      {isToday(date) ? clock().format(date) : exact().format(date)}
     </time>
   )
 }
@@ -55,7 +56,7 @@ export function Time({ at }: { readonly at: number | string }) {
   }, [])
   const date = new Date(typeof at === 'number' ? at * 1000 : at)
   return (
-    <time dateTime={date.toISOString()} title={EXACT.format(date)}>
+    <time dateTime={date.toISOString()} title={exact().format(date)}>
       {toRelative(date.getTime() / 1000, now)}
     </time>
   )

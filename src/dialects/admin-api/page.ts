@@ -100,7 +100,7 @@ async function findToken(context: RequestContext, { sessions, isOwnOrigin }: Pag
   return (found && sessions.pageTokenOf(found)) ?? ''
 }
 
-/** Allows the two files by nonce only: `'self'` would also allow attachments of a database. */
+/** Allows the files of the page, and what they import, by nonce only: `'self'` would also allow attachments of a database. */
 const toPolicy = (nonce: string): HeaderPair => [
   'Content-Security-Policy',
   [

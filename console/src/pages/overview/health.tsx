@@ -1,6 +1,6 @@
 import type { Line, Overview, OverviewHealth } from '../../api/types.ts'
+import { toCount } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
-import { toCount } from '../../ui/format.ts'
 import { Badge, Card, type Fact } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'

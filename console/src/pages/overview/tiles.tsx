@@ -1,7 +1,7 @@
 import type { Overview } from '../../api/types.ts'
+import { toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { toTotal } from '../../ui/format.ts'
 
 interface Tile {
   readonly label: string

@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import type { AuditList, AuditRecord } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useIsAdministrator } from '../../frame/session.ts'
+import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toClock } from '../../ui/format.ts'
@@ -57,7 +58,7 @@ export const toRefusalColumn = ({ byName, since }: Refusals): Column<{ readonly 
     return (
       <a class="trend" href={toHref(['audit'], { user: name, event: EVENT, range: '24h' })}>
         <Sparkline values={hours} label={texts.users.refusedTrend(total)} />
-        {total.toLocaleString('en')}
+        {toCount(total)}
       </a>
     )
   },

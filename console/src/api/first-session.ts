@@ -1,0 +1,8 @@
+// Asks for the session as soon as this file is evaluated: the rest of the script runs while the server replies.
+import { api, isSignInOpen } from './client.ts'
+import type { Session } from './types.ts'
+
+export const askSession = (): Promise<Session> => api.get<Session>('/session')
+
+/** `undefined`: no browser may sign in at this address. */
+export const firstSession = isSignInOpen ? askSession() : undefined

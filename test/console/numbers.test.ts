@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { toCount, toShort } from '../../console/src/numbers.ts'
+
+const VALUES = [
+  0, 0.04, 0.5, 7, 12.34, 999, 999.9, 1000, 1234, 12_345.6, 99_949, 950_000, 999_940, 1_000_000, 2_500_000_000,
+]
+
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const FULL = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+
+describe('numbers of the console', () => {
+  it('are written as English readers expect', () => {
+    for (const value of VALUES) assert.equal(toCount(value), FULL.format(value))
+  })
+
+  it('are shortened with the usual units', () => {
+    for (const value of [...VALUES, 999.96, 999_960]) assert.equal(toShort(value), SHORT.format(value))
+  })
+})
