@@ -35,7 +35,8 @@ if (files.length === 0) throw new Error(`no tests in the part ${first}`)
 
 // The default leaves one core idle: on two cores it runs one file at a time. One file more than cores uses the time in
 // which others wait for a timeout.
-const limits = ['--test-timeout=120000', `--test-concurrency=${availableParallelism() + 1}`]
+// A test and a suite may take long on a busy machine: the limit is for those that hang.
+const limits = ['--test-timeout=600000', `--test-concurrency=${availableParallelism() + 1}`]
 const setup = ['--test-global-setup=test/support/global-setup.ts', '--import=./test/support/end-with-tests.ts']
 const args = ['--test', ...limits, ...setup, ...options, ...files]
 // Compiled sources are kept for the next process: every test file loads nearly all of them. Coverage needs them whole.

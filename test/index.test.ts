@@ -189,11 +189,12 @@ it('the library for tests is quick and leaves nothing on disk', async (t) => {
   t.after(() => process.chdir(here))
   process.chdir(makeFolder(t))
   await (await open(t)).close() // what is loaded once
-  const begun = performance.now()
+  const before = process.cpuUsage() // other processes of a busy machine do not count
   const cardea = await open(t)
   const { document } = await cardea.listen()
   assert.ok(await signsIn(document[0] ?? '', ADMIN))
-  const took = performance.now() - begun
-  assert.ok(took < 500, `${took} ms`)
+  const { user, system } = process.cpuUsage(before)
+  const ms = (user + system) / 1000
+  assert.ok(ms < 500, `${ms} ms`)
   assert.equal(existsSync('data'), false)
 })

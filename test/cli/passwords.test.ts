@@ -49,7 +49,7 @@ for (const [who, answers] of [
   ['end of input within an answer', ['on\x04']],
   ['a closed terminal', []],
 ] as const) {
-  test(`${who} cancels the command`, { timeout: 5000 }, async () => {
+  test(`${who} cancels the command`, async () => {
     const { terminal } = createTerminal(answers)
     await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: 'Given up: nothing was changed.' })
   })

@@ -137,11 +137,12 @@ describe('without the store', () => {
     hang()
     clock.advance(61)
     const begun = performance.now()
-    for (const name of ['ada', 'root', 'eve', 'ada', 'root', 'eve']) {
+    for (let turn = 0; turn < 30; turn += 1) {
+      const name = ['ada', 'root', 'eve'][turn % 3] ?? ''
       await assert.rejects(async () => directory.findAccount(name), isRefused('store_unavailable'), name)
     }
     assert.equal(await directory.isFresh(), false)
-    assert.ok(performance.now() - begun < 1000, 'one short wait for all')
+    assert.ok(performance.now() - begun < 5000, 'one wait of 250 ms for all')
     mend()
     await directory.catchUp()
     assert.equal(await directory.isFresh(), true)

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { setTimeout as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Directory } from '../../src/directory/directory.ts'
 import type { Revocation } from '../../src/directory/revocation.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openTestNode, START_SECONDS, type TestNode } from '../support/directory.ts'
+import { waitUntil } from '../support/wait.ts'
 
 type CreatePlace = () => Promise<string>
+
+/** What is promised is a second; a busy machine gets ten. Without a notification it would never happen here. */
+const SECOND_MS = 10_000
 
 const DECOY = { unit: 'sha256', amount: 1 }
 const hasher = createHasher({ queue: () => 1000 })
@@ -53,7 +56,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await other.catchUp()
       const notified = waitForRevocation(other, ofName('ada'))
       await one.setPassword('ada', { password: 'engine' })
-      assert.ok((await notified) < 1000)
+      assert.ok((await notified) < SECOND_MS)
       assert.equal(await isPassword(other, 'ada', 'analytical'), false)
       assert.equal(await isPassword(other, 'ada', 'engine'), true)
     })
@@ -73,7 +76,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         await other.catchUp()
         const notified = waitForRevocation(other, ofName('ada'))
         await change(one)
-        assert.ok((await notified) < 1000)
+        assert.ok((await notified) < SECOND_MS)
         assert.equal(await other.isSessionLive(session), false)
       })
     }
@@ -86,7 +89,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await other.catchUp()
       const notified = waitForRevocation(other, (ended) => ended.kind === 'session' && ended.id === session.id)
       await one.endSession({ id: session.id, name: 'ada', expiresAt: session.issuedAt + 600 })
-      assert.ok((await notified) < 1000)
+      assert.ok((await notified) < SECOND_MS)
       assert.deepEqual([await other.isSessionLive(session), await other.isSessionLive(stays)], [false, true])
     })
 
@@ -111,11 +114,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         const isLive = await Promise.all(sessions.map((session) => directory.isSessionLive(session)))
         return isLive.filter(Boolean).length
       }
-      const startMs = performance.now()
-      while ((await countLive(one)) !== 2 || (await countLive(other)) !== 2) {
-        assert.ok(performance.now() - startMs < 3000, 'too many sessions are live')
-        await nextTurn()
-      }
+      await waitUntil(async () => (await countLive(one)) === 2 && (await countLive(other)) === 2)
     })
 
     it('a node that starts later knows the ended sessions', async (t) => {

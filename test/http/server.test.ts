@@ -272,7 +272,7 @@ test('breaks off the connection if a feed fails', async (t) => {
 test('answers HEAD like GET, without the body', async (t) => {
   const door = await openTestDoor(t)
   const response = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
-    waitMs: 200,
+    until: '\r\n\r\n',
   })
   assert.equal(response.status, 200)
   assert.equal(response.body, '')
@@ -282,10 +282,10 @@ test('answers HEAD like GET, without the body', async (t) => {
 test('keeps the connection after a rejected chunked body only if all of it has arrived', async (t) => {
   const door = await openTestDoor(t)
   const head = 'POST /_admin/server/availability HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
-  const whole = await sendRaw(door.port, `${head}5\r\nhello\r\n0\r\n\r\n`, { waitMs: 200 })
+  const whole = await sendRaw(door.port, `${head}5\r\nhello\r\n0\r\n\r\n`)
   assert.equal(whole.status, 400)
   assert.doesNotMatch(whole.head, /^connection: close$/im)
-  const half = await sendRaw(door.port, `${head}5\r\nhello\r\n`, { waitMs: 200 })
+  const half = await sendRaw(door.port, `${head}5\r\nhello\r\n`)
   assert.equal(half.status, 400)
   assert.match(half.head, /^connection: close$/im)
 })

@@ -37,7 +37,7 @@ const ask = (port: number, path: string): Socket => {
 }
 
 for (const path of ['/_open/huge', '/_open/endless'])
-  test(`closes the connection of a client that reads nothing of ${path}`, { timeout: 10_000 }, async (t) => {
+  test(`closes the connection of a client that reads nothing of ${path}`, async (t) => {
     const door = await openTestDoor(t, { routes: [huge, endless], limits: { writeTimeoutMs: 200 } })
     const socket = ask(door.port, path).pause()
     const closed = new Promise((resolve) => socket.on('close', resolve))
@@ -47,7 +47,7 @@ for (const path of ['/_open/huge', '/_open/endless'])
     await closed
   })
 
-test('keeps the connection of a client that reads with pauses', { timeout: 20_000 }, async (t) => {
+test('keeps the connection of a client that reads with pauses', async (t) => {
   const door = await openTestDoor(t, { routes: [huge], limits: { writeTimeoutMs: 1000 } })
   const socket = ask(door.port, '/_open/huge')
   t.after(() => socket.destroy())
@@ -64,7 +64,7 @@ test('keeps the connection of a client that reads with pauses', { timeout: 20_00
   assert.ok(performance.now() - start > 2000)
 })
 
-test('keeps the connection of a client that reads very slowly', { timeout: 20_000 }, async (t) => {
+test('keeps the connection of a client that reads very slowly', async (t) => {
   const door = await openTestDoor(t, { routes: [huge], limits: { writeTimeoutMs: 1000 } })
   const socket = ask(door.port, '/_open/huge')
   t.after(() => socket.destroy())
@@ -83,7 +83,7 @@ test('keeps the connection of a client that reads very slowly', { timeout: 20_00
   assert.ok(bytes < 4 << 20, `${bytes}`)
 })
 
-test('keeps the connection of a client for which no data waits', { timeout: 10_000 }, async (t) => {
+test('keeps the connection of a client for which no data waits', async (t) => {
   const slow: Route = {
     path: '/_open/slow',
     methods: {
@@ -112,9 +112,7 @@ async function openFull(t: TestContext, where: ListenOptions): Promise<{ sender:
 }
 
 for (const host of ['127.0.0.1', '::1'])
-  test(`knows how much a client at ${host} has not acknowledged, and sees it shrink as the client reads`, {
-    timeout: 10_000,
-  }, async (t) => {
+  test(`knows how much a client at ${host} has not acknowledged, and sees it shrink as the client reads`, async (t) => {
     const { sender, reader } = await openFull(t, { host, port: 0 })
     const look = async () => (await loadUnacknowledged([sender])).get(sender)
     if (process.platform !== 'linux') return assert.equal(await look(), undefined)
@@ -130,7 +128,7 @@ for (const host of ['127.0.0.1', '::1'])
     }
   })
 
-test('knows nothing about Unix sockets and closed sockets', { timeout: 10_000 }, async (t) => {
+test('knows nothing about Unix sockets and closed sockets', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const { sender } = await openFull(t, { path: join(folder, 'socket') })

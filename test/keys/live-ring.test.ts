@@ -101,7 +101,7 @@ function makeFolder(t: TestContext): string {
   return folder
 }
 
-describe('watching', { timeout: 20_000 }, () => {
+describe('watching', () => {
   for (const [how, useEvents] of [
     ['with file system events', true],
     ['by polling', false],

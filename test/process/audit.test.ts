@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import {
   appendFileSync,
   existsSync,
@@ -286,7 +285,7 @@ test('start makes the key of the audit trail where a folder has none', async (t)
   const server = start(t, ['start', managed.folder], { cwd: managed.folder })
   await server.says(/Stop with Ctrl-C/)
   server.child.kill('SIGTERM')
-  await once(server.child, 'exit')
+  await server.ended
   assert.match(readFileSync(join(managed.folder, 'keys/audit.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/)
   assert.ok(existsSync(join(managed.folder, 'keys/audit.pem.checkpoint')))
   rmSync(join(managed.folder, 'keys/audit.pem'))

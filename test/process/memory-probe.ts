@@ -72,7 +72,7 @@ const render = ({ method, path, query, headers, body }: Request): string =>
 function ask(port: number, text: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => void socket.write(text))
-    const late = setTimeout(() => reject(new Error(`no answer to ${text}`)), 10_000)
+    const late = setTimeout(() => reject(new Error(`no answer to ${text}`)), 60_000)
     let status = 0
     socket.once('data', (chunk) => {
       status = Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1] ?? 0)

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { NEEDED, OLDER } from '../support/older-node.ts'
 import { CARDEA, get, IN_MEMORY, ROOT, run, type Started, start } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const startOlder = (scope: Scope, args: readonly string[], bin = CARDEA): Started =>
   start(scope, args, { command: [...OLDER.command, bin] })
@@ -62,7 +63,7 @@ describe(`on Node ${OLDER.version}`, () => {
 
   it('also when it is killed before the server starts', async (t) => {
     const cardea = serve(t)
-    while (findChild(cardea) === 0) await new Promise(setImmediate)
+    await waitUntil(() => findChild(cardea) !== 0)
     cardea.child.kill('SIGKILL')
     assert.equal((await cardea.ended).signal, 'SIGKILL')
   })

@@ -4,11 +4,12 @@ import { test } from 'node:test'
 import { ADMIN, basic, send } from '../support/request.ts'
 import { type LogLine, renderLogLine, type Server, startServer } from '../support/server.ts'
 import { beforeDocument, openBackend, openFeeds, openStream } from '../support/upstream.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** The lines of the access log, once there are this many. */
 async function readLines({ log }: Server, count: number): Promise<readonly LogLine['fields'][]> {
   const list = () => log.filter(({ message }) => message === 'request').map(({ fields }) => fields)
-  for (let tries = 0; tries < 200 && list().length < count; tries += 1) await new Promise((r) => setTimeout(r, 10))
+  await waitUntil(() => list().length >= count)
   return list()
 }
 

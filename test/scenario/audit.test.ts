@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, describe, it, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { AS_ADMIN, type Reply, type Request, send } from '../support/request.ts'
 import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const AUDIT = '/_cardea/api/audit'
 const FAST = { chttpd_auth: { iterations: 1 } }
@@ -123,15 +123,14 @@ describe('the audit trail in the admin API', () => {
   })
 })
 
-const MAX_TURNS = 200
-
 /** Waits for a reply with this status. */
 async function waitForStatus(url: string, request: Request, status: number): Promise<Reply> {
-  for (let turn = 0; ; turn += 1) {
-    const reply = await send(url, request)
-    if (reply.status === status || turn === MAX_TURNS) return reply
-    await pause(50)
-  }
+  let reply = await send(url, request)
+  await waitUntil(async () => {
+    reply = await send(url, request)
+    return reply.status === status
+  })
+  return reply
 }
 
 async function startFailing(t: Scope, onFailure: string) {
@@ -195,10 +194,7 @@ test('with audit.on-failure = continue, nothing is refused', async (t) => {
   fail()
   assert.equal((await send(server.document, putUser('jo'))).status, 201)
   const failing = /^cardea_audit_failing\{destination="store"\} 1$/m
-  for (let turn = 0; turn < MAX_TURNS; turn += 1) {
-    if (failing.test((await send(server.document, asAdmin('/_cardea/metrics'))).body)) break
-    await pause(50)
-  }
+  await waitUntil(async () => failing.test((await send(server.document, asAdmin('/_cardea/metrics'))).body))
   assert.equal((await send(server.document, signIn('jo', 'right'))).status, 200)
   const issued = await send(server.multiModel, OPEN_AUTH)
   assert.equal(issued.status, 200)

@@ -124,7 +124,7 @@ it('an anonymous client that may sign up sends at most 128 KiB', async (t) => {
   const port = portOf((await startServer(t, { chttpd_auth: { allow_sign_up: true } })).document)
   const declare = (bytes: number) => {
     const lines = ['Content-Type: application/json', `Content-Length: ${bytes}`, 'Expect: 100-continue']
-    return sendRaw(port, head('PUT', '/_users/org.couchdb.user:eve', ...lines), { waitMs: 500 })
+    return sendRaw(port, head('PUT', '/_users/org.couchdb.user:eve', ...lines), { until: '100 Continue\r\n\r\n' })
   }
   assert.equal((await declare(131_073)).status, 413)
   assert.equal((await declare(131_072)).status, 100)

@@ -5,13 +5,13 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createTestCardea, type LogFields } from '../../src/index.ts'
 import { type Certificate, createAuthority } from '../support/certificates.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { openBackend, UPSTREAM_SECRET } from '../support/upstream.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 const serverCa = readFileSync(fixture('cert.pem'))
@@ -286,7 +286,7 @@ describe('replaced authorities', () => {
     place('client-ca.pem', staff.cert + other.cert)
     // a handshake that the replacement ends fails
     const isAccepted = async () => (await whoIs({ certificate: eve }).catch(() => [0]))[0] === 200
-    for (let attempt = 0; attempt < 300 && !(await isAccepted()); attempt += 1) await pause(50)
+    await waitUntil(isAccepted)
     assert.deepEqual(await whoIs({ certificate: eve }), [200, 'ada', 'certificate'])
   })
 

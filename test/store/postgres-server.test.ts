@@ -38,8 +38,8 @@ test('every test file that starts a PostgreSQL fails when it does not start', as
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)
   for (const file of files) {
-    const args = ['--test', '--test-reporter=tap', '--test-timeout=20000', file]
-    const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000, env })
+    const args = ['--test', '--test-reporter=tap', '--test-timeout=120000', file]
+    const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 150_000, env })
     assert.equal(run.status, 1, file)
     assert.match(run.stdout, /EACCES/, file)
   }

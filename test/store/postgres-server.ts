@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
+import { waitUntil } from '../support/wait.ts'
 import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
 
 export interface Postgres {
@@ -188,7 +189,7 @@ async function killAll(folder: string): Promise<void> {
   const postmaster = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
   const family = [postmaster, ...childrenOf(postmaster)]
   for (const pid of family) killNow(pid)
-  while (family.some(isRunning)) await pause(5)
+  await waitUntil(() => !family.some(isRunning))
 }
 
 const childrenOf = (pid: number): number[] =>

@@ -38,7 +38,7 @@ describe('a PostgreSQL that fails', () => {
     }),
   )
 
-  it('logs idle connections that break, with the reason', { timeout: 10_000 }, async () => {
+  it('logs idle connections that break, with the reason', async () => {
     const place = await createPostgresPlace(server)
     const reason = Promise.withResolvers<unknown>()
     const warn: Log['warn'] = (message, fields) => message.includes('broke') && reason.resolve(fields?.['reason'])

@@ -47,7 +47,7 @@ const ARGUMENTS = [
 export async function launchBrowser(scope: Scope): Promise<Browser | undefined> {
   if (executablePath === undefined) return undefined
   buildConsole()
-  const browser = await chromium.launch({ executablePath, args: ARGUMENTS })
+  const browser = await chromium.launch({ executablePath, args: ARGUMENTS, timeout: 2 * WAIT_MS })
   scope.after(() => browser.close())
   return browser
 }
@@ -62,7 +62,8 @@ export interface Window {
 
 type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>
 
-const WAIT_MS = 10_000
+/** Longer than anything takes on a busy machine. */
+const WAIT_MS = 60_000
 
 export async function openWindow(
   t: Scope,

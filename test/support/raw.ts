@@ -11,12 +11,12 @@ export interface RawAnswer {
 
 /**
  * Writes bytes to a socket and gives what comes back: until the server closes, or until one whole reply (by its
- * Content-Length) is there and `untilClosed` is not asked for.
+ * Content-Length) or the text `until` is there and `untilClosed` is not asked for.
  */
 export function sendRaw(
   to: number | NetConnectOpts,
   bytes: string | Buffer | (string | Buffer)[],
-  options: { untilClosed?: boolean; waitMs?: number } = {},
+  options: { untilClosed?: boolean; until?: string; waitMs?: number } = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const socket = connect(typeof to === 'number' ? { host: '127.0.0.1', port: to } : to)
@@ -26,10 +26,10 @@ export function sendRaw(
       socket.destroy()
       resolve({ ...readAnswer(text), text, isClosed })
     }
-    const timer = setTimeout(() => finish(false), options.waitMs ?? 5000)
+    const timer = setTimeout(() => finish(false), options.waitMs ?? 60_000)
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')
-      if (!options.untilClosed && isWhole(text)) finish(false)
+      if (!options.untilClosed && isWhole(text, options.until)) finish(false)
     })
     socket.on('close', () => finish(true)).on('error', () => {})
     socket.on('connect', () => {
@@ -45,7 +45,8 @@ function readAnswer(text: string): Pick<RawAnswer, 'status' | 'head' | 'body'> {
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0), head, body: end < 0 ? '' : text.slice(end + 4) }
 }
 
-function isWhole(text: string): boolean {
+function isWhole(text: string, until?: string): boolean {
+  if (until !== undefined && text.includes(until)) return true
   const { head, body, status } = readAnswer(text)
   if (status === 0 || status === 100 || !text.includes('\r\n\r\n')) return false
   const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)

@@ -8,11 +8,17 @@ export interface Scope {
   after(work: () => unknown): void
 }
 
-/** Ends with the file or suite that calls this, also for work that one of its tests begins. */
+/**
+ * Ends with the file or suite that calls this, also for work that one of its tests begins. A clean-up that fails does
+ * not prevent the others.
+ */
 export function createSharedScope(): Scope {
   const works: (() => unknown)[] = []
   after(async () => {
-    for (const work of works) await work()
+    const failures: unknown[] = []
+    const note = (error: unknown) => failures.push(error)
+    for (const work of works) await Promise.resolve().then(work).catch(note)
+    if (failures.length > 0) throw failures[0]
   })
   return { after: (work) => works.push(work) }
 }

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { type Cardea, createCardea } from '../../../src/index.ts'
 import { connectPostgres, type Postgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 let postgres: Postgres
 let storeUrl: string
@@ -63,10 +64,8 @@ const replaceSecret = (secret: string, query = '') =>
   })
 
 /** Waits until the other node has loaded the secret. */
-async function untilKnown(secret: string): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while ((await nameOf(1, prove(secret))) !== 'thief') assert.ok(Date.now() < deadline, 'the node has not learned it')
-}
+const untilKnown = (secret: string): Promise<void> =>
+  waitUntil(async () => (await nameOf(1, prove(secret))) === 'thief')
 
 const SECRETS = ['the-first-secret-of-cookies', 'the-second-secret-of-cookies', 'the-third-secret-of-cookies'] as const
 

@@ -177,9 +177,7 @@ test('adding a second factor cuts streams opened with the password alone, at bot
   cookie.close()
 })
 
-test('an upload of a user who is deleted meanwhile is 401, and no more of it is read', {
-  timeout: 10_000,
-}, async (t) => {
+test('an upload of a user who is deleted meanwhile is 401, and no more of it is read', async (t) => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const backend = await openServer(t, (request) => void request.on('error', () => {}).once('data', () => begin()))
   const front = await startServer(t, beforeDocument(backend.url))

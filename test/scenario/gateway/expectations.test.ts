@@ -82,7 +82,7 @@ function openClient(scope: Scope, base: string, ...lines: string[]) {
   })
   const until = (isThere: () => boolean) =>
     new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`this is all that came: ${text}`)), 5000)
+      const timer = setTimeout(() => reject(new Error(`this is all that came: ${text}`)), 60_000)
       const look = () => {
         if (!isThere()) return
         clearTimeout(timer)

@@ -10,6 +10,7 @@ import { ADMIN, send } from '../../support/request.ts'
 import { makeFolder, type Scope } from '../../support/scope.ts'
 import { startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openBackend, openServer } from '../../support/upstream.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 /** A server that writes what it likes to every connection. */
 async function openRaw(scope: Scope, onConnection: (socket: Socket) => void): Promise<string> {
@@ -36,7 +37,10 @@ async function findClosed(): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
+/** For upstreams that never respond: one that does may take longer than this on a busy machine. */
 const SHORT = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2, 'connect-timeout': 1 } }
+/** For upstreams that respond to some requests. */
+const LONGER = { upstream: { 'first-byte-timeout': 1.5 } }
 
 const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
   ['rubbish', 'rubbish\r\n\r\n'],
@@ -53,7 +57,7 @@ const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
 for (const [name, bytes] of GARBAGE)
   test(`an upstream that responds with ${name} is 502`, async (t) => {
     const url = await openRaw(t, (socket) => socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1'))))
-    const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
+    const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url))
     const document = await send(front.document, { path: '/db', headers: ADMIN })
     assert.deepEqual([document.status, JSON.parse(document.body).error], [502, 'bad_gateway'])
     const multiModel = await send(front.multiModel, { path: '/_api/x', headers: ADMIN })
@@ -139,10 +143,10 @@ for (const [how, headers] of [
 ] as const) {
   test(`an upstream that pauses during an upload is not timed out for its response (${how})`, async (t) => {
     const backend = await openServer(t, (request, response) => {
-      setTimeout(() => request.resume(), 600)
+      setTimeout(() => request.resume(), 2000)
       request.on('end', () => response.end('{}'))
     })
-    const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.2 } })
+    const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 1 } })
     assert.equal(await upload(front.document, headers), 200)
   })
 
@@ -162,14 +166,14 @@ for (const [how, headers] of [
 
 test('a pause of the client during its body does not count as a slow upstream', async (t) => {
   const backend = await openBackend(t)
-  const limits = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2 } }
+  const limits = { upstream: { 'first-byte-timeout': 1, 'idle-timeout': 1 } }
   const front = await startServer(t, beforeDocument(backend.url), limits)
   const { hostname, port } = new URL(front.document)
   const headers = { ...ADMIN, 'Content-Length': '6' }
   const request = httpRequest({ hostname, port, path: '/db/doc', method: 'PUT', agent: false, headers })
   const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
   request.write('abc')
-  setTimeout(() => request.end('def'), 700)
+  setTimeout(() => request.end('def'), 2000)
   assert.equal((await answer).statusCode, 200)
   assert.equal(String(backend.seen[0]?.body), 'abcdef')
 })
@@ -181,7 +185,7 @@ test('a connection that is not established is 504 after connect-timeout', async 
   const start = performance.now()
   assert.equal((await send(front.document, { path: '/db', headers: ADMIN })).status, 504)
   const ms = performance.now() - start
-  assert.ok(ms > 1090 && ms < 1400, `${ms} ms`)
+  assert.ok(ms > 1090 && ms < 30_000, `${ms} ms`)
 })
 
 function readUntilBroken(base: string, path: string): Promise<{ readonly text: string; readonly isBroken: boolean }> {
@@ -215,7 +219,7 @@ for (const [name, bytes] of HALVES)
 
 test('an upstream that stops sending during a body breaks the connection', async (t) => {
   const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(HALVES[0]?.[1] ?? '')))
-  const front = await startServer(t, beforeDocument(url), SHORT)
+  const front = await startServer(t, beforeDocument(url), { upstream: { 'idle-timeout': 0.2 } })
   assert.deepEqual(await readUntilBroken(front.document, '/db'), { text: 'half', isBroken: true })
 })
 
@@ -241,9 +245,10 @@ test('tries the next server if one refuses connections, and the first again when
   assert.equal(second.seen.length, 5)
   const again = await openBackendAt(t, first.port)
   await second.close()
-  const deadline = Date.now() + 5000
-  while (again.seen.length === 0 && Date.now() < deadline) await send(front.document, { path: '/db', headers: ADMIN })
-  assert.ok(again.seen.length > 0)
+  await waitUntil(async () => {
+    await send(front.document, { path: '/db', headers: ADMIN })
+    return again.seen.length > 0
+  })
 })
 
 async function openBackendAt(scope: Scope, port: number) {
@@ -279,14 +284,23 @@ test('an idempotent request is retried if its connection broke before a byte, ot
   assert.deepEqual([statuses, broken, good.seen.length], [[200, 502], 2, 2])
 })
 
+/**
+ * Whether more requests in a row succeeded than three servers in turn would allow. The first pauses of a failed server
+ * are shorter than a few requests may take on a busy machine.
+ */
+const isAvoided = (statuses: readonly number[]): boolean =>
+  statuses.length > 5 && statuses.slice(-5).every((status) => status === 200)
+
 test('a server that breaks connections fails two requests, then others are used', async (t) => {
   const bad = await openRaw(t, (socket) => socket.once('data', () => socket.resetAndDestroy()))
   const [good, better] = [await openBackend(t), await openBackend(t)]
   const front = await startServer(t, beforeDocument(bad, good.url, better.url))
   const statuses: number[] = []
-  for (let i = 0; i < 9; i += 1)
+  await waitUntil(async () => {
     statuses.push((await send(front.document, { path: '/db', method: 'POST', headers: ADMIN, body: '{}' })).status)
-  assert.deepEqual(statuses, [502, 200, 200, 502, 200, 200, 200, 200, 200])
+    return isAvoided(statuses)
+  })
+  assert.deepEqual(statuses.slice(0, 5), [502, 200, 200, 502, 200])
 })
 
 test('slow requests do not delay requests to other servers', async (t) => {
@@ -295,7 +309,7 @@ test('slow requests do not delay requests to other servers', async (t) => {
       if (request.url !== '/db/slow') response.end('{}')
     })
   const [one, other] = [await open(), await open()]
-  const front = await startServer(t, beforeDocument(one.url, other.url), SHORT)
+  const front = await startServer(t, beforeDocument(one.url, other.url), LONGER)
   const ask = async (path: string) => (await send(front.document, { path, headers: ADMIN })).status
   const slow = Promise.all(Array.from({ length: 12 }, () => ask('/db/slow')))
   let isOver = false
@@ -312,10 +326,13 @@ test('slow requests do not delay requests to other servers', async (t) => {
 test('a server that hangs fails one request, and is then avoided', async (t) => {
   const hanging = await openRaw(t, () => {})
   const [good, better] = [await openBackend(t), await openBackend(t)]
-  const front = await startServer(t, beforeDocument(hanging, good.url, better.url), SHORT)
+  const front = await startServer(t, beforeDocument(hanging, good.url, better.url), LONGER)
   const statuses: number[] = []
-  for (let i = 0; i < 6; i += 1) statuses.push((await send(front.document, { path: '/db', headers: ADMIN })).status)
-  assert.deepEqual(statuses, [504, 200, 200, 200, 200, 200])
+  await waitUntil(async () => {
+    statuses.push((await send(front.document, { path: '/db', headers: ADMIN })).status)
+    return isAvoided(statuses)
+  })
+  assert.equal(statuses[0], 504)
   assert.ok(good.seen.length > 0 && better.seen.length > 0)
 })
 

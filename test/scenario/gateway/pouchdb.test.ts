@@ -88,7 +88,7 @@ const nextName = (() => {
   return () => `local-${count++}`
 })()
 
-test('PouchDB syncs both ways through Cardea, live, until the user is disabled', { timeout: 60_000 }, async (t) => {
+test('PouchDB syncs both ways through Cardea, live, until the user is disabled', async (t) => {
   const front = await startServer(t, beforeDocument(database.url), { chttpd: { require_valid_user: true } })
   assert.equal((await send(front.document, { method: 'PUT', path: '/books', headers: ADMIN })).status, 201)
   await Promise.all(['ada', 'bob'].map((name) => makeUser(front, name)))

@@ -203,7 +203,7 @@ test('bytes after an upgrade that was not accepted are not forwarded (CVE-2026-2
   const before = backend.seen.length
   const bytes =
     'GET /db/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /db/../_all_dbs HTTP/1.1\r\nHost: a\r\n\r\n'
-  const answer = await sendRaw(port, bytes, { untilClosed: true, waitMs: 1000 })
+  const answer = await sendRaw(port, bytes, { untilClosed: true })
   assert.match(answer.text, /^HTTP\/1\.1 200/)
   assert.ok(answer.isClosed)
   assert.deepEqual(

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import type { Request } from '../../support/request.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 const JWT = '/_admin/server/jwt'
 const VERSION = '/_api/version'
@@ -237,7 +238,7 @@ describe('reload', () => {
     writeFileSync(join(folder, '2.tmp'), TWO)
     renameSync(join(folder, '2.tmp'), join(folder, '2'))
     const isTaken = async () => (await ask('GET', VERSION, by(TWO))).status === 200
-    while (!(await isTaken()));
+    await waitUntil(isTaken)
   })
   it('rejects other methods', async (t) => {
     const { ask } = await openMultiModel(t)
