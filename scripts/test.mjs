@@ -14,6 +14,8 @@ const FOLDERS = {
   process: ['docs', 'package', 'process', 'scripts'],
 }
 
+const MAX_RUN_MS = 60 * 60 * 1000
+
 const folderOf = (file) => file.split('/')[1]
 const partOf = (file) => Object.keys(FOLDERS).find((part) => FOLDERS[part].includes(folderOf(file))) ?? 'unit'
 
@@ -42,7 +44,8 @@ const args = ['--test', ...limits, ...setup, ...options, ...files]
 // Compiled sources are kept for the next process: every test file loads nearly all of them. Coverage needs them whole.
 const isCounting = options.includes('--experimental-test-coverage')
 const env = { ...process.env, ...(!isCounting && { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') }) }
-const child = spawn(process.execPath, args, { stdio: 'inherit', env })
+// A synchronous loop in a test has no other limit. The runner then names the files that were running.
+const child = spawn(process.execPath, args, { stdio: 'inherit', env, timeout: MAX_RUN_MS })
 child.on('exit', (code) => {
   process.exitCode = code ?? 1
 })

@@ -68,6 +68,12 @@ const COMPILED = {
 /** Coverage is exact only for sources that are compiled whole. */
 const toCountedEnvironment = (folder: string) => ({ NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' })
 
+/** Those that their scope has not killed. A test file that is ended early runs no clean-up. */
+const running = new Set<() => void>()
+process.once('exit', () => {
+  for (const kill of running) kill()
+})
+
 /** Starts a process, killed with its scope. */
 export function start(scope: Scope, args: readonly string[], options: StartOptions = {}): Started {
   const [program = '', ...first] = options.command ?? [process.execPath, CARDEA]
@@ -83,9 +89,12 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
     ] as StdioOptions,
   })
   child.stdin?.on('error', () => {}).end(options.input) // it may end without reading
-  scope.after(() => (options.hasFamily ? killGroup(child) : child.kill('SIGKILL')))
+  const kill = () => (options.hasFamily ? killGroup(child) : child.kill('SIGKILL'))
+  running.add(kill)
+  scope.after(kill)
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
+  child.once('close', () => running.delete(kill))
   const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
   return {
     child,
