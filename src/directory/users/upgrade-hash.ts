@@ -3,8 +3,6 @@ import { nowSeconds } from '../../base/clock.ts'
 import type { Notifier } from '../../base/notifier.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
 import { isOutdated } from '../../passwords/hash-policy.ts'
-import type { HashParameters } from '../../passwords/schemes/scheme.ts'
-import type { StoredPassword } from '../../passwords/schemes.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { AccountDirectory } from '../account-directory.ts'
 import type { DirectoryDeps } from '../deps.ts'
@@ -42,15 +40,7 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
   const isTooSoon = (name: string) =>
     clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
 
-  // every request with Basic asks
-  const upToDate = new WeakMap<StoredPassword, HashParameters>()
-  const isDue = ({ password }: Account) => {
-    const { upgradesHashes, parameters } = settings()
-    if (!upgradesHashes || upToDate.get(password) === parameters) return false
-    if (isOutdated(password, parameters)) return true
-    upToDate.set(password, parameters)
-    return false
-  }
+  const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password, settings().parameters)
 
   // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
   const isJustSet = ({ isAdmin, sessionEpoch }: Account) =>
