@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { navigate } from '../router.ts'
 import { texts } from '../texts.ts'
 import type { PageRow } from './page-table.tsx'
@@ -15,7 +15,8 @@ export function Palette({ pages, onClose }: PaletteProps) {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const entries = useEntries(pages, text)
-  useEffect(() => element.current?.showModal(), [])
+  // before the next key is pressed, which would go to the page
+  useLayoutEffect(() => element.current?.showModal(), [])
   const run = (entry: Entry | undefined) => {
     if (!entry) return
     onClose()

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
@@ -15,7 +15,8 @@ interface DialogProps {
 export function Dialog({ title, kind, onClose, children }: DialogProps) {
   const id = useId()
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // before the next key is pressed, which would go to the page
+  useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
     return () => dialog?.close()
