@@ -1,7 +1,12 @@
 // Deliberate bugs, to show that the soak run finds them: `--sabotage NAME` loads the nodes with one of these changes.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+const SOURCES = join(import.meta.dirname, '../../src')
+
 const SABOTAGES = {
   /** Ended sessions are accepted again. */
-  revocation: ['/directory/ended-sessions.ts', 'this.#memory.has(id)', 'false'],
+  revocation: ['/directory/sessions/ended-sessions.ts', 'this.#memory.has(id)', 'false'],
   /** Any password and any signature is right. */
   password: ['/base/compare.ts', 'timingSafeEqual(left, right)', 'true'],
   /** One write in ten is acknowledged and lost. */
@@ -18,6 +23,7 @@ export const SABOTAGE_NAMES = Object.keys(SABOTAGES)
 export function toEnvironment(name) {
   if (name === undefined) return {}
   const [path, before, after] = SABOTAGES[name]
+  if (!existsSync(join(SOURCES, path))) throw new Error(`nothing to sabotage: src${path} does not exist`)
   const program = `import { registerHooks } from 'node:module'
     registerHooks({ load(url, context, next) {
       const loaded = next(url, context)

@@ -17,7 +17,7 @@ describe('a soak run', { concurrency: true }, () => {
   it('finds a deliberate bug: ended sessions are accepted', async () => {
     const { violations } = await runSoak({
       ...SHORT,
-      ms: 300_000,
+      ms: 120_000,
       sabotage: 'revocation',
       stopsAtViolation: true,
       hasFaults: false,
