@@ -15,8 +15,8 @@ interface Entry<T> {
 /**
  * An array, not a `Set`: V8 replaces the table of a `Set` again and again while items come and go, and every former
  * table keeps the next one alive, with the items in it, until a full garbage collection. With a `Set` of the requests
- * in progress, a forwarded request took 102 µs instead of 64, and pauses of the garbage collector 27 ms instead of 2
- * (anonymous requests on 64 connections; `npm run bench -- gateway` shows the requests a second).
+ * in progress the gateway reaches 0.51 of the minimal proxy instead of 0.71, and adds 27 ms to the 99th percentile
+ * instead of 4 (JWT, `npm run bench -- gateway`).
  */
 export function createRegistry<T>(): Registry<T> {
   const entries: Entry<T>[] = []
