@@ -85,13 +85,14 @@ function startWriter(scene, first) {
 }
 
 /** Returns the writes that were acknowledged before the kill. */
-async function killOnce(scene, first) {
+async function killOnce(scene, { first, round }) {
   const { writer, output } = startWriter(scene, first)
-  // one in five is killed while it opens the store, the others while they write
-  if (randomInt(5) > 0) {
+  // each fifth is killed while it opens the store, the others while they write
+  if (round % 5 === 0) await pause(randomInt(MAX_OPENING_MS))
+  else {
     await output.firstLine
     await pause(randomInt(scene.writingMs))
-  } else await pause(randomInt(MAX_OPENING_MS))
+  }
   await scene.kill(writer)
   const [code, signal] = await output.ended
   // SIGKILL is ours; a writer whose server was killed ends with 3
@@ -179,7 +180,8 @@ function listRecords(lanes) {
 /** Kills once and checks the store. Returns the number of acknowledged writes, and the problems. */
 async function runRound(scene, progress, openChecker) {
   const { known } = progress
-  const acknowledged = await killOnce(scene, progress.first)
+  progress.round += 1
+  const acknowledged = await killOnce(scene, progress)
   for (const { kind, key, number } of acknowledged) known.set(`${kind} ${key}`, { number })
   progress.first = Math.max(progress.first, ...acknowledged.map(({ number }) => number + 1)) + 1
   progress.sequence = Math.max(progress.sequence, ...acknowledged.map(({ sequence }) => sequence))
@@ -194,7 +196,7 @@ async function runRound(scene, progress, openChecker) {
 
 async function crash(engine, createScene, kills) {
   const scene = await createScene()
-  const progress = { known: listRecords(scene.lanes), first: 1, sequence: 0 }
+  const progress = { known: listRecords(scene.lanes), first: 1, sequence: 0, round: 0 }
   const total = { writes: 0, problems: [] }
   let checker
   const openChecker = async () => {
