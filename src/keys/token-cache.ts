@@ -56,6 +56,9 @@ export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCac
   }
 }
 
-/** Each part is preceded by its length, so that two places share a key only if SHA-256 collides. */
+/**
+ * Each part is preceded by its length. A remembered token is verified, so it is ASCII, and no other text has its bytes:
+ * another place shares its key only if SHA-256 collides.
+ */
 export const toCacheKey = ({ door, version, token }: TokenPlace): string =>
   `${door.length}:${door}${version.length}:${version}${hash('sha256', token, 'base64')}`
