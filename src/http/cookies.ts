@@ -19,6 +19,12 @@ export function readCookies(header: string): ReadonlyMap<string, string> {
   return cookies
 }
 
+/** The value of a cookie, if it is the only one in the header and not quoted, as most clients of a database send it. */
+export const findOnlyCookie = (header: string, name: string): string | undefined =>
+  header.startsWith(`${name}=`) && !SPECIAL.test(header) ? header.slice(name.length + 1) : undefined
+
+const SPECIAL = /[;,"\\\s]/
+
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at
   return pattern.exec(text)

@@ -8,22 +8,35 @@ export interface GuardLimits {
   readonly maxHeaders: number
 }
 
+/** What the dialect of the request says. */
+export interface GuardRules {
+  readonly ignoresMethodOverride?: boolean | undefined
+}
+
 /**
  * Rejects what Node's parser accepts and Cardea must not: headers that are present twice (one reader would use the
- * first, another the last), targets that are not a plain path, invalid hosts.
+ * first, another the last), targets that are not a plain path, invalid hosts, and a header that names another method,
+ * unless the dialect ignores it.
  */
-export function checkRequest(request: IncomingMessage, limits: GuardLimits): void {
+export function checkRequest(
+  request: IncomingMessage,
+  limits: GuardLimits,
+  { ignoresMethodOverride }: GuardRules,
+): void {
   // Node reads a request line without a version as HTTP/0.9 and ignores the headers.
   if (!VERSIONS.has(request.httpVersion)) throw new Refusal('malformed_request', { detail: 'version' })
   checkMethod(request.method ?? '')
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
-  checkHeaders(request.rawHeaders, limits)
+  const hasMethodOverride = checkHeaders(request.rawHeaders, limits)
   checkHost(request)
   if (request.httpVersion === '1.0') checkHttp10(request)
   const { expect, 'transfer-encoding': coding } = request.headers
   // The upstream might read the length of the message differently with another coding.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('malformed_request')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw new Refusal('expectation_failed')
+  // CouchDB and ArangoDB execute the method that such a header names. Removing the header would execute another
+  // operation than the client asked for.
+  if (hasMethodOverride && !ignoresMethodOverride) throw new Refusal('method_override')
 }
 
 /** HTTP/1.0 has neither chunks nor `Expect`; a proxy in between may read them differently. */
@@ -80,31 +93,37 @@ const SINGLE: ReadonlySet<string> = new Set([
   'x-forwarded-ssl',
 ])
 
-/** The name in lower case, if the header may be present only once; else empty. */
-const toSingle = createHeaderMemo((name) => (SINGLE.has(name.toLowerCase()) ? name.toLowerCase() : ''))
+interface HeaderRule {
+  /** The name in lower case, if the header may be present only once; else empty. */
+  readonly single: string
+  readonly isMethodOverride: boolean
+}
 
-function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): void {
+const ruleOf = createHeaderMemo((name): HeaderRule => {
+  const lower = name.toLowerCase()
+  return {
+    single: SINGLE.has(lower) ? lower : '',
+    isMethodOverride: METHOD_OVERRIDES.includes(normalizeHeaderName(name)),
+  }
+})
+
+/** Returns whether a header names another method. */
+function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   const seen: string[] = []
   let bytes = 0
+  let hasMethodOverride = false
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     bytes += name.length + (raw[i + 1] as string).length + 4
-    const single = toSingle(name)
+    const { single, isMethodOverride } = ruleOf(name)
+    hasMethodOverride ||= isMethodOverride
     if (single === '') continue
     if (seen.includes(single)) throw new Refusal('ambiguous_header', { about: name })
     seen.push(single)
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
-}
-
-/**
- * CouchDB and ArangoDB execute the method that such a header names. Removing the header would execute another operation
- * than the client asked for, so the request is rejected.
- */
-export function checkMethodOverride({ rawHeaders }: IncomingMessage): void {
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (isMethodOverride(rawHeaders[i] as string)) throw new Refusal('method_override')
+  return hasMethodOverride
 }
 
 /** Headers in which a client asks for another method than that of the request line, normalised. */
@@ -112,8 +131,6 @@ export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x
 
 /** Lower case, with `-` for everything that is not a letter or digit: some servers treat such names as the same. */
 export const normalizeHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
-
-const isMethodOverride = createHeaderMemo((name) => METHOD_OVERRIDES.includes(normalizeHeaderName(name)))
 
 // A registered name or an address, and a port. No user, path or other part that a URL parser could read as another host.
 const HOST = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/

@@ -12,7 +12,7 @@ import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
 import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
-import { checkMethodOverride, checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
+import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
 import type { Reply } from './request-context.ts'
@@ -112,8 +112,7 @@ async function findErrorReply(error: unknown, { request, routed, context, deps }
 function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
   const { request, context, routed, deps } = active
   deps.admit(request.socket)
-  checkRequest(request, deps.limits.get())
-  if (!routed.dialect.ignoresMethodOverride) checkMethodOverride(request)
+  checkRequest(request, deps.limits.get(), routed.dialect)
   if (isChunked(request)) {
     limitTinyChunks(request, {
       isForwarded: () => context.isBodyForwarded && !isAnonymous(context.authenticated),

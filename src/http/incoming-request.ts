@@ -8,7 +8,7 @@ import type { OriginFields } from '../observe/security-event-table.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
-import { readCookies } from './cookies.ts'
+import { findOnlyCookie, readCookies } from './cookies.ts'
 import type { Client, Dialect, HeaderPair, Path, RequestContext } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
@@ -159,8 +159,12 @@ export class IncomingRequest implements RequestContext {
   cookie(name: string): string | undefined {
     const { cookie } = this.#request.headers
     if (cookie === undefined) return undefined
-    this.#cookies ??= readCookies(cookie)
-    return this.#cookies.get(name)
+    return findOnlyCookie(cookie, name) ?? this.#readCookies(cookie).get(name)
+  }
+
+  #readCookies(header: string): ReadonlyMap<string, string> {
+    this.#cookies ??= readCookies(header)
+    return this.#cookies
   }
 
   get maxBodyBytes(): number {

@@ -44,7 +44,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (response.headersSent || response.destroyed) return abandon(reply)
   const leavesBody = hasUnreadBody(request, delivery.context.isCut)
   const isLast = delivery.isLast || leavesBody
-  writeHead(request, response, { ...delivery, isLast })
+  writeHead(response, delivery, { request, isLast })
   if (isResponseStream(reply.body)) {
     const end = (last?: Uint8Array) => (leavesBody ? endAfterBody(request, response, last) : endNow(response, last))
     reply.body.pipeTo(response, end, breakOff)
@@ -63,8 +63,14 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   return { isLast, isFeed: false }
 }
 
-function writeHead(request: IncomingMessage, response: ServerResponse, delivery: Delivery) {
-  const { dialect, context, reply, hsts, isLast } = delivery
+interface Ending {
+  readonly request: IncomingMessage
+  /** The connection ends with this reply. */
+  readonly isLast: boolean
+}
+
+function writeHead(response: ServerResponse, delivery: Delivery, { request, isLast }: Ending): void {
+  const { dialect, context, reply, hsts } = delivery
   const all = headersOf(reply, dialect, { context, request })
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
   if (isLast) headers.push('Connection', 'close')

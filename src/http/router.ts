@@ -43,7 +43,7 @@ function addSegment(branch: Branch, part: string, path: string): Branch {
 }
 
 function findRoute(root: Branch, segments: readonly string[]): Match | undefined {
-  const params: Record<string, string> = Object.create(null)
+  const params: Record<string, string> = {}
   let branch = root
   for (const segment of segments) {
     const literal = branch.literals.get(segment)

@@ -154,6 +154,8 @@ const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
   // Checked by guard.ts, so that the error is one of the dialect.
   requireHostHeader: false,
   noDelay: true,
+  // A request without a body has no stream of it to end.
+  optimizeEmptyRequests: true,
 })
 
 function connectDoor(server: Server, door: Door): void {
