@@ -26,7 +26,7 @@ export interface Balancer<P> {
    * in `tried` are skipped, and deprioritized ones are used only when there is no other. If all are down, the one that
    * is due first gets one request at a time, to find out whether it is back. `undefined`: no server is left.
    */
-  choose(tried: ReadonlySet<Server<P>>): Server<P> | undefined
+  choose(tried: readonly Server<P>[]): Server<P> | undefined
   /** A connection could not be established: skip the server, longer with each failure in a row. */
   markDown(server: Server<P>): void
   /** The response took too long, perhaps because of the request itself: prefer other servers, but never skip this one. */
@@ -97,14 +97,10 @@ function countFailure<P>(server: Server<P>): number {
 }
 
 /** Of the servers that are not down. */
-function findBest<P>(
-  servers: readonly Server<P>[],
-  tried: ReadonlySet<Server<P>>,
-  nowMs: number,
-): Server<P> | undefined {
+function findBest<P>(servers: readonly Server<P>[], tried: readonly Server<P>[], nowMs: number): Server<P> | undefined {
   let best: Server<P> | undefined
   for (const server of servers) {
-    if (tried.has(server) || server.downUntilMs > nowMs) continue
+    if (tried.includes(server) || server.downUntilMs > nowMs) continue
     if (!best || compare(server, best, nowMs) < 0) best = server
   }
   return best
@@ -116,7 +112,7 @@ function compare<P>(a: Server<P>, b: Server<P>, nowMs: number): number {
 }
 
 /** Only idle servers: one with a request in progress is being tried by that request. */
-function findDueFirst<P>(servers: readonly Server<P>[], tried: ReadonlySet<Server<P>>): Server<P> | undefined {
-  const idle = servers.filter((server) => server.open === 0 && !tried.has(server))
+function findDueFirst<P>(servers: readonly Server<P>[], tried: readonly Server<P>[]): Server<P> | undefined {
+  const idle = servers.filter((server) => server.open === 0 && !tried.includes(server))
   return idle.sort((a, b) => a.downUntilMs - b.downUntilMs)[0]
 }

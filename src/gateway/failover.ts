@@ -17,7 +17,7 @@ export async function sendWithFailover(
   balancer: UpstreamBalancer,
   deps: FailoverDeps,
 ): Promise<Reply> {
-  const tried = new Set<UpstreamServer>()
+  const tried: UpstreamServer[] = []
   let refusal: Refusal | undefined
   for (let attempt = 0; ; attempt += 1) {
     const server = balancer.choose(tried)
@@ -40,7 +40,7 @@ export async function sendWithFailover(
     server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
     const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
-    if (!isWorthRepeating) tried.add(server)
+    if (!isWorthRepeating) tried.push(server)
   }
 }
 

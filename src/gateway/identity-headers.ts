@@ -48,7 +48,8 @@ export function identityHeadersByDocumentToken({ signer, rolesClaim, clock }: Do
     const { name } = identity
     if (name === null) return NO_IDENTITY
     const { version: keyVersion, sign } = signer()
-    return cache.find({ subject: cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
+    const wanted = { identity, subject: () => cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }
+    return cache.find(wanted, (iat, exp) =>
       withHeaders('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
     )
   }
@@ -93,7 +94,7 @@ export function identityHeadersByUserToken({
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NO_IDENTITY
     const { version: keyVersion, sign } = signer()
-    const wanted = { subject: JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
+    const wanted = { subject: () => JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
     return cache.find(wanted, (iat, exp) => withHeaders('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
   }
 }
@@ -139,7 +140,8 @@ export function identityHeadersForService({ signer, service: aud, clock }: Servi
     // a superuser token has no user name, and is for the database only
     if (sub === null) throw new Refusal('forbidden')
     const { version: keyVersion, sign } = signer()
-    return cache.find({ subject: cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) => {
+    const wanted = { identity, subject: () => cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }
+    return cache.find(wanted, (iat, exp) => {
       const roles = rolesOf(identity)
       const token = sign({ iss: 'cardea', aud, sub, roles, iat, exp })
       const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS

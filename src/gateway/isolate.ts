@@ -21,16 +21,16 @@ const ROLES: ReadonlyMap<string, Role> = new Map([
 const roleOf = createHeaderMemo((name): Role => ROLES.get(name.toLowerCase()) ?? 'other')
 
 export function isolate(headers: readonly HeaderPair[], status: number): readonly HeaderPair[] {
-  const kept: HeaderPair[] = []
   const types: string[] = []
   const policies: string[] = []
-  for (const header of headers) {
-    const role = roleOf(header[0])
-    if (role === 'reach') continue
-    kept.push(header)
-    if (role === 'type') types.push(header[1])
-    else if (role === 'policy') policies.push(header[1])
+  let hasReach = false
+  for (const [name, value] of headers) {
+    const role = roleOf(name)
+    if (role === 'type') types.push(value)
+    else if (role === 'policy') policies.push(value)
+    else if (role === 'reach') hasReach = true
   }
+  const kept = hasReach ? headers.filter(([name]) => roleOf(name) !== 'reach') : headers
   const isPage = !WITHOUT_BODY.has(status) && isActive(types.join(',')) && !restrictsScripts(policies)
   return isPage ? [SANDBOX, ...kept] : kept
 }

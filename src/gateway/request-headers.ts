@@ -13,7 +13,7 @@ interface RequestHeaderRules {
 /** Takes and returns names and values in turn. `keepsAuthorization`: whether the client's own is forwarded. */
 export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
 
-type HeaderAction = 'pass' | 'drop' | 'authorization' | 'cookie'
+type HeaderAction = 'pass' | 'drop' | 'authorization' | 'cookie' | 'connection'
 
 /** Hop-by-hop headers (RFC 9110 7.6.1), and headers that the gateway sets itself. */
 const HOP_BY_HOP: readonly string[] = [
@@ -78,50 +78,50 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   )
   const findAction = createHeaderMemo((name) => actionOf(name, dropped))
   return (raw, keepsAuthorization) => {
-    const hopNames = listConnectionNames(raw)
     const kept: string[] = []
+    const connection: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i] as string
       const value = raw[i + 1] as string
       const action = findAction(name)
-      if (action === 'authorization') {
-        // even if `Connection` names it: an authenticated request must not become anonymous
-        if (keepsAuthorization) kept.push(name, value)
-      } else if (action === 'drop' || hopNames.has(name.toLowerCase())) continue
-      else if (action === 'pass') kept.push(name, value)
-      else pushCookies(kept, name, withoutCookies(value, rules.ownCookies))
+      if (action === 'pass' || (action === 'authorization' && keepsAuthorization)) kept.push(name, value)
+      else if (action === 'cookie') pushCookies(kept, name, withoutCookies(value, rules.ownCookies))
+      else if (action === 'connection') connection.push(value)
     }
-    return kept
+    return withoutHopNames(kept, connection)
   }
 }
 
-/** The headers that `Connection` names: they are for this connection only. */
-export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> {
-  const values: string[] = []
-  for (let i = 0; i + 1 < raw.length; i += 2) if (isConnection(raw[i] as string)) values.push(raw[i + 1] as string)
-  return toHopNames(values)
-}
+/** Whether these values of `Connection` name no header, as in nearly every message. */
+export const namesNoHeader = (connection: readonly string[]): boolean =>
+  connection.every((value) => value === 'keep-alive' || value === 'close')
 
-/** The same from the values of `Connection`. */
-export const toHopNames = (values: readonly string[]): ReadonlySet<string> =>
-  (values.length < 2 ? USUAL_NAMES.get(values[0] ?? '') : undefined) ?? readNames(values)
-
-const isConnection = createHeaderMemo((name) => name.toLowerCase() === 'connection')
-
-function readNames(values: readonly string[]): ReadonlySet<string> {
+/** The headers that these values of `Connection` name: they are for this connection only. */
+export function toHopNames(connection: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>()
-  for (const value of values) for (const item of value.split(',')) names.add(item.trim().toLowerCase())
+  for (const value of connection) for (const item of value.split(',')) names.add(item.trim().toLowerCase())
   for (const name of NEVER_HOP_BY_HOP) names.delete(name)
   return names
 }
 
-/** Without one of these the message would be read differently by the next server. */
-const NEVER_HOP_BY_HOP: readonly string[] = ['host', 'content-length', 'content-type', 'content-encoding']
+/** Without one of these the next server would read the message differently, or take the request for an anonymous one. */
+const NEVER_HOP_BY_HOP: readonly string[] = [
+  'host',
+  'authorization',
+  'content-length',
+  'content-type',
+  'content-encoding',
+]
 
-/** Nearly every message has one of these values, or none. */
-const USUAL_NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  ['', 'keep-alive', 'close'].map((value) => [value, readNames([value])]),
-)
+function withoutHopNames(headers: string[], connection: readonly string[]): string[] {
+  if (namesNoHeader(connection)) return headers
+  const hopNames = toHopNames(connection)
+  return headers.filter((_, i) => !hopNames.has((headers[i - (i % 2)] as string).toLowerCase()))
+}
+
+/** The headers that `Connection` names in a list of names and values. */
+export const listConnectionNames = (raw: readonly string[]): ReadonlySet<string> =>
+  toHopNames(raw.filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === 'connection'))
 
 /** Trailers are filtered like headers. Fields that are needed before the body is read are removed too (RFC 9110 6.5.1). */
 export function filterTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {
@@ -156,7 +156,7 @@ function actionOf(name: string, dropped: ReadonlySet<string>): HeaderAction {
   const normal = normalizeHeaderName(name)
   if (lower === 'authorization') return 'authorization'
   if (lower === 'cookie') return 'cookie'
-  if (lower === 'connection') return 'drop'
+  if (lower === 'connection') return 'connection'
   // `_` for `-`: some servers do not distinguish them
   const isDisguised = normal !== lower && SPECIAL.has(normal)
   if (isDisguised || dropped.has(normal)) return 'drop'

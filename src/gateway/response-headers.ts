@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../base/header-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
-import { listConnectionNames, toHopNames } from './request-headers.ts'
+import { listConnectionNames, namesNoHeader, toHopNames } from './request-headers.ts'
 
 interface ResponseHeaderRules {
   /** Whether Cardea sets the CORS headers: those of the upstream are removed. */
@@ -17,10 +17,10 @@ export type RawHeaders = readonly (Buffer | string)[]
 /** Values by name in lower case, with one character per byte. The values of a repeated header are a list. */
 export type ParsedHeaders = Readonly<Record<string, unknown>>
 
-type HeaderAction = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
+type HeaderAction = 'pass' | 'drop' | 'connection' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
 
 const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
-  ['connection', 'drop'],
+  ['connection', 'connection'],
   ['keep-alive', 'drop'],
   ['proxy-connection', 'drop'],
   ['proxy-authenticate', 'drop'],
@@ -52,51 +52,42 @@ interface HeaderName {
   readonly action: HeaderAction
 }
 
-/** The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded. */
+/**
+ * The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded.
+ * Uses the values of `parsed` where it can, because decoding the bytes is most of the work here.
+ */
 export function filterResponseHeaders(
   raw: RawHeaders,
   status: number,
   rules: ResponseHeaderRules,
 ): readonly HeaderPair[] | undefined {
-  const { names, values, hopNames } = readHeaders(raw, rules.parsed ?? NO_HEADERS)
-  const kept: HeaderPair[] = []
-  let length: HeaderPair | undefined
-  for (const [i, { text, lower, action }] of names.entries()) {
-    const value = values[i] as string
-    if (action === 'coding' && value.toLowerCase() !== 'chunked') return undefined
-    if (action === 'length') length = [text, value]
-    else if (!hopNames.has(lower) && isForwarded(action, value, rules)) kept.push([text, value])
-  }
-  // A 204 has no body, whatever its headers say. The length goes last, because Node decodes a Content-Disposition after
-  // it as UTF-8, and then cannot write it back.
-  if (length !== undefined && status !== 204) kept.push(length)
-  return kept
-}
-
-interface ReadHeaders {
-  readonly names: readonly HeaderName[]
-  readonly values: readonly string[]
-  /** The headers that `Connection` names. */
-  readonly hopNames: ReadonlySet<string>
-}
-
-/** Uses the values of `parsed` where it can, because decoding the bytes is most of the work here. */
-function readHeaders(raw: RawHeaders, parsed: ParsedHeaders): ReadHeaders {
-  const names: HeaderName[] = []
-  const values: string[] = []
-  const connection: string[] = []
+  const { parsed = NO_HEADERS } = rules
   const hints = Object.keys(parsed)
+  const kept: HeaderPair[] = []
+  const connection: string[] = []
+  let length: HeaderPair | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {
     // the loop ends before the list does, so both exist
-    const name = readName(raw[i] as Buffer | string, hints[i / 2])
-    const decoded = parsed[name.lower]
+    const { text, lower, action } = readName(raw[i] as Buffer | string, hints[i / 2])
+    const decoded = parsed[lower]
     // the values of a repeated header are a list
     const value = typeof decoded === 'string' ? decoded : toText(raw[i + 1] as Buffer | string)
-    names.push(name)
-    values.push(value)
-    if (name.lower === 'connection') connection.push(value)
+    if (action === 'coding' && value.toLowerCase() !== 'chunked') return undefined
+    if (action === 'connection') connection.push(value)
+    else if (action === 'length') length = [text, value]
+    else if (isForwarded(action, value, rules)) kept.push([text, value])
   }
-  return { names, values, hopNames: toHopNames(connection) }
+  const forwarded = withoutHopNames(kept, connection)
+  // A 204 has no body, whatever its headers say. The length goes last, because Node decodes a Content-Disposition after
+  // it as UTF-8, and then cannot write it back.
+  if (length !== undefined && status !== 204) forwarded.push(length)
+  return forwarded
+}
+
+function withoutHopNames(headers: HeaderPair[], connection: readonly string[]): HeaderPair[] {
+  if (namesNoHeader(connection)) return headers
+  const hopNames = toHopNames(connection)
+  return headers.filter(([name]) => !hopNames.has(name.toLowerCase()))
 }
 
 /** The last seen spelling of each name, by its lower case. */

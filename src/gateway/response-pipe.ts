@@ -40,9 +40,10 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   readonly isFeed: boolean
   /** Whether a byte of the response has arrived. */
   hasBegun = false
+  /** Called when nothing more will happen: with the error if the server broke off the body. */
+  onClosed: ((error: Error | undefined) => void) | undefined
   readonly #options: PipeOptions
   readonly #head = Promise.withResolvers<ResponseHead>()
-  readonly #closed = Promise.withResolvers<Error | undefined>()
   #state: 'waiting' | 'head' | 'complete' | 'closed' = 'waiting'
   #controller: Controller | undefined
   #timer: NodeJS.Timeout | undefined
@@ -61,11 +62,6 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   /** The head of the response. Rejects if there is none. */
   get head(): Promise<ResponseHead> {
     return this.#head.promise
-  }
-
-  /** Resolves when nothing more will happen: with the error if the server broke off the body. */
-  get closed(): Promise<Error | undefined> {
-    return this.#closed.promise
   }
 
   onRequestStart(controller: Controller): void {
@@ -184,7 +180,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   #close(error?: Error): void {
     this.#state = 'closed'
     this.#stopTimer()
-    this.#closed.resolve(error)
+    this.onClosed?.(error)
   }
 
   #pause(): void {

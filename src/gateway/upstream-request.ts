@@ -64,7 +64,7 @@ export async function sendRequest(request: UpstreamRequest, server: UpstreamServ
   const { context } = request
   const body = request.wholeBody === undefined ? context.openBody() : undefined
   const pipe = createPipe(request, body, deps)
-  void trackUntilClosed(pipe, server, { context, deps })
+  trackUntilClosed(pipe, server, { context, deps })
   context.onGone(() => pipe.discard())
   dispatch(request, body, { pool: server.pool, pipe })
   try {
@@ -87,7 +87,7 @@ interface Scope {
 }
 
 /** Counts the request and makes it revocable while it is in progress. */
-async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): Promise<void> {
+function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): void {
   const stream: OpenStream = {
     authenticated: context.authenticated ?? ANONYMOUS,
     authenticatedAt: context.authenticatedAt,
@@ -99,10 +99,11 @@ async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { co
   }
   server.open += 1
   const remove = deps.streams.add(stream)
-  const error = await pipe.closed
-  server.open -= 1
-  remove()
-  if (error) deps.watch.onFailed(server.url, error)
+  pipe.onClosed = (error) => {
+    server.open -= 1
+    remove()
+    if (error) deps.watch.onFailed(server.url, error)
+  }
 }
 
 function toReply(

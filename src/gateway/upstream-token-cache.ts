@@ -1,5 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import type { Identity } from '../directory/identity.ts'
 
 /** How long a token for an upstream server is valid. */
 export const TOKEN_SECONDS = 300
@@ -8,7 +9,10 @@ const RENEW_BEFORE_SECONDS = 60
 const MAX_TOKENS = 10_000
 
 interface TokenRequest {
-  readonly subject: string
+  /** Identities with the same subject share a token. */
+  subject(): string
+  /** The identity, if the subject depends on nothing else. */
+  readonly identity?: Identity
   /** Identifies the signing key: a token signed with another key is not reused. */
   readonly keyVersion: string
   /** When the client's credential expires, in seconds since the epoch: the token does not outlive it. */
@@ -17,25 +21,35 @@ interface TokenRequest {
 
 interface CachedToken<T> {
   readonly value: T
+  readonly keyVersion: string
   /** Seconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. */
+/**
+ * Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. An
+ * account, or a token that was verified, keeps its identity while it is cached: the token for it is found without the
+ * subject.
+ */
 export function createUpstreamTokenCache<T>(clock: Clock) {
-  const cache = createLruCache<CachedToken<T>>(MAX_TOKENS)
+  const bySubject = createLruCache<CachedToken<T>>(MAX_TOKENS)
+  const byIdentity = new WeakMap<Identity, CachedToken<T>>()
   return {
-    find({ subject, keyVersion, endsAt }: TokenRequest, create: (now: number, expiresAt: number) => T): T {
+    find({ identity, subject, keyVersion, endsAt }: TokenRequest, create: (now: number, expiresAt: number) => T): T {
       const now = nowSeconds(clock)
+      const isFresh = (token: CachedToken<T>) => token.expiresAt - RENEW_BEFORE_SECONDS > now
       const isShort = endsAt < now + TOKEN_SECONDS
+      const known = identity && !isShort ? byIdentity.get(identity) : undefined
+      if (known?.keyVersion === keyVersion && isFresh(known)) return known.value
       const expiresAt = isShort ? Math.max(Math.ceil(endsAt), now + 1) : now + TOKEN_SECONDS
       // a token that ends with its credential cannot be renewed, and is used for that end only
-      const key = `${keyVersion}\n${isShort ? expiresAt : ''}\n${subject}`
-      const cached = cache.get(key)
-      if (cached && (isShort || cached.expiresAt - RENEW_BEFORE_SECONDS > now)) return cached.value
-      const value = create(now, expiresAt)
-      cache.set(key, { value, expiresAt })
-      return value
+      const key = `${keyVersion}\n${isShort ? expiresAt : ''}\n${subject()}`
+      const cached = bySubject.get(key)
+      const isCurrent = cached && (isShort || isFresh(cached))
+      const token = isCurrent ? cached : { value: create(now, expiresAt), keyVersion, expiresAt }
+      if (token !== cached) bySubject.set(key, token)
+      if (identity && !isShort) byIdentity.set(identity, token)
+      return token.value
     },
   }
 }

@@ -97,7 +97,7 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
   const failoverDeps: FailoverDeps = { ...deps, checkIdentity }
   const openShare = createSpool()
   const send = (context: RequestContext, options: SendOptions = {}) => {
-    const request = createRequest(context, { ...options, filter: filters.get(), deps })
+    const request = createRequest(context, options, { filter: filters.get(), deps })
     const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), failoverDeps)
     return context.span ? sendTraced(request, context.span, sendNow) : sendNow(request)
   }
@@ -125,13 +125,13 @@ interface SendOptions {
   readonly isSelectionDropped?: boolean
 }
 
-interface RequestParts extends SendOptions {
+interface RequestDeps {
   readonly filter: HeaderFilter
   readonly deps: UpstreamDeps
 }
 
-function createRequest(context: RequestContext, parts: RequestParts): UpstreamRequest {
-  const { filter, deps, wholeBody, isSelectionDropped = false } = parts
+function createRequest(context: RequestContext, options: SendOptions, { filter, deps }: RequestDeps): UpstreamRequest {
+  const { wholeBody, isSelectionDropped = false } = options
   const identity = deps.toIdentityHeaders(context.authenticated ?? ANONYMOUS)
   const kept = filter(context.rawHeaders, identity.keepsAuthorization)
   const headers = isSelectionDropped ? withoutSelection(kept) : kept

@@ -5,11 +5,11 @@
 import { Refusal } from '../base/errors.ts'
 import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 
-type Sent = Pick<RequestContext, 'header' | 'target'>
+type Sent = Pick<RequestContext, 'header' | 'path'>
 
 /** Throws if a browser asks for the script of a service worker that could control /_cardea/. */
 export function requireNarrowWorker(context: Sent): void {
-  if (context.header('service-worker') === undefined || !isBelowRoot(context.target)) return
+  if (context.header('service-worker') === undefined || !isBelowRoot(context)) return
   throw new Refusal('forbidden', { about: 'A service worker for / is not allowed: it would control /_cardea/.' })
 }
 
@@ -17,13 +17,13 @@ export function requireNarrowWorker(context: Sent): void {
 export function varyByWorker(
   headers: readonly HeaderPair[],
   status: number,
-  { target }: Pick<Sent, 'target'>,
+  context: Pick<Sent, 'path'>,
 ): readonly HeaderPair[] {
-  if (!isBelowRoot(target) || (status !== NOT_MODIFIED && !hasScript(headers))) return headers
+  if (!isBelowRoot(context) || (status !== NOT_MODIFIED && !hasScript(headers))) return headers
   return [...headers, ['Vary', 'Service-Worker']]
 }
 
-const isBelowRoot = (target: string): boolean => target.split(/[?#]/, 1)[0]?.lastIndexOf('/') === 0
+const isBelowRoot = ({ path }: Pick<Sent, 'path'>): boolean => path.raw.lastIndexOf('/') === 0
 
 /** A 304 has no content type, and its headers replace those of the cached response. */
 const NOT_MODIFIED = 304

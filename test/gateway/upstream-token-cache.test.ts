@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NO_GRANTS } from '../../src/directory/identity.ts'
 import { createUpstreamTokenCache, TOKEN_SECONDS } from '../../src/gateway/upstream-token-cache.ts'
 
 function create() {
@@ -8,7 +9,7 @@ function create() {
   const cache = createUpstreamTokenCache<string>({ nowMs: () => nowMs })
   return {
     find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
-      cache.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
+      cache.find({ subject: () => subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
         minted += 1
         return `${minted}:${until - now}`
       }),
@@ -50,4 +51,25 @@ test('the number of tokens is limited', () => {
   const { find } = create()
   for (let i = 0; i < 10_001; i += 1) find(`user ${i}`)
   assert.equal(find('user 0'), '10002:300')
+})
+
+test('an identity keeps its token as long as a subject would', () => {
+  let nowMs = 1_000_000
+  let created = 0
+  const cache = createUpstreamTokenCache<number>({ nowMs: () => nowMs })
+  const identity = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS }
+  const subjects: string[] = []
+  const find = (keyVersion = 'v1', endsIn = Number.POSITIVE_INFINITY, of = identity) => {
+    const subject = () => `${subjects.push(of.name)}` && of.name
+    return cache.find({ identity: of, subject, keyVersion, endsAt: nowMs / 1000 + endsIn }, () => (created += 1))
+  }
+  assert.deepEqual([find(), find(), subjects.length], [1, 1, 1], 'the subject is asked for once')
+  assert.equal(find('v1', undefined, { ...identity }), 1, 'an equal identity has the same token')
+  assert.equal(find('v2'), 2, 'another key')
+  assert.equal(find('v2', 10), 3, 'a credential that ends earlier')
+  assert.equal(find('v2'), 2)
+  nowMs += (TOKEN_SECONDS - 61) * 1000
+  assert.equal(find('v2'), 2)
+  nowMs += 1000
+  assert.equal(find('v2'), 4, 'renewed before it expires')
 })
