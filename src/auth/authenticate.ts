@@ -16,9 +16,10 @@ export function authenticate(
   handlers: readonly CredentialHandler[],
   observer?: SignInObserver,
 ): Authenticated | Promise<Authenticated> {
-  for (const [index, handler] of handlers.entries()) {
+  for (const handler of handlers) {
     const verdict = handler.read(source)
-    if (verdict instanceof Promise) return continueAfter(verdict, handlers.slice(index), { source, observer })
+    if (verdict instanceof Promise)
+      return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), { source, observer })
     const authenticated = judge(verdict, handler, { source, observer })
     if (authenticated) return authenticated
   }

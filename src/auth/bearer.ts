@@ -77,7 +77,7 @@ const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refus
 function verifyCached(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
   const keys = ring()
   const now = nowSeconds(clock)
-  const place = { door: 'multi-model', version: keys.version, token: text }
+  const place = { token: text, version: keys.version }
   const known = cache.find(place, now)
   if (known) return known
   const token = verifyWithRing(text, keys)

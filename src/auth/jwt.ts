@@ -51,8 +51,9 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
-      const token = verifyCached(text)
-      return token.kind === 'verified' ? checkToken(readCached(token), deps) : checkIssued(text, token, deps)
+      const now = nowSeconds(deps.clock)
+      const token = verifyCached(text, now)
+      return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)
     },
   }
 }
@@ -62,12 +63,12 @@ const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: 
   (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
 
 /** Remembers signatures that were verified. */
-function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedToken | RefusedToken {
+function createVerifier({ keys }: JwtDeps): (text: string, now: number) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()
-  return (text) => {
+  return (text, now) => {
     const { find: findKeys, version } = keys()
-    const place = { door: 'document', version, token: text }
-    const known = cache.find(place, nowSeconds(clock))
+    const place = { token: text, version }
+    const known = cache.find(place, now)
     if (known) return known
     const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
     if (token.kind === 'verified') cache.remember(place, token, undefined)
@@ -87,11 +88,12 @@ interface TokenReading {
  * Remembers what accepted claims say, with the token itself: clients send the same token with every request. They are
  * read again by other rules, after the token expired, and if the clock was set back: a token may not be valid yet.
  */
-function createClaimReader({ rules: getRules, clock }: JwtDeps): (token: VerifiedToken) => TokenReading | Refusal {
+function createClaimReader({
+  rules: getRules,
+}: JwtDeps): (token: VerifiedToken, now: number) => TokenReading | Refusal {
   const readings = new WeakMap<VerifiedToken, TokenReading>()
-  return (token) => {
+  return (token, now) => {
     const rules = getRules()
-    const now = nowSeconds(clock)
     const known = readings.get(token)
     if (known?.rules === rules && isCurrent(known, now)) return known
     const reading = readClaims(token, rules, now)

@@ -1,15 +1,17 @@
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { CacheCounts } from '../base/caches.ts'
 
+/** A token, and the version of the keys that it is verified with. */
 export interface TokenPlace {
-  readonly door: string
-  /** Version of the keys that verified it. */
-  readonly version: string
   readonly token: string
+  readonly version: string
 }
 
-/** Caches verified tokens by their digest; never holds a token. */
+/**
+ * Caches verified tokens. V8 compares two texts only if their hashes are equal, and each process chooses how it hashes:
+ * the time of a look-up shows nothing about the tokens of others. With digests of the tokens instead, a request takes
+ * 16.0 instead of 14.5 µs (JWT, `npm run bench -- gateway-handler`).
+ */
 export interface TokenCache<V> {
   readonly counts: CacheCounts
   find(place: TokenPlace, nowSeconds: number): V | undefined
@@ -20,13 +22,14 @@ export interface TokenCache<V> {
 
 interface Entry<V> {
   readonly value: V
+  readonly version: string
   readonly exp: number
   readonly characters: number
 }
 
 export interface TokenCacheLimits {
   readonly entries: number
-  /** Of all tokens together, as an estimate of the memory of their claims. */
+  /** Of all tokens together, as an estimate of the memory of the tokens and their claims. */
   readonly characters: number
 }
 
@@ -42,23 +45,15 @@ export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCac
   const counts = new CacheCounts()
   return {
     counts,
-    find: (place, nowSeconds) => {
-      const key = toCacheKey(place)
-      const entry = counts.count(entries.get(key))
-      if (entry === undefined || nowSeconds < entry.exp) return entry?.value
-      entries.delete(key)
-      return undefined
+    find: ({ token, version }, nowSeconds) => {
+      const entry = entries.get(token)
+      const isCurrent = entry?.version === version && nowSeconds < entry.exp
+      if (entry && !isCurrent) entries.delete(token)
+      return counts.count(isCurrent ? entry.value : undefined)
     },
-    remember: (place, value, exp = Number.POSITIVE_INFINITY) => {
-      entries.set(toCacheKey(place), { value, exp, characters: place.token.length + 1 })
+    remember: ({ token, version }, value, exp = Number.POSITIVE_INFINITY) => {
+      entries.set(token, { value, version, exp, characters: token.length + 1 })
     },
     clear: () => entries.clear(),
   }
 }
-
-/**
- * Each part is preceded by its length. A remembered token is verified, so it is ASCII, and no other text has its bytes:
- * another place shares its key only if SHA-256 collides.
- */
-export const toCacheKey = ({ door, version, token }: TokenPlace): string =>
-  `${door.length}:${door}${version.length}:${version}${hash('sha256', token, 'base64')}`

@@ -18,6 +18,19 @@ export function isOutdated(stored: StoredPassword, target: HashParameters): bool
   return from.describe(stored) !== to.describe(wanted)
 }
 
+/** The same with the parameters of now. Remembers the result for each stored password, because every Basic request asks. */
+export function createOutdatedCheck(parameters: () => HashParameters): (stored: StoredPassword) => boolean {
+  const results = new WeakMap<StoredPassword, { readonly target: HashParameters; readonly isOutdated: boolean }>()
+  return (stored) => {
+    const target = parameters()
+    const known = results.get(stored)
+    if (known?.target === target) return known.isOutdated
+    const result = { target, isOutdated: isOutdated(stored, target) }
+    results.set(stored, result)
+    return result.isOutdated
+  }
+}
+
 /** How many times the cost that OWASP recommends, or that of a new password, one check may cost. */
 const MAX_TIMES = 10
 

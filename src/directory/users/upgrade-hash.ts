@@ -2,7 +2,7 @@ import { createLiveCache } from '../../base/caches.ts'
 import { nowSeconds } from '../../base/clock.ts'
 import type { Notifier } from '../../base/notifier.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
-import { isOutdated } from '../../passwords/hash-policy.ts'
+import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { AccountDirectory } from '../account-directory.ts'
 import type { DirectoryDeps } from '../deps.ts'
@@ -40,7 +40,8 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
   const isTooSoon = (name: string) =>
     clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
 
-  const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password, settings().parameters)
+  const isOutdated = createOutdatedCheck(() => settings().parameters)
+  const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password)
 
   // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
   const isJustSet = ({ isAdmin, sessionEpoch }: Account) =>
