@@ -44,14 +44,15 @@ const SYSTEM_DATABASES = new Set(['_replicator'])
 const METRICS = new Set(['_stats', '_system', '_prometheus'])
 
 function findDemand(method: string, segments: readonly string[], { settings, users }: AuthorizeDeps): PathDemand {
-  const [first, ...rest] = segments
+  const first = segments[0]
+  const isExact = segments.length === 1
   if (first === undefined) return 'open'
-  if (first === users.database) return usersRule(method, rest, users.settings())
+  if (first === users.database) return usersRule(method, segments.slice(1), users.settings())
   if (LISTS_OF_DATABASES.has(first)) return settings().adminOnlyAllDbs ? 'admin' : 'open'
-  if (OPEN_WHEN_EXACT.has(first) && rest.length === 0) return 'open'
+  if (OPEN_WHEN_EXACT.has(first) && isExact) return 'open'
   const isDatabase = !first.startsWith('_') || SYSTEM_DATABASES.has(first)
-  if (!isDatabase) return findSystemDemand(method, first, rest)
-  return rest.length === 0 && (method === 'PUT' || method === 'DELETE') ? 'admin' : 'open'
+  if (!isDatabase) return findSystemDemand(method, first, segments.slice(1))
+  return isExact && (method === 'PUT' || method === 'DELETE') ? 'admin' : 'open'
 }
 
 function findSystemDemand(method: string, first: string, rest: readonly string[]): PathDemand {

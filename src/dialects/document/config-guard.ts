@@ -68,11 +68,10 @@ export function checkForwardedChange(
   { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
   isOwnSection: (section: string) => boolean,
 ): void {
-  const names = findConfigNames(segments)
   if (isRead(method)) return
   if (isClusterSetup(segments))
     throw new Refusal('forbidden', { about: `${CLUSTER_SETUP} changes options that cannot be set over HTTP` })
-  const [section, ...keys] = names ?? []
+  const [section, ...keys] = findConfigNames(segments) ?? []
   if (section === undefined) return
   checkSection(section, isOwnSection)
   for (const [index, key] of keys.entries()) {
@@ -90,7 +89,7 @@ const isClusterSetup = ([first, ...rest]: readonly string[]): boolean =>
 
 /** The section and key in a path of a configuration; `undefined` for any other path. */
 export function findConfigNames(segments: readonly string[]): readonly string[] | undefined {
-  const [first = ''] = segments
+  const first = segments[0] ?? ''
   if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && ENCODED_CONFIG.test(first))) return undefined
   const from = segments.findIndex((part) => part === CONFIG || ENCODED_CONFIG.test(part))
   if (from < 0) return undefined

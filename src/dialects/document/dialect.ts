@@ -34,7 +34,7 @@ const NO_REPLY: Reply = Object.freeze({ status: 0, headers: [] })
 function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingReply {
   const { upstream, settings } = deps
   const { segments } = context.path
-  const [first] = segments
+  const first = segments[0]
   // no path below /_session belongs to the database
   if (first === '_session') throw new Refusal('not_found')
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')

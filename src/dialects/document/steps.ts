@@ -55,8 +55,8 @@ const UNSCOPED: ReadonlySet<string | undefined> = new Set([undefined, '_session'
 
 /** An access token may be valid for some databases only. */
 function requireScope({ authenticated, path }: RequestContext): undefined {
-  const [first] = path.segments
   const scope = authenticated?.scope
+  const first = path.segments[0]
   if (scope === undefined || UNSCOPED.has(first) || scope.databases.includes(first ?? '')) return
   throw new Refusal('forbidden', { about: 'This access token is not valid for this path.' })
 }
@@ -86,8 +86,8 @@ const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([
 
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
 function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
-  const [first, ...rest] = context.path.segments
-  const isSignIn = first === '_session' && rest.length === 0
+  const { segments } = context.path
+  const isSignIn = segments.length === 1 && segments[0] === '_session'
   const { by } = context.authenticated ?? ANONYMOUS
   if (!isSignIn && !AMBIENT_HANDLERS.has(by)) return
   const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: by === CERTIFICATE_HANDLER }

@@ -73,8 +73,9 @@ const FOLDERS: ReadonlySet<string> = new Set(['_design', '_local'])
  * here are not forwarded to the upstream either.
  */
 export function isDeadPath(segments: readonly string[], database: string, routes: readonly Route[]): boolean {
-  const [first, second, third, ...rest] = segments
-  if (first !== database || second === undefined) return false
+  if (segments[0] !== database) return false
+  const [, second, third, ...rest] = segments
+  if (second === undefined) return false
   if (third !== undefined) return rest.length > 0 || !FOLDERS.has(second)
   const isDocumentId = !second.startsWith('_') || second.includes('/')
   return !isDocumentId && !routes.some(({ path }) => path === `/${database}/${second}`)
