@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { Command } from 'commander'
 import { exitCodeOf } from '../config/problems.ts'
 import { listOpenKeyFiles } from '../live-config/certificates.ts'
@@ -55,6 +56,7 @@ export async function serve(
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
     await notifySystemd(env, log)
+    keepRequestsYoung()
     await stopped
     log.info('stopping')
     await app.close()
@@ -63,6 +65,17 @@ export async function serve(
   } catch (error) {
     throw error instanceof StartError ? toExit(error) : error
   }
+}
+
+/**
+ * Requests in progress survive a garbage collection. V8 concludes that such objects live long, and creates later ones in
+ * the old generation, where each keeps the objects of its request until a full collection. Then the gateway takes 111
+ * instead of 78 µs of CPU time for a request with a JWT (`npm run bench -- gateway-cpu`), and pauses for up to 30 ms.
+ *
+ * Called after the start: with another flag V8 does not use the compiled code that Node and the compile cache keep.
+ */
+function keepRequestsYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
 /** Stopped during the start: closes what is open already, unless that takes long. */
