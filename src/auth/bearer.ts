@@ -77,13 +77,13 @@ const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refus
 function verifyCached(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
   const keys = ring()
   const now = nowSeconds(clock)
-  const place = { token: text, version: keys.version }
-  const known = cache.find(place, now)
+  const versioned = { token: text, version: keys.version }
+  const known = cache.find(versioned, now)
   if (known) return known
   const token = verifyWithRing(text, keys)
   if (token.kind === 'refused') return token.reason
   const { exp } = token.claims
-  cache.remember(place, token.claims, typeof exp === 'number' ? exp : undefined)
+  cache.remember(versioned, token.claims, typeof exp === 'number' ? exp : undefined)
   return token.claims
 }
 

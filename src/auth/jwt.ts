@@ -43,8 +43,8 @@ const SCHEME = 'Bearer '
  * or rejected; the next handler is never asked.
  */
 export function createJwtHandler(deps: JwtDeps): CredentialHandler {
-  const verifyCached = createVerifier(deps)
-  const readCached = createClaimReader(deps)
+  const verifyCached = createVerifier(deps.keys)
+  const readCached = createClaimReader(deps.rules)
   return {
     name: 'jwt',
     read(source) {
@@ -63,15 +63,15 @@ const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: 
   (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
 
 /** Remembers signatures that were verified. */
-function createVerifier({ keys }: JwtDeps): (text: string, now: number) => VerifiedToken | RefusedToken {
+function createVerifier(keys: JwtDeps['keys']): (text: string, now: number) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()
   return (text, now) => {
     const { find: findKeys, version } = keys()
-    const place = { token: text, version }
-    const known = cache.find(place, now)
+    const versioned = { token: text, version }
+    const known = cache.find(versioned, now)
     if (known) return known
     const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
-    if (token.kind === 'verified') cache.remember(place, token, undefined)
+    if (token.kind === 'verified') cache.remember(versioned, token, undefined)
     return token
   }
 }
@@ -88,9 +88,7 @@ interface TokenReading {
  * Remembers what accepted claims say, with the token itself: clients send the same token with every request. They are
  * read again by other rules, after the token expired, and if the clock was set back: a token may not be valid yet.
  */
-function createClaimReader({
-  rules: getRules,
-}: JwtDeps): (token: VerifiedToken, now: number) => TokenReading | Refusal {
+function createClaimReader(getRules: JwtDeps['rules']): (token: VerifiedToken, now: number) => TokenReading | Refusal {
   const readings = new WeakMap<VerifiedToken, TokenReading>()
   return (token, now) => {
     const rules = getRules()
