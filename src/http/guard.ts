@@ -8,7 +8,7 @@ export interface GuardLimits {
   readonly maxHeaders: number
 }
 
-/** What the dialect of the request says. */
+/** The part of a dialect that decides here. */
 export interface GuardRules {
   readonly ignoresMethodOverride?: boolean | undefined
 }
@@ -107,7 +107,7 @@ const ruleOf = createHeaderMemo((name): HeaderRule => {
   }
 })
 
-/** Returns whether a header names another method. */
+/** Throws if there are too many headers, or one of them twice. Returns whether one names another method. */
 function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   const seen: string[] = []

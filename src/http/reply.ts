@@ -24,7 +24,7 @@ export interface Delivery {
   readonly reply: Reply
   /** The header `Strict-Transport-Security` for clients that use TLS; empty: none but that of the dialect. */
   readonly hsts: string
-  /** The connection ends with this reply. */
+  /** The connection ends with this reply, even if the whole body was read. */
   readonly isLast: boolean
   /** The client sent bytes that are not HTTP, so the rest of the body cannot arrive. */
   readonly isBroken: boolean
@@ -44,7 +44,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (response.headersSent || response.destroyed) return abandon(reply)
   const leavesBody = hasUnreadBody(request, delivery.context.isCut)
   const isLast = delivery.isLast || leavesBody
-  writeHead(response, delivery, { request, isLast })
+  writeHead(response, delivery, isLast)
   if (isResponseStream(reply.body)) {
     const end = (last?: Uint8Array) => (leavesBody ? endAfterBody(request, response, last) : endNow(response, last))
     reply.body.pipeTo(response, end, breakOff)
@@ -63,15 +63,8 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   return { isLast, isFeed: false }
 }
 
-interface Ending {
-  readonly request: IncomingMessage
-  /** The connection ends with this reply. */
-  readonly isLast: boolean
-}
-
-function writeHead(response: ServerResponse, delivery: Delivery, { request, isLast }: Ending): void {
-  const { dialect, context, reply, hsts } = delivery
-  const all = headersOf(reply, dialect, { context, request })
+function writeHead(response: ServerResponse, { dialect, context, reply, hsts }: Delivery, isLast: boolean): void {
+  const all = headersOf(reply, dialect, { context, request: response.req })
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
   if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)

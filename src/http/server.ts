@@ -154,7 +154,7 @@ const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
   // Checked by guard.ts, so that the error is one of the dialect.
   requireHostHeader: false,
   noDelay: true,
-  // A request without a body has no stream of it to end.
+  // A request without a body gets a stream that has already ended: it emits no 'end' or 'close', and is `destroyed`.
   optimizeEmptyRequests: true,
 })
 
