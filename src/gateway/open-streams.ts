@@ -13,7 +13,7 @@ export interface OpenStream {
 }
 
 export interface OpenStreams {
-  /** Returns what removes it. */
+  /** Returns a function that removes it. */
   add(stream: OpenStream): () => void
   /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
   end(revocation: Revocation): void

@@ -27,9 +27,8 @@ interface CachedToken<T> {
 }
 
 /**
- * Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. An
- * account, or a token that was verified, keeps its identity while it is cached: the token for it is found without the
- * subject.
+ * Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. Most
+ * requests have the identity object of an earlier request: their token is found by it, and no subject is built.
  */
 export function createUpstreamTokenCache<T>(clock: Clock) {
   const bySubject = createLruCache<CachedToken<T>>(MAX_TOKENS)
@@ -39,15 +38,15 @@ export function createUpstreamTokenCache<T>(clock: Clock) {
       const now = nowSeconds(clock)
       const isFresh = (token: CachedToken<T>) => token.expiresAt - RENEW_BEFORE_SECONDS > now
       const isShort = endsAt < now + TOKEN_SECONDS
-      const known = identity && !isShort ? byIdentity.get(identity) : undefined
-      if (known?.keyVersion === keyVersion && isFresh(known)) return known.value
+      const ofIdentity = identity && !isShort ? byIdentity.get(identity) : undefined
+      if (ofIdentity?.keyVersion === keyVersion && isFresh(ofIdentity)) return ofIdentity.value
       const expiresAt = isShort ? Math.max(Math.ceil(endsAt), now + 1) : now + TOKEN_SECONDS
       // a token that ends with its credential cannot be renewed, and is used for that end only
       const key = `${keyVersion}\n${isShort ? expiresAt : ''}\n${subject()}`
-      const cached = bySubject.get(key)
-      const isCurrent = cached && (isShort || isFresh(cached))
-      const token = isCurrent ? cached : { value: create(now, expiresAt), keyVersion, expiresAt }
-      if (token !== cached) bySubject.set(key, token)
+      const ofSubject = bySubject.get(key)
+      const isUsable = ofSubject && (isShort || isFresh(ofSubject))
+      const token = isUsable ? ofSubject : { value: create(now, expiresAt), keyVersion, expiresAt }
+      if (!isUsable) bySubject.set(key, token)
       if (identity && !isShort) byIdentity.set(identity, token)
       return token.value
     },
