@@ -121,6 +121,22 @@ const ROWS: readonly Row[] = [
     expect: { status: 302, headers: { location: '/_cardea/#/users/a%2Fb%22' } },
   },
   { name: 'leads no program to a page', path: '/_cardea/users', expect: { status: 404 } },
+  ...['/_cardea/users', '/_cardea/users/ada', '/_cardea/assets/unknown.js', `${API}/nothing`].flatMap((path) =>
+    ['POST', 'PUT', 'DELETE'].map((method) => ({
+      name: `finds no ${path} for ${method}`,
+      method,
+      path,
+      as: AS_ADMIN,
+      headers: { Accept: 'text/html' },
+      expect: { status: 404 },
+    })),
+  ),
+  ...['/_cardea', '/_cardea/live'].map((path) => ({
+    name: `rejects POST to ${path}, which exists`,
+    method: 'POST',
+    path,
+    expect: { status: 405, headers: { allow: 'GET,HEAD' } },
+  })),
   { name: 'rejects an invalid percent-encoding', path: `${API}/users/%FF`, as: AS_ADMIN, expect: { status: 400 } },
   { name: 'rejects a dot segment', path: `${API}/users/../users`, as: AS_ADMIN, expect: { status: 400 } },
   refused('not JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),

@@ -1,5 +1,6 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
+import { METHODS } from 'node:http'
 import { Refusal } from '../../base/errors.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import {
@@ -24,14 +25,20 @@ const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const pageRoutes = (options: PageOptions): readonly Route[] => [
   { path: '/_cardea', allow: READ_METHODS, methods: { GET: (context) => showPage(context, options) } },
-  { path: '/_cardea/{page}', allow: READ_METHODS, methods: { GET: leadToPage } },
-  { path: '/_cardea/{page}/{name}', allow: READ_METHODS, methods: { GET: leadToPage } },
-  { path: '/_cardea/assets/{name}', allow: READ_METHODS, methods: { GET: showAsset(options.files.assets) } },
+  { path: '/_cardea/{page}', methods: forEveryMethod(leadToPage) },
+  { path: '/_cardea/{page}/{name}', methods: forEveryMethod(leadToPage) },
+  { path: '/_cardea/assets/{name}', methods: forEveryMethod(showAsset(options.files.assets)) },
 ]
+
+/** The handler decides which methods exist: an unknown path is 404 for all of them, not 405. */
+const forEveryMethod = (handler: Handler): Route['methods'] =>
+  Object.fromEntries(METHODS.map((method) => [method, handler]))
+
+const isRead = ({ method }: RequestContext): boolean => READ_METHODS.includes(method)
 
 /** `/_cardea/users` in the address bar leads to `/_cardea/#/users`. Programs get 404. */
 const leadToPage: Handler = (context, { page = '', name }) => {
-  if (!context.header('accept')?.includes('text/html')) throw new Refusal('not_found')
+  if (!isRead(context) || !context.header('accept')?.includes('text/html')) throw new Refusal('not_found')
   const path = [page, name].filter((part) => part !== undefined).map(encodeURIComponent)
   return { status: 302, headers: [['Location', `/_cardea/#/${path.join('/')}`]] }
 }
@@ -41,6 +48,7 @@ const showAsset =
   (context, { name = '' }) => {
     const asset = assets.get(name)
     if (!asset) throw new Refusal('not_found')
+    if (!isRead(context)) throw new Refusal('method_not_allowed', { about: READ_METHODS.join(',') })
     const coding = chooseCoding(context.header('accept-encoding') ?? '')
     return {
       status: 200,
