@@ -159,6 +159,18 @@ describe('an access token at the document door', () => {
     assert.equal((await scene.cardea.authenticate(request))?.name, 'tokens')
   })
 
+  it('is rejected as soon as it is deleted, although the header was accepted before', async () => {
+    const { accessToken, id } = await scene.addUser('deleted')
+    const [byToken, byPassword] = [basic('deleted', accessToken), basic('deleted', 'pw')]
+    const accepted = ['deleted', ['reader'], 'default']
+    for (const authorization of [byToken, byToken, byPassword])
+      assert.deepEqual(await scene.whoIs(authorization), accepted)
+    await scene.sendTo('multiModel', 'DELETE', `/_api/token/deleted/${id}`, byPassword)
+    // first the password: then the account is in the cache, where a remembered header would find it
+    assert.deepEqual(await scene.whoIs(byPassword), accepted)
+    assert.deepEqual(await scene.whoIs(byToken), [401, 'Name or password is incorrect.'])
+  })
+
   it('opens a token at the multi-model door that is accepted here, and ends with it', async () => {
     const { accessToken, id } = await scene.addUser('bound')
     const token = await scene.signIn('bound', accessToken)
