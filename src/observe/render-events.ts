@@ -10,8 +10,10 @@ export const COMMON_FIELDS: Readonly<Record<string, string>> = {
     'Name of the identity that made the request; `_owner` on the control socket, `_superuser` for a superuser token. Absent for an anonymous request, and where no request caused the event.',
   peer: 'Address of the client, after the decision which proxies are trusted. Absent on a Unix socket.',
   door: 'Where the request came in: `document`, `multi-model`, `admin` (`admin.endpoint`) or `control` (the control socket).',
-  handler: 'Credential handler that recognised the credential, for example `cookie` or `basic`.',
-  request: 'Id of the request, as in the response header.',
+  handler:
+    'Credential handler that recognised the credential, for example `cookie` or `basic`. `default` is Basic at the document door, as CouchDB calls it.',
+  request:
+    'Id of the request, as in the response header: `X-Couch-Request-ID` at the document door, elsewhere `X-Request-Id`.',
 }
 
 /** docs/reference/security-events.md, from the table. */
@@ -28,8 +30,9 @@ ${Object.entries<EventRow>(SECURITY_EVENTS).map(renderEvent).join('\n')}`
 const INTRODUCTION = `<!-- Generated from src/observe/security-event-table.ts. Change that file and run: npm run generate -->
 # Security events
 
-Cardea logs one line for each of these events, at the level in the table. \`[log] format = json\` writes one JSON object
-per line.
+Cardea logs one line for each of these events, at the level in the table, and keeps it in the
+[audit trail](../guides/audit.md): \`cardea audit list\` shows the same fields. The log is JSON, one object per line, and
+text on a terminal; \`[log] format\` chooses one.
 
 - No line contains a password, token, cookie or key. Text from clients is cut at 256 bytes, and control characters are
   escaped.
@@ -58,4 +61,5 @@ function renderEvent([kind, { fields }]: [string, EventRow]): string {
   return `### ${kind}\n\n${renderTable(['Field', 'Meaning'], rows)}`
 }
 
-const describeField = ({ help, isOptional }: EventField): string => (isOptional ? `${help} Optional.` : help)
+const describeField = ({ help, isOptional }: EventField): string =>
+  isOptional && !help.includes('Absent') ? `${help} Optional.` : help

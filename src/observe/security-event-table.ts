@@ -214,9 +214,9 @@ export const SECURITY_EVENTS = {
     level: 'info',
     outcome: 'success',
     sentence: 'grant changed',
-    story: 'The grant of {subject} on {database} was changed from {previous} to {access}',
+    story: 'The grant of {subject} on {database} was changed from {old} to {access}',
     scope: 'request',
-    fields: { ...GRANT, access: text('`rw`, `ro` or `none`.'), previous: text('Access before.') },
+    fields: { ...GRANT, access: text('`rw`, `ro` or `none`.'), old: text('Access before.') },
   },
   'grant.removed': {
     level: 'info',
@@ -224,7 +224,7 @@ export const SECURITY_EVENTS = {
     sentence: 'grant removed',
     story: 'The grant of {subject} on {database} was removed',
     scope: 'request',
-    fields: { ...GRANT, previous: text('Access before.') },
+    fields: { ...GRANT, old: text('Access before.') },
   },
   'recovery-codes.created': {
     level: 'info',

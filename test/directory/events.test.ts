@@ -42,9 +42,9 @@ test('every single grant that a write changes is recorded', async (t) => {
   assert.deepEqual(take(), [
     ['user.created', { subject: 'jo' }],
     ['grant.created', { ...GRANTED, access: 'rw' }],
-    ['grant.changed', { ...GRANTED, access: 'ro', previous: 'rw' }],
+    ['grant.changed', { ...GRANTED, access: 'ro', old: 'rw' }],
     ['grant.created', { ...GRANTED, collection: 'orders', access: 'none' }],
-    ['grant.removed', { ...GRANTED, previous: 'ro' }],
+    ['grant.removed', { ...GRANTED, old: 'ro' }],
   ])
 })
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { CHAIN_START, sealRecord, toShownRecord } from '../../src/observe/audit/audit-record.ts'
+import { renderSentence } from '../../src/observe/audit/sentence.ts'
 import { runForOrigin } from '../../src/observe/origin.ts'
 import { COMMON_FIELDS } from '../../src/observe/render-events.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
@@ -122,11 +124,12 @@ for (const [name, text, safe] of TEXTS) {
   })
 }
 
-/** Names that the log writes itself. */
-const RESERVED = new Set([...Object.keys(COMMON_FIELDS), 'level', 'time', 'msg', 'count', 'sequence'])
+/** Names that the log or the audit trail writes itself. */
+const OWN = ['level', 'time', 'msg', 'count', 'id', 'sequence', 'previous', 'hash']
+const RESERVED = new Set([...Object.keys(COMMON_FIELDS), ...OWN])
 const MAY_REPEAT = new Set(['count'])
 
-test('no field of a row has the name of a field of the log', () => {
+test('no field of a row has the name of a field of the log or the audit trail', () => {
   const clashing = Object.entries<EventRow>(SECURITY_EVENTS).flatMap(([kind, { fields }]) =>
     Object.keys(fields)
       .filter((name) => RESERVED.has(name) && !MAY_REPEAT.has(name))
@@ -150,3 +153,24 @@ test('the story of every event names only fields of that event', () => {
     for (const [, name = ''] of story.matchAll(/\{(\w+)\}/g))
       assert.ok(name in fields || name === 'count', `${name} in the story of ${kind}`)
 })
+
+const SENTENCES: readonly (readonly [event: string, fields: object, sentence: string])[] = [
+  [
+    'grant.changed',
+    { subject: 'jo', database: 'shop', access: 'ro', old: 'rw' },
+    'The grant of jo on shop was changed from rw to ro',
+  ],
+  [
+    'option.changed',
+    { option: 'admin.user-admin-role', old: '', new: 'helpdesk' },
+    'Option admin.user-admin-role was changed from nothing to helpdesk',
+  ],
+]
+
+for (const [event, fields, sentence] of SENTENCES) {
+  test(`a record as a sentence: ${event}`, () => {
+    const record = { time: 0, event, outcome: 'success', node: 'n1', fields: { ...fields } } as const
+    const shown = toShownRecord(sealRecord(record, CHAIN_START))
+    assert.equal(renderSentence(shown), `1970-01-01T00:00:00.000Z  ${sentence}`)
+  })
+}

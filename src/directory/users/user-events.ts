@@ -46,15 +46,15 @@ function describeRevocation(changed: readonly string[]): string {
 
 function recordGrants(events: SecurityEvents, before: User | undefined, after: User): void {
   const subject = after.name
-  const old = toLevels(before?.multiModel.grants ?? new Map())
+  const earlier = toLevels(before?.multiModel.grants ?? new Map())
   const now = toLevels(after.multiModel.grants)
   for (const [place, { database, collection, access }] of now) {
-    const previous = old.get(place)?.access
-    if (previous === undefined) events.record('grant.created', { subject, database, collection, access })
-    else if (previous !== access) events.record('grant.changed', { subject, database, collection, access, previous })
+    const old = earlier.get(place)?.access
+    if (old === undefined) events.record('grant.created', { subject, database, collection, access })
+    else if (old !== access) events.record('grant.changed', { subject, database, collection, access, old })
   }
-  for (const [place, { database, collection, access: previous }] of old)
-    if (!now.has(place)) events.record('grant.removed', { subject, database, collection, previous })
+  for (const [place, { database, collection, access: old }] of earlier)
+    if (!now.has(place)) events.record('grant.removed', { subject, database, collection, old })
 }
 
 interface LevelEntry {

@@ -31,5 +31,4 @@ export function renderSentence(record: SentenceRecord): string {
 /** Shown where an optional field is absent. */
 const MISSING: Readonly<Record<string, string>> = { subject: 'a client' }
 
-const toText = (value: unknown): string =>
-  Array.isArray(value) ? value.join(', ') || 'nothing' : String(value ?? 'nothing')
+const toText = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value ?? '')) || 'nothing'
