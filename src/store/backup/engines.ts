@@ -35,7 +35,9 @@ async function findEngine(url: string): Promise<BackupEngine> {
 function requireFile(url: string): string {
   const file = findStoreFile(url) ?? ''
   if (existsSync(file)) return file
-  throw new BackupError(`There is no store at ${file}. Name the configuration of the server with --config.`)
+  throw new BackupError(
+    `There is no store at ${file}. Name the configuration of the server with --config. The first start creates the store.`,
+  )
 }
 
 /**
