@@ -11,7 +11,7 @@ import { checkIterations, type IterationLimits } from '../passwords/hash-policy.
 export interface RunningRequest {
   readonly authenticated: Authenticated | undefined
   /** `undefined`: the request was never authenticated. */
-  readonly authenticatedAt: number | undefined
+  readonly streamEpoch: number | undefined
   /** Determines the client again on next use: the trusted proxies may have changed. */
   forgetClient(): void
 }
@@ -35,7 +35,7 @@ export function createRevalidate<R extends RunningRequest>(deps: RevalidateDeps<
   return async (request) => {
     const before = request.authenticated
     // a preflight is accepted from every client
-    if (before === undefined || request.authenticatedAt === undefined) return true
+    if (before === undefined || request.streamEpoch === undefined) return true
     if (before.by !== null && !(await isStillAccepted(request, before, deps))) return false
     await deps.checkRights(request)
     return true

@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 
 /** One of several interchangeable upstream servers. */
-export interface Server<P> {
+export interface Server<C> {
   readonly url: string
-  readonly pool: P
+  readonly connections: C
   /** Requests in progress. */
   open: number
   /** It is skipped until then, because a connection could not be established. */
@@ -19,22 +19,22 @@ export interface Server<P> {
   turn: number
 }
 
-export interface Balancer<P> {
-  readonly servers: readonly Server<P>[]
+export interface Balancer<C> {
+  readonly servers: readonly Server<C>[]
   /**
    * The server with the fewest requests in progress; of equals, the one chosen longest ago. Servers that are down or
    * in `tried` are skipped, and deprioritized ones are used only when there is no other. If all are down, the one that
    * is due first gets one request at a time, to find out whether it is back. `undefined`: no server is left.
    */
-  choose(tried: readonly Server<P>[]): Server<P> | undefined
+  choose(tried: readonly Server<C>[]): Server<C> | undefined
   /** A connection could not be established: skip the server, longer with each failure in a row. */
-  markDown(server: Server<P>): void
+  markDown(server: Server<C>): void
   /** The response took too long, perhaps because of the request itself: prefer other servers, but never skip this one. */
-  deprioritize(server: Server<P>): void
+  deprioritize(server: Server<C>): void
   /** The connection broke before a response. The first time may be an idle connection that expired, so it only counts. */
-  suspect(server: Server<P>): void
+  suspect(server: Server<C>): void
   /** The server responded. */
-  markUp(server: Server<P>): void
+  markUp(server: Server<C>): void
   /** The refusal for the client when no server is available, with the time to retry after. */
   createRefusal(): Refusal
 }
@@ -42,10 +42,13 @@ export interface Balancer<P> {
 const FIRST_PENALTY_MS = 250
 const MAX_PENALTY_MS = 5000
 
-export function createBalancer<P>(pools: readonly (readonly [url: string, pool: P])[], clock: Clock): Balancer<P> {
-  const servers = pools.map(([url, pool]) => createServer(url, pool))
+export function createBalancer<C>(
+  entries: readonly (readonly [url: string, connections: C])[],
+  clock: Clock,
+): Balancer<C> {
+  const servers = entries.map(([url, connections]) => createServer(url, connections))
   let turns = 0
-  const deprioritize = (server: Server<P>): void => {
+  const deprioritize = (server: Server<C>): void => {
     if (server.deprioritizedUntilMs > clock.nowMs()) return
     server.deprioritizedUntilMs = clock.nowMs() + countFailure(server)
   }
@@ -79,9 +82,9 @@ export function createBalancer<P>(pools: readonly (readonly [url: string, pool: 
   }
 }
 
-const createServer = <P>(url: string, pool: P): Server<P> => ({
+const createServer = <C>(url: string, connections: C): Server<C> => ({
   url,
-  pool,
+  connections,
   open: 0,
   downUntilMs: 0,
   deprioritizedUntilMs: 0,
@@ -91,14 +94,14 @@ const createServer = <P>(url: string, pool: P): Server<P> => ({
 })
 
 /** Counts one more failure and returns the penalty for it. */
-function countFailure<P>(server: Server<P>): number {
+function countFailure<C>(server: Server<C>): number {
   server.failures += 1
   return Math.min(FIRST_PENALTY_MS * 2 ** (server.failures - 1), MAX_PENALTY_MS)
 }
 
 /** Of the servers that are not down. */
-function findBest<P>(servers: readonly Server<P>[], tried: readonly Server<P>[], nowMs: number): Server<P> | undefined {
-  let best: Server<P> | undefined
+function findBest<C>(servers: readonly Server<C>[], tried: readonly Server<C>[], nowMs: number): Server<C> | undefined {
+  let best: Server<C> | undefined
   for (const server of servers) {
     if (tried.includes(server) || server.downUntilMs > nowMs) continue
     if (!best || compare(server, best, nowMs) < 0) best = server
@@ -106,13 +109,13 @@ function findBest<P>(servers: readonly Server<P>[], tried: readonly Server<P>[],
   return best
 }
 
-function compare<P>(a: Server<P>, b: Server<P>, nowMs: number): number {
-  const isDeprioritized = (server: Server<P>) => Number(server.deprioritizedUntilMs > nowMs)
+function compare<C>(a: Server<C>, b: Server<C>, nowMs: number): number {
+  const isDeprioritized = (server: Server<C>) => Number(server.deprioritizedUntilMs > nowMs)
   return isDeprioritized(a) - isDeprioritized(b) || a.open - b.open || a.turn - b.turn
 }
 
 /** Only idle servers: one with a request in progress is being tried by that request. */
-function findDueFirst<P>(servers: readonly Server<P>[], tried: readonly Server<P>[]): Server<P> | undefined {
+function findDueFirst<C>(servers: readonly Server<C>[], tried: readonly Server<C>[]): Server<C> | undefined {
   const idle = servers.filter((server) => server.open === 0 && !tried.includes(server))
   return idle.sort((a, b) => a.downUntilMs - b.downUntilMs)[0]
 }

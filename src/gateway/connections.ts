@@ -11,7 +11,7 @@ export interface ConnectionLimits {
   readonly connectTimeoutMs: number
   readonly firstByteTimeoutMs: number
   readonly maxConnections: number
-  /** PEM of certificate authorities to trust in addition to the system's; empty: none. */
+  /** PEM of the certificate authorities to trust instead of the system's; empty: those of the system. */
   readonly authorities: string
 }
 
@@ -45,10 +45,10 @@ export interface ServerFigures {
   readonly retries: number
 }
 
-export function toFigures({ url, pool, downUntilMs, open, retries }: UpstreamServer): ServerFigures {
+export function toFigures({ url, connections, downUntilMs, open, retries }: UpstreamServer): ServerFigures {
   const { protocol, host } = new URL(url)
-  const connections = pool.requests.stats.connected + pool.feeds.stats.connected
-  return { url: `${protocol}//${host}`, isUp: downUntilMs === 0, connections, requests: open, retries }
+  const connected = connections.requests.stats.connected + connections.feeds.stats.connected
+  return { url: `${protocol}//${host}`, isUp: downUntilMs === 0, connections: connected, requests: open, retries }
 }
 
 interface LiveConnections {
@@ -99,16 +99,16 @@ function openConnections(url: string, limits: ConnectionLimits): Connections {
 }
 
 const poolsOf = ({ servers }: UpstreamBalancer): readonly Pool[] =>
-  servers.flatMap(({ pool }) => [pool.requests, pool.feeds])
+  servers.flatMap(({ connections }) => [connections.requests, connections.feeds])
 
 async function closePools(balancer: UpstreamBalancer): Promise<void> {
   await Promise.allSettled(poolsOf(balancer).map((pool) => pool.close()))
 }
 
 async function destroyPools(balancer: UpstreamBalancer): Promise<void> {
-  for (const { pool } of balancer.servers) {
-    pool.trailerRequests.destroy()
-    pool.trailerFeeds.destroy()
+  for (const { connections } of balancer.servers) {
+    connections.trailerRequests.destroy()
+    connections.trailerFeeds.destroy()
   }
   await Promise.allSettled(poolsOf(balancer).map((pool) => pool.destroy()))
 }

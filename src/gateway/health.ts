@@ -31,9 +31,9 @@ async function requireUp(check: Promise<UpstreamHealth>): Promise<UpstreamHealth
   return health
 }
 
-async function checkServer({ pool }: UpstreamServer, path: string): Promise<UpstreamHealth> {
+async function checkServer({ connections }: UpstreamServer, path: string): Promise<UpstreamHealth> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const { statusCode, body } = await pool.requests.request({ method: 'GET', path, signal })
+  const { statusCode, body } = await connections.requests.request({ method: 'GET', path, signal })
   const json = await readJsonBody(body)
   if (statusCode >= 500) return DOWN
   const status = statusCode === 404 && isJsonObject(json) ? findMember(json, 'status') : undefined

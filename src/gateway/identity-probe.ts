@@ -53,11 +53,16 @@ export function createIdentityCheck(probe: IdentityProbe, clock: Clock): CheckId
   }
 }
 
-async function sendProbe({ pool }: UpstreamServer, probe: IdentityProbe): Promise<string | undefined> {
+async function sendProbe({ connections }: UpstreamServer, probe: IdentityProbe): Promise<string | undefined> {
   const headers = probe.headers()
   if (headers === undefined) return undefined
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await pool.requests.request({ method: 'GET', path: probe.path, headers: [...headers], signal })
+  const response = await connections.requests.request({
+    method: 'GET',
+    path: probe.path,
+    headers: [...headers],
+    signal,
+  })
   return probe.findReason(response.statusCode, await readJsonBody(response.body))
 }
 

@@ -5,8 +5,8 @@ import type { Revocation } from '../directory/revocation.ts'
 /** A forwarded request in progress. */
 export interface OpenStream {
   readonly authenticated: Authenticated
-  /** The epoch of the streams when the request was authenticated: credentials may have ended since. */
-  readonly authenticatedAt: number | undefined
+  /** The `epoch` below when the request was authenticated: if it differs now, the credential may have ended since. */
+  readonly streamEpoch: number | undefined
   /** Whether its credential is still valid, with the same rights. */
   revalidate(): Promise<boolean>
   cut(): void
@@ -46,7 +46,7 @@ export function createOpenStreams(): OpenStreams {
     },
     add(stream) {
       const remove = streams.add(stream)
-      if (stream.authenticatedAt !== epoch) void cutIfInvalid(stream)
+      if (stream.streamEpoch !== epoch) void cutIfInvalid(stream)
       return remove
     },
     end(ended) {

@@ -76,9 +76,9 @@ function describe(error: unknown): string {
   return error instanceof Error ? codeOf(error) || error.name : 'no response'
 }
 
-async function ask({ pool }: UpstreamServer, path: string, headers: readonly string[]) {
+async function ask({ connections }: UpstreamServer, path: string, headers: readonly string[]) {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await pool.requests.request({ method: 'GET', path, headers: [...headers], signal })
+  const response = await connections.requests.request({ method: 'GET', path, headers: [...headers], signal })
   const status = response.statusCode
   const body = await readJsonBody(response.body)
   if (status >= 500) throw new UnusableResponse(`GET ${path}: status ${status}`)

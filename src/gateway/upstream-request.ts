@@ -66,7 +66,7 @@ export async function sendRequest(request: UpstreamRequest, server: UpstreamServ
   const pipe = createPipe(request, body, deps)
   trackUntilClosed(pipe, server, { context, deps })
   context.onGone(() => pipe.discard())
-  dispatch(request, body, { pool: server.pool, pipe })
+  dispatch(request, body, { connections: server.connections, pipe })
   try {
     return { kind: 'reply', reply: toReply(await pipe.head, pipe, { context, deps }) }
   } catch (error) {
@@ -90,7 +90,7 @@ interface Scope {
 function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): void {
   const stream: OpenStream = {
     authenticated: context.authenticated ?? ANONYMOUS,
-    authenticatedAt: context.authenticatedAt,
+    streamEpoch: context.streamEpoch,
     revalidate: () => deps.revalidate(context),
     cut() {
       context.isCut = true
@@ -124,19 +124,19 @@ function toFailureError(error: unknown, { isCut }: RequestContext): Error {
 }
 
 interface Target {
-  readonly pool: Connections
+  readonly connections: Connections
   readonly pipe: ResponsePipe
 }
 
-function dispatch(request: UpstreamRequest, body: Readable | undefined, { pool, pipe }: Target): void {
+function dispatch(request: UpstreamRequest, body: Readable | undefined, { connections, pipe }: Target): void {
   const withTrailers = body && findTrailerRequest(request, body)
   if (withTrailers) {
-    const client = request.isFeed ? pool.trailerFeeds : pool.trailerRequests
+    const client = request.isFeed ? connections.trailerFeeds : connections.trailerRequests
     client.dispatch(withTrailers, pipe)
     return
   }
-  const undiciPool = request.isFeed ? pool.feeds : pool.requests
-  undiciPool.dispatch(toDispatchOptions(request, body, pool), pipe)
+  const pool = request.isFeed ? connections.feeds : connections.requests
+  pool.dispatch(toDispatchOptions(request, body, connections), pipe)
 }
 
 function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined, { servername }: Connections) {

@@ -45,7 +45,7 @@ export class IncomingRequest implements RequestContext {
   readonly target: string
   readonly rawQuery: string
   authenticated: Authenticated | undefined
-  authenticatedAt: number | undefined
+  streamEpoch: number | undefined
   isCut = false
   bodyMs = 0
   readonly startedAtMs = performance.now()

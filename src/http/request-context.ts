@@ -101,8 +101,8 @@ export interface RequestIdentity {
   addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
   authenticated: Authenticated | undefined
-  /** The number of revocations at the time of authentication; `undefined` before it. */
-  authenticatedAt: number | undefined
+  /** The epoch of gateway/open-streams.ts at the time of authentication; `undefined` before it. */
+  streamEpoch: number | undefined
   /** Set if the credential is revoked while the request is handled: no more of its body is accepted. */
   isCut: boolean
 }

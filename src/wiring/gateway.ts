@@ -69,7 +69,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     ring,
     serviceKey,
     withStreamEpoch: (identify) => (context) => {
-      context.authenticatedAt ??= streams.epoch
+      context.streamEpoch ??= streams.epoch
       return identify(context)
     },
     async close() {

@@ -13,7 +13,7 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
 function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
     authenticated,
-    authenticatedAt: 0,
+    streamEpoch: 0,
     isCut: false,
     revalidate: async () => {
       if (holds instanceof Error) throw holds
