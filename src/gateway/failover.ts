@@ -1,4 +1,5 @@
 import { Refusal } from '../base/errors.ts'
+import { isResponseStream } from '../http/reply.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
@@ -53,7 +54,7 @@ async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, 
   const { checkIdentity, watch } = deps
   const reason = await checkIdentity?.(server)
   if (reason === undefined) return
-  if (typeof body === 'object' && 'discard' in body) body.discard()
+  if (isResponseStream(body)) body.discard()
   watch.onRejected(server.url, reason)
   throw new Refusal('upstream_rejects_identity', { detail: reason })
 }

@@ -1,6 +1,7 @@
 /** Bodies that are held whole in memory, and the limits for them. */
 import { Writable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import { isResponseStream } from '../http/reply.ts'
 import type { Reply, ResponseStream, Sink } from '../http/request-context.ts'
 
 export interface SpoolLimits {
@@ -49,8 +50,6 @@ export async function readWholeResponse(reply: Reply, maxBytes: number): Promise
 
 /** Headers that describe the body as it was sent. */
 const DESCRIBES_BODY: ReadonlySet<string> = new Set(['content-length', 'etag', 'trailer', 'content-md5', 'digest'])
-
-const isResponseStream = (body: Reply['body']): body is ResponseStream => typeof body === 'object' && 'pipeTo' in body
 
 function readWholeBody(body: ResponseStream, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()

@@ -150,7 +150,8 @@ const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
 
-const isResponseStream = (body: Reply['body']): body is ResponseStream => typeof body === 'object' && 'pipeTo' in body
+export const isResponseStream = (body: Reply['body']): body is ResponseStream =>
+  typeof body === 'object' && 'pipeTo' in body
 
 const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined =>
   !isFeed(body) && !isResponseStream(body)
