@@ -1172,7 +1172,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
       details:
-        'refuse responds with 503 to changes of users, administrators and settings, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
+        'refuse responds with 503 to changes of users, administrators, settings and secrets, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
       fixed: FIXED.audit,
     }),
   },

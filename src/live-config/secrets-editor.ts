@@ -6,6 +6,7 @@ import { Refusal } from '../base/errors.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Config } from '../config/options.ts'
 import { renderSource } from '../config/settings.ts'
+import { confirmChange } from '../directory/confirm-change.ts'
 import { listFolder } from '../keys/list-folder.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
@@ -169,6 +170,7 @@ async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boole
     throw new Refusal('conflict', { about: rotation.problem ?? `The next step is ${rotation.next}.` })
   await requireLoaded(deps.tokens)
   await requireSameNodes(deps)
+  await confirmChange(deps.liveConfig.events)
   const options = { nowSeconds: nowSeconds(SYSTEM_CLOCK), lifetimeSeconds: toTokenLifetime(values), isForced }
   const done = await stepRotation(folder, options).catch((error) => {
     throw toRefusal(error)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, describe, it, test } from 'node:test'
@@ -11,6 +12,12 @@ const AUDIT = '/_cardea/api/audit'
 const FAST = { chttpd_auth: { iterations: 1 } }
 
 const asAdmin = (path: string): Request => ({ path, as: AS_ADMIN })
+
+const asAdminPost = (path: string, body?: unknown): Request => ({
+  ...asAdmin(`/_cardea/api${path}`),
+  method: 'POST',
+  body,
+})
 
 const putUser = (name: string): Request => ({
   method: 'PUT',
@@ -134,8 +141,13 @@ async function waitForStatus(url: string, request: Request, status: number): Pro
 }
 
 async function startFailing(t: Scope, onFailure: string) {
-  const file = join(makeFolder(t), 'cardea.db')
-  const server = await startServer(t, FAST, { store: { url: `sqlite:${file}` }, audit: { 'on-failure': onFailure } })
+  const folder = makeFolder(t)
+  const file = join(folder, 'cardea.db')
+  const tokens = join(folder, 'tokens')
+  mkdirSync(tokens)
+  writeFileSync(join(tokens, '1.key'), 'a secret of the token folder, long enough')
+  const config = { ...FAST, server: { 'jwt-secret-folder': tokens, 'jwt-secret': '' } }
+  const server = await startServer(t, config, { store: { url: `sqlite:${file}` }, audit: { 'on-failure': onFailure } })
   const database = new DatabaseSync(file, { timeout: 5000 })
   t.after(() => database.close())
   return {
@@ -165,6 +177,9 @@ test('with audit.on-failure = refuse, changes and new sign-ins are refused while
     [document, putUser('mo')],
     [document, { method: 'PUT', path: '/_node/_local/_config/log/level', as: AS_ADMIN, body: '"warn"' }],
     [document, { method: 'PUT', path: '/_node/_local/_config/admins/eve', as: AS_ADMIN, body: '"a-password"' }],
+    [document, asAdminPost('/users/jo/password-link')],
+    [document, asAdminPost('/secrets/rotation', { step: 'add' })],
+    [document, { ...asAdmin('/_cardea/api/administrators/admin/totp'), method: 'DELETE' }],
     [multiModel, OPEN_AUTH],
     [multiModel, { path: '/_api/version', as: 'jo:right' }],
   ]

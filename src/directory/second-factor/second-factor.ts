@@ -84,7 +84,7 @@ export function createSecondFactors(parts: FactorParts): SecondFactors {
 async function replaceCodes({ store, events }: FactorParts, name: string, totp: Json): Promise<readonly string[]> {
   const factor = toFactorKey(name, totp)
   const codes = createRecoveryCodes()
-  await confirmChange()
+  await confirmChange(events)
   await store.putRecoveryCodes(
     factor,
     codes.map((code) => toRecoveryDigest(factor, code)),
@@ -99,7 +99,7 @@ async function setTotp(parts: FactorParts, name: string, totp: Json | undefined)
     await editor.changeUser(name, (user) => withTotp(user, totp))
     return
   }
-  await confirmChange()
+  await confirmChange(events)
   await administration.setTotp(name, totp)
   events.record('administrator.totp', { subject: name, action: totp === undefined ? 'removed' : 'set' })
 }

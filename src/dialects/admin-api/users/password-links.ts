@@ -6,6 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
+import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
 import { isExpired, type User } from '../../../directory/users/user.ts'
 import { digestHex } from '../../../passwords/password-digest.ts'
@@ -31,6 +32,7 @@ export const PASSWORD_LINK_OPERATIONS = {
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
       const expiresAt = nowSeconds() + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }
+      await confirmChange(deps.events)
       await deps.passwordLinks.putPasswordLink(link, nowSeconds())
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
       return { url: `${url}/_cardea/#/password-link/${token}`, expiresAt }
