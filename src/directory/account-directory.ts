@@ -56,6 +56,11 @@ export interface Administrator {
 /** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
 export type NewAdministratorPassword = { readonly password: string } | { readonly stored: string }
 
+export interface SetAdministratorOptions extends Caller {
+  /** `new`: throws `conflict` if there is an administrator of the name. `existing`: `not_found` if there is none. */
+  readonly expected?: 'new' | 'existing'
+}
+
 /**
  * Administrators are kept in the run-time layer of the configuration. Every change of one revokes all its sessions;
  * setting its current password again changes nothing.
@@ -64,7 +69,7 @@ export interface AdministratorDirectory {
   listAdministrators(): readonly Administrator[]
   isAdministrator(name: string): boolean
   /** Creates or changes one. Returns the stored form. */
-  setAdministrator(name: string, password: NewAdministratorPassword, caller?: Caller): Promise<string>
+  setAdministrator(name: string, password: NewAdministratorPassword, options?: SetAdministratorOptions): Promise<string>
   /** Returns the removed stored form. The last administrator cannot be removed: `forbidden`. */
   removeAdministrator(name: string): Promise<string>
 }

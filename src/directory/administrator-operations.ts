@@ -4,7 +4,12 @@ import type { Notifier } from '../base/notifier.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
-import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from './account-directory.ts'
+import type {
+  Administrator,
+  AdministratorDirectory,
+  NewAdministratorPassword,
+  SetAdministratorOptions,
+} from './account-directory.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
@@ -27,13 +32,15 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
   return {
     listAdministrators: () => [...administration.accounts().values()].map(toAdministrator),
     isAdministrator: (name) => administration.accounts().has(name),
-    async setAdministrator(name, password, caller) {
-      const current = requireSettable(parts, name, password)
-      if (current && 'password' in password && (await isCurrent(parts, current, { ...password, caller }))) {
+    async setAdministrator(name, password, options = {}) {
+      const current = requireSettable(parts, name, options)
+      if ('password' in password && password.password === '')
+        throw new Refusal('password_refused', { about: NO_PASSWORD })
+      if (current && 'password' in password && (await isCurrent(parts, current, { ...password, caller: options }))) {
         return current.text
       }
-      const text = await toStoredText(parts, password, caller)
-      await writeAdministrator(parts, name, text)
+      const text = await toStoredText(parts, password, options)
+      await writeAdministrator(parts, { name, text }, options)
       return text
     },
     removeAdministrator: (name) => removeAdministrator(parts, name),
@@ -52,33 +59,46 @@ async function forgetFactor({ store, administration }: AdministratorParts, name:
   await store.putRecoveryCodes({ name, mark: '' }, [])
 }
 
-/** The administrator who has this name now, if any. Throws if the name or password cannot be one. */
+/** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
 function requireSettable(
   { administration }: AdministratorParts,
   name: string,
-  password: NewAdministratorPassword,
+  { expected }: SetAdministratorOptions,
 ): AdministratorAccount | undefined {
   requireName(name)
   const accounts = administration.accounts()
-  if (!accounts.has(name)) {
+  const current = accounts.get(name)
+  if (current && expected === 'new') throw new Refusal('conflict', { about: 'An administrator has this name.' })
+  if (!current && expected === 'existing') throw new Refusal('not_found')
+  if (!current) {
     requireReadable(name)
     requireDistinct(name, accounts.keys())
   }
-  if ('password' in password && password.password === '') throw new Refusal('password_refused', { about: NO_PASSWORD })
-  return accounts.get(name)
+  return current
 }
 
 const toChange = (clock: Clock, key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
 
-async function writeAdministrator(parts: AdministratorParts, name: string, text: string): Promise<void> {
+async function writeAdministrator(
+  parts: AdministratorParts,
+  { name, text }: Administrator,
+  options: SetAdministratorOptions,
+): Promise<void> {
   const { store, administration, clock, revocations, events } = parts
   await confirmChange(events)
-  const isNew = !administration.accounts().has(name)
-  await store.setSetting({ ...toChange(clock, name), text })
-  await administration.refresh()
-  revocations.notify({ kind: 'account', name })
-  events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
-  events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+    // while the password was hashed, another request may have created or removed an administrator
+    const isNew = requireSettable(parts, name, options) === undefined
+    const unchangedSince = administration.sequence()
+    const outcome = await store.setSetting({ ...toChange(clock, name), text, unchangedSince })
+    await administration.refresh()
+    if (outcome.kind === 'conflict') continue
+    revocations.notify({ kind: 'account', name })
+    events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
+    events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
+    return
+  }
+  throw new Refusal('conflict')
 }
 
 async function removeAdministrator(parts: AdministratorParts, name: string): Promise<string> {

@@ -229,6 +229,29 @@ describe('administrators', () => {
     assert.equal(app.directory.listAdministrators().find(({ name }) => name === 'ada')?.text, text)
   })
 
+  it('that are removed while a new password is hashed do not come back', async (t) => {
+    const { directory } = await openApp(t, { admins: { root: 'secret', ada: 'analytical' } })
+    const changing = directory.setAdministrator('ada', { password: 'engine' }, { expected: 'existing' })
+    const refused = assert.rejects(changing, isRefused('not_found'))
+    await directory.removeAdministrator('ada')
+    await refused
+    assert.equal(directory.isAdministrator('ada'), false)
+  })
+
+  for (const names of [
+    ['ada', 'ada', 'ada'],
+    ['ada', 'ADA', 'Ada'],
+  ])
+    it(`are created once by requests at the same time for ${names.join(', ')}`, async (t) => {
+      const { directory } = await openApp(t)
+      const outcomes = await Promise.allSettled(
+        names.map((name, i) => directory.setAdministrator(name, { password: `engine ${i}` }, { expected: 'new' })),
+      )
+      const created = outcomes.filter(({ status }) => status === 'fulfilled')
+      assert.equal(created.length, 1)
+      assert.equal(directory.listAdministrators().length, 2)
+    })
+
   it('cannot all be removed', async (t) => {
     const { directory } = await openApp(t)
     await assert.rejects(directory.removeAdministrator('root'), isRefused('forbidden'))

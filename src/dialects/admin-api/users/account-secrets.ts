@@ -66,7 +66,7 @@ async function setPassword(deps: OperationDeps, call: Call, password: string): P
   const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
   const { sessions } = await showSessions(deps, call, name)
   const caller = { ...(call.signal && { signal: call.signal }), ...(call.caller && { peer: call.caller.peer }) }
-  if (isAdmin) await deps.directory.setAdministrator(name, { password }, caller)
+  if (isAdmin) await deps.directory.setAdministrator(name, { password }, { ...caller, expected: 'existing' })
   else await deps.directory.setPassword(name, { password }, caller)
   const { sessionEpoch: after } = await requireAccount(deps, call)
   if (after.generation === sessionEpoch.generation) return { endedSessions: 0 }

@@ -44,8 +44,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       const members = readMembers(body, ['name', 'password', 'stored'])
       const name = requireText(members, 'name')
       const password = readPassword(members)
-      if (directory.isAdministrator(name)) throw new Refusal('conflict')
-      const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
+      const text = await directory.setAdministrator(name, password, { ...(signal && { signal }), expected: 'new' })
       return showAdministrator(withTotp(directory, { name, text }))
     },
   },
@@ -57,11 +56,8 @@ export const ADMINISTRATOR_OPERATIONS = {
   'admin.set-password': {
     method: 'PUT',
     path: '/administrators/{name}/password',
-    run(deps, call) {
-      // another administrator may have removed this one meanwhile: it must not come back
-      if (!deps.directory.isAdministrator(nameOf(call))) throw new Refusal('not_found')
-      return setPassword(deps, call)
-    },
+    // another administrator may have removed this one meanwhile: it must not come back
+    run: (deps, call) => setPassword(deps, call, 'existing'),
   },
   'admin.remove': {
     method: 'DELETE',
@@ -87,13 +83,20 @@ export const ADMINISTRATOR_OPERATIONS = {
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-async function setPassword({ directory }: OperationDeps, call: Call): Promise<ShownAdministrator> {
+async function setPassword(
+  { directory }: OperationDeps,
+  call: Call,
+  expected?: 'existing',
+): Promise<ShownAdministrator> {
   const name = nameOf(call)
   const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
   const password = readPassword(members)
   if (call.caller?.name === name) await call.caller.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
   const { signal } = call
-  const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
+  const text = await directory.setAdministrator(name, password, {
+    ...(signal && { signal }),
+    ...(expected && { expected }),
+  })
   return showAdministrator(withTotp(directory, { name, text }))
 }
 
