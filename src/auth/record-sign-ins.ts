@@ -1,5 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
+import type { Account } from '../directory/account.ts'
 import { isAccount } from '../directory/confirm-change.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { checkName } from '../directory/users/user.ts'
@@ -75,13 +76,17 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
 }
 
 /**
- * Holds nothing of the credential. A new password changes the session epoch, a new access token has another mark. Names
- * contain no line breaks, so two keys are never the same by accident.
+ * Holds nothing of the credential. A new password changes the session epoch, a new access token has another mark. A JWT
+ * or proxy header counts as another one if it claims other roles or was signed with another key: programs send a new
+ * token with every request. Names and roles contain no line breaks, so two keys are never the same by accident.
  */
-function toKey({ identity, by, accessToken }: Authenticated, peer: string): string {
-  const { seconds = 0, generation = 0 } = isAccount(identity) ? identity.sessionEpoch : {}
-  return `${by}\n${peer}\n${identity.name ?? ''}\n${seconds} ${generation}\n${accessToken?.mark ?? ''}`
+function toKey({ identity, by, accessToken, origin }: Authenticated, peer: string): string {
+  const { name, roles } = identity
+  const claimed = isAccount(identity) ? toEpochText(identity) : `${roles.join(',')}\n${origin?.keyVersion ?? ''}`
+  return `${by}\n${peer}\n${name ?? ''}\n${accessToken?.mark ?? ''}\n${claimed}`
 }
+
+const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string => `${seconds} ${generation}`
 
 /** The reason of a refusal for the log. */
 export const explainRefusal = ({ detail, about, message }: Refusal): string => detail ?? about ?? message

@@ -37,7 +37,8 @@ text on a terminal; \`[log] format\` chooses one.
 - No line contains a password, token, cookie or key. Text from clients is cut at 256 bytes, and control characters are
   escaped.
 - A sign-in is a new session or token, or the first use of a credential that is sent with every request (Basic, JWT,
-  proxy headers). Later requests with the same credential are not logged while Cardea remembers it.
+  proxy headers). Later requests with the same credential are not logged while Cardea remembers it. A JWT or
+  proxy header with other roles, or a JWT signed with another key, counts as another credential.
 - A session cookie with a wrong signature is a refused sign-in. An expired or revoked cookie is not logged.
 - The first refusal of a peer is logged at once. Further refusals of that peer become one line per minute with
   \`count\`, and the other fields of the last one. The addresses of one IPv6 /64 network are one peer.

@@ -10,6 +10,7 @@ import { type RecordedEvent, renderLogLine, type Server, startServer } from '../
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const SECRET = 'a-secret-of-proxies-and-cookies'
 const JWT_SECRET = 'a-secret-of-json-web-tokens'
+const OTHER_JWT_SECRET = 'another-secret-of-json-web-tokens'
 
 const OPTIONS = {
   chttpd_auth: { iterations: 1, secret: SECRET },
@@ -37,10 +38,10 @@ async function createUser({ document, takeEvents }: Server, name: string, passwo
   takeEvents()
 }
 
-function mintJwt(claims: object): string {
+function mintJwt(claims: object, { secret = JWT_SECRET, ...header }: { secret?: string; kid?: string } = {}): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
-  return `${signed}.${createHmac('sha256', JWT_SECRET).update(signed).digest('base64url')}`
+  const signed = `${part({ alg: 'HS256', typ: 'JWT', ...header })}.${part(claims)}`
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
 }
 
 const proxyHeaders = (name: string, token = createHmac('sha256', SECRET).update(name).digest('hex')) => ({
@@ -383,6 +384,29 @@ test('records one sign-in for many requests with the same Basic credential', asy
   const request = { path: '/', headers: { Authorization: basic('jo', 'right') } }
   for (let requests = 0; requests < 5; requests += 1) await send(server.document, request)
   assertEvents(server, [['sign-in.accepted', { subject: 'jo', opened: 'first use', handler: 'default' }]])
+})
+
+test('records a JSON Web Token with other roles or another key as another sign-in', async (t) => {
+  const [name, key] = ['hmac:two', Buffer.from(OTHER_JWT_SECRET).toString('base64')]
+  const server = await startServer(t, { ...OPTIONS, jwt_keys: { ...OPTIONS.jwt_keys, [name]: key } })
+  const use = (token: string) =>
+    send(server.document, { path: '/_session', headers: { Authorization: `Bearer ${token}` } })
+  const claims = { sub: 'anna', exp }
+  const roles = { '_couchdb.roles': ['_admin'] }
+  await use(mintJwt(claims))
+  await use(mintJwt({ ...claims, exp: exp + 1 }))
+  await use(mintJwt({ ...claims, ...roles }))
+  await use(mintJwt({ ...claims, ...roles }, { secret: OTHER_JWT_SECRET, kid: 'two' }))
+  const accepted = ['sign-in.accepted', { subject: 'anna', opened: 'first use', handler: 'jwt' }] as const
+  assertEvents(server, [accepted, accepted, accepted])
+})
+
+test('records proxy headers with other roles as another sign-in', async (t) => {
+  const server = await startServer(t, OPTIONS)
+  for (const headers of [proxyHeaders('anna'), { ...proxyHeaders('anna'), 'X-Auth-CouchDB-Roles': '_admin' }])
+    await send(server.document, { path: '/_session', headers })
+  const accepted = ['sign-in.accepted', { subject: 'anna', opened: 'first use', handler: 'proxy' }] as const
+  assertEvents(server, [accepted, accepted])
 })
 
 test('records a sign-in again after the password changed', async (t) => {
