@@ -108,7 +108,7 @@ async function list(context: Context, { json }: JsonOption): Promise<void> {
 
 const toRow = ({ name, use, kind, sha256 }: ListedSecret): readonly string[] => [name, use, kind ?? '-', sha256]
 
-async function rotate(context: Context, { force = false, reload = [], json }: RotateOptions): Promise<void> {
+async function rotate(context: Context, { force = false, reload = [], json = false }: RotateOptions): Promise<void> {
   const { values } = loadSettingsOf(context)
   const folder = values.server['jwt-secret-folder']
   if (folder === '')
@@ -120,10 +120,25 @@ async function rotate(context: Context, { force = false, reload = [], json }: Ro
     lifetimeSeconds: toTokenLifetime(values),
     isForced: force,
   }
-  const step = await stepRotation(folder, options)
+  const step = await recordStep(context, { json }, () => stepRotation(folder, options))
   const secrets = await listSecrets(values)
   context.print(json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, reload.length > 0, values))
   if (step.kind !== 'waiting') await reloader.run()
+}
+
+/** The running server, if there is one, is the owner of the audit trail. */
+function recordStep(
+  context: Context,
+  options: JsonOption,
+  takeStep: () => Promise<RotationStep>,
+): Promise<RotationStep> {
+  return manage(context, options, async (control) => {
+    await control.call('secret.record-step', { body: {} })
+    const step = await takeStep()
+    const { kind, file } = step
+    if (kind !== 'waiting') await control.call('secret.record-step', { body: { step: kind, file } })
+    return step
+  })
 }
 
 function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {

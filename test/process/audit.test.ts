@@ -3,6 +3,7 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -261,15 +262,28 @@ test('with audit.on-failure = refuse an operator can take access away and leave 
   assert.match(server.stderr(), /audit records were lost: a destination cannot be written/)
 })
 
+const REFUSED_COMMANDS: readonly (readonly string[])[] = [
+  ['secret', 'replace'],
+  ['secret', 'rotate', '--server.jwt-secret-folder', 'tokens'],
+]
+
 test('commands without a server follow audit.on-failure, too', async (t) => {
   const managed = makeAudited(t)
   const file = join(managed.folder, 'local.ini')
   appendFileSync(file, 'destinations = file:later/audit.log\non-failure = refuse\n')
+  mkdirSync(join(managed.folder, 'tokens'))
+  writeFileSync(join(managed.folder, 'tokens/1.key'), 'a secret of the token folder, long enough')
   const add = (name: string) => managed.cardea(['user', 'add', name, '--password-stdin'], 'a password\n')
   const refused = await add('jo')
   assert.equal(refused.code, 1)
   assert.match(refused.stderr, /The audit trail cannot be written/)
   assert.equal((await managed.cardea(['user', 'show', 'jo'])).code, 5)
+  for (const words of REFUSED_COMMANDS) {
+    const { code, stderr } = await managed.cardea(words)
+    assert.equal(code, 1, words.join(' '))
+    assert.match(stderr, /The audit trail cannot be written/)
+  }
+  assert.deepEqual(readdirSync(join(managed.folder, 'tokens')), ['1.key'])
   mkdirSync(join(managed.folder, 'later'))
   assert.equal((await add('jo')).code, 0)
   assert.match(readFileSync(join(managed.folder, 'later/audit.log'), 'utf8'), /"event":"user\.created".*"subject":"jo"/)

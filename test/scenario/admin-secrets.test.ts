@@ -71,6 +71,16 @@ test('rotates in the safe order, and no valid token is rejected before the last 
   assert.deepEqual(events[1], ['secrets.rotated', 'removed', '1.key'])
 })
 
+test('records a step that is said to be taken at the control socket only', async (t) => {
+  const { ask, server } = await startWithFolder(t)
+  const { status } = await ask('POST', '/rotation/record', { step: 'removed', file: '1.key' })
+  assert.equal(status, 403)
+  assert.equal(
+    server.takeEvents().some(({ event }) => event === 'secrets.rotated'),
+    false,
+  )
+})
+
 test('takes no step where the secrets are not in a folder', async (t) => {
   const { document: url } = await startServer(t)
   const request = { path: '/_cardea/api/secrets', as: AS_ADMIN }

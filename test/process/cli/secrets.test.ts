@@ -135,6 +135,25 @@ describe('cardea secret rotate', () => {
       )
     }
   })
+  for (const isServing of [true, false])
+    it(`records each step ${isServing ? 'with' : 'without'} a server`, async (t) => {
+      const managed = makeWithSecrets(t)
+      const server = isServing ? await managed.serve() : undefined
+      for (const flags of [[], [], [], ['--force']])
+        assert.equal((await managed.cardea(['secret', 'rotate', ...flags])).code, 0)
+      const { stdout } = await managed.cardea(['audit', 'list', '--event', 'secrets.rotated', '--json'])
+      const steps = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      assert.deepEqual(
+        steps.map(({ step }) => step),
+        ['added', 'activated', 'removed'],
+      )
+      assert.equal(steps[2]?.file, '1.key')
+      assert.equal(steps[0]?.actor, isServing ? '_owner' : undefined)
+      if (server) await stop(server)
+    })
   it('reports a server that reads another folder', async (t) => {
     const [mine, other] = [makeWithSecrets(t), makeWithSecrets(t)]
     const server = await other.serve()

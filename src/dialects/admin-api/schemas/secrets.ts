@@ -57,6 +57,14 @@ export const SECRET_DESCRIPTIONS = {
       rotation: ROTATION,
     }),
   },
+  'secret.record-step': {
+    summary: 'Record a step that `cardea secret rotate` has taken; only at the control socket',
+    body: object({
+      'step?': oneOf(['added', 'activated', 'removed'], 'Absent: only check that a step can be recorded.'),
+      'file?': text('Name of the file. Needed with `step`.'),
+    }),
+    reply: object({ recorded: flag() }),
+  },
   'secret.replace': {
     summary: 'Replace the cookie secret by a random one',
     body: object({ 'now?': flag('Reject cookies of earlier secrets at once.') }),

@@ -1,11 +1,18 @@
 // The secrets that sign and verify, by their hashes. No operation returns a secret.
 import { Refusal } from '../../../base/errors.ts'
+import { confirmChange } from '../../../directory/confirm-change.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
 import type { StepName } from '../../../keys/rotate-secret.ts'
-import { FLAG, findArgument, readMembers, requireText } from '../json.ts'
+import { FLAG, findArgument, findText, readMembers, requireText } from '../json.ts'
 import type { Operation } from '../operation.ts'
 
 const STEPS: readonly StepName[] = ['add', 'activate', 'retire']
+const TAKEN: readonly string[] = ['added', 'activated', 'removed']
+
+function requireTaken(step: string): string {
+  if (TAKEN.includes(step)) return step
+  throw new Refusal('bad_request', { about: `step must be one of ${TAKEN.join(', ')}.` })
+}
 
 export const SECRET_OPERATIONS = {
   'secret.list': {
@@ -28,6 +35,19 @@ export const SECRET_OPERATIONS = {
       const isForced = findArgument(members, 'force', FLAG) ?? false
       const done = await secrets.rotate(step, { isForced })
       return { done, rotation: await secrets.findRotation() }
+    },
+  },
+  'secret.record-step': {
+    method: 'POST',
+    path: '/secrets/rotation/record',
+    async run({ events }, { body, caller }) {
+      const members = readMembers(body, ['step', 'file'])
+      if (caller && !caller.isOwner)
+        throw new Refusal('forbidden', { about: 'Only `cardea secret rotate` on the server can record a step.' })
+      const taken = findText(members, 'step')
+      if (taken === undefined) await confirmChange(events)
+      else events.record('secrets.rotated', { step: requireTaken(taken), file: requireText(members, 'file') })
+      return { recorded: taken !== undefined }
     },
   },
   'secret.replace': {
