@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { waitUntil } from '../support/wait.ts'
+import { limitStep, waitUntil } from '../support/wait.ts'
 import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
 
 export interface Postgres {
@@ -126,7 +126,8 @@ async function createCluster(binaries: PostgresBinaries, folder: string, passwor
   const account = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
   const args = [`--pgdata=${join(folder, 'data')}`, ...account, ...locale, '--no-sync']
   const child = spawn(binaries.initdb, args, { ...binaries.owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-  const [output, status] = await Promise.all([readAll(child.stderr), findStatus(child)])
+  const ended = Promise.all([readAll(child.stderr), findStatus(child)])
+  const [output, status] = await limitStep('initdb', ended).finally(() => child.kill('SIGKILL'))
   if (status !== 0) throw new Error(`initdb failed with status ${status}: ${output}`)
 }
 
@@ -150,7 +151,10 @@ async function run(server: ServerFiles): Promise<ChildProcess> {
   const kill = () => child.kill('SIGQUIT')
   process.once('exit', kill)
   child.once('exit', () => process.removeListener('exit', kill))
-  await waitUntilReady(child)
+  await limitStep('the start of PostgreSQL', waitUntilReady(child)).catch((error: unknown) => {
+    kill()
+    throw error
+  })
   return child
 }
 

@@ -4,12 +4,21 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './process.ts'
+import { STEP_LIMIT_MS } from './wait.ts'
 
 const ASSETS = join(ROOT, 'dist', 'console', 'assets')
 
 /** Builds the console if a source is newer than the last build. To be called before a server starts. */
-export const buildConsole = (): void =>
-  void execFileSync(process.execPath, [join(ROOT, 'scripts', 'console-build.mjs'), '--if-stale'])
+export function buildConsole(): void {
+  const script = join(ROOT, 'scripts', 'console-build.mjs')
+  try {
+    execFileSync(process.execPath, [script, '--if-stale'], { timeout: STEP_LIMIT_MS, killSignal: 'SIGKILL' })
+  } catch (error) {
+    const isLate = error instanceof Error && 'code' in error && error.code === 'ETIMEDOUT'
+    const what = isLate ? `did not end within ${STEP_LIMIT_MS / 1000} seconds` : 'failed'
+    throw new Error(`the build of the console ${what}: node ${script} --if-stale`, { cause: error })
+  }
+}
 
 const toPath = (name: string): string => `/_cardea/assets/${name}`
 
