@@ -63,8 +63,8 @@ async function signIn(browser, url) {
   return storageState
 }
 
-async function measurePage(browser, visitor, runs) {
-  await visit(browser, visitor)
+async function measurePage(browser, visitor, { runs, warmUps }) {
+  for (let run = 0; run < warmUps; run += 1) await visit(browser, visitor)
   const visits = []
   for (let run = 0; run < runs; run += 1) visits.push(await visit(browser, visitor))
   return {
@@ -80,14 +80,14 @@ const countBytes = () =>
     .filter((name) => name.endsWith('.br'))
     .reduce((sum, name) => sum + statSync(`${ASSETS}${name}`).size, 0)
 
-async function measureAll(scope, runs) {
+async function measureAll(scope, counts) {
   const browser = await launchBrowser(scope)
   const { document: url } = await startDemo(scope)
   const state = await signIn(browser, url)
   const figures = []
   for (const [name, page] of Object.entries(PAGES)) {
     const visitor = { url, ...page, storageState: name === 'sign-in' ? undefined : state }
-    figures.push({ name, ...(await measurePage(browser, visitor, runs)) })
+    figures.push({ name, ...(await measurePage(browser, visitor, counts)) })
   }
   return figures
 }
@@ -99,11 +99,11 @@ export const bench = {
     'cache and once more; and the first byte of the first response of the admin API. Median. Goal: at most\n' +
     `${GOAL_MS} ms with an empty cache, and at most 120 KiB of script and style, compressed.`,
   runs: 9,
-  async run(runs) {
+  async run(runs, [warmUps = 1] = []) {
     if (NO_BROWSER) throw new Error(NO_BROWSER)
     const works = []
     try {
-      const figures = await measureAll({ after: (work) => works.unshift(work) }, runs)
+      const figures = await measureAll({ after: (work) => works.unshift(work) }, { runs, warmUps })
       const bytes = countBytes()
       const rows = figures.map(({ name, first, again, firstByte }) => [
         name,

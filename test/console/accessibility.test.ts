@@ -19,7 +19,10 @@ interface Violation {
 
 /** Each violation with the first element that has it. */
 async function findViolations(page: Page): Promise<readonly string[]> {
-  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>('axe.run()')
+  // without resultTypes axe also describes every element that passes, which takes a quarter of the time
+  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(
+    'axe.run({ resultTypes: ["violations"] })',
+  )
   return violations.map(({ id, nodes: [node] }) => `${id}: ${node?.target.join(' ')} ${node?.failureSummary}`)
 }
 

@@ -16,7 +16,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway-handler', [32, 1], 5],
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [64], 2],
-  ['console', [], 4],
+  ['console', [0], 4],
 ]
 
 describe('a bench run with small sizes returns a table', () => {
