@@ -164,17 +164,19 @@ function findTrailerRequest({ context, headers, filter }: UpstreamRequest, body:
   // only a chunked body has trailers
   if (trailer === undefined || context.header('content-length') !== undefined) return undefined
   const announced = filterNames(trailer, context, filter)
-  if (announced === '') return undefined
-  const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced]
-  const trailers = () => toPairs(filterTrailers(context.rawTrailers, context.rawHeaders, filter))
+  if (announced.length === 0) return undefined
+  const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced.join(', ')]
+  const isAnnounced = ([name]: readonly [string, string]) =>
+    announced.some((each) => each.toLowerCase() === name.toLowerCase())
+  const trailers = () => toPairs(filterTrailers(context.rawTrailers, context.rawHeaders, filter)).filter(isAnnounced)
   return { method: context.method, path: context.target, headers: all, body, trailers }
 }
 
 /** The announced names that will be forwarded. */
-function filterNames(announced: string, { rawHeaders }: RequestContext, filter: HeaderFilter): string {
+function filterNames(announced: string, { rawHeaders }: RequestContext, filter: HeaderFilter): readonly string[] {
   const flat = announced.split(',').flatMap((name) => [name.trim(), ''])
   const kept = filterTrailers(flat, rawHeaders, filter)
-  return kept.filter((name) => TOKEN.test(name)).join(', ')
+  return kept.filter((name) => TOKEN.test(name))
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

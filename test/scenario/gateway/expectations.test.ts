@@ -260,6 +260,7 @@ test('trailers of a request are forwarded, except identity and framing headers',
     'abc',
     '0',
     ...trailers.map(([name, value]) => `${name}: ${value}`),
+    'X-Unannounced: 1',
     '',
     '',
   ].join('\r\n')
