@@ -21,7 +21,7 @@ const NAME = new Argument('<name>', 'of the administrator').argParser(readName)
 
 /** `cardea admin`: who may do everything, at both doors. */
 export function adminCommand(context: Context): Command {
-  const command = withExitCodes(new Command('admin').description('manage administrators').exitOverride())
+  const command = withExitCodes(new Command('admin').description('manage administrators'))
   const sub = (name: string, description: string) =>
     withExitCodes(withManageOptions(command.command(name).description(description)))
   sub('add', 'make an administrator; asks for the password')

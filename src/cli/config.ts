@@ -18,7 +18,7 @@ interface ShowOptions {
 
 /** `cardea config`: the configuration a server would start with. */
 export function configCommand(context: Context): Command {
-  const command = new Command('config').description('show, check and change the configuration').exitOverride()
+  const command = new Command('config').description('show, check and change the configuration')
   command
     .command('show')
     .description('print the settings and their sources, secrets masked')

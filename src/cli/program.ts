@@ -98,9 +98,14 @@ function createProgram(context: Context, commands: readonly LoadedCommand[]): Co
     .addHelpText('after', HELP_TAIL)
     .commandsGroup('Help:')
     .helpCommand(true)
-    .exitOverride()
-  for (const { group, create } of commands) program.addCommand(create(context).helpGroup(group).exitOverride())
-  return program
+  for (const { group, create } of commands) program.addCommand(create(context).helpGroup(group))
+  return withExitOverride(program)
+}
+
+/** Lets commander throw a wrong use of a command, at any depth, instead of exiting with 1. */
+function withExitOverride(command: Command): Command {
+  for (const each of command.commands) withExitOverride(each)
+  return command.exitOverride()
 }
 
 /** Requested help is a success; help because of a missing command is an error. */

@@ -29,9 +29,7 @@ interface RotateOptions extends JsonOption {
 
 /** `cardea secret`: the secrets that sign and verify tokens of the multi-model door and cookies of the document door. */
 export function secretCommand(context: Context): Command {
-  const command = withExitCodes(
-    new Command('secret').description('manage the secrets of tokens and cookies').exitOverride(),
-  )
+  const command = withExitCodes(new Command('secret').description('manage the secrets of tokens and cookies'))
   const sub = (name: string, description: string) =>
     withExitCodes(command.command(name).description(description).option('--json', 'print JSON'))
   sub('create', 'write a new secret into a file of its own, readable by its owner alone')

@@ -23,7 +23,7 @@ interface ShowOptions {
 
 /** `cardea token`: tokens of the multi-model door, made with its secret. No server is needed. */
 export function tokenCommand(context: Context): Command {
-  const command = withExitCodes(new Command('token').description('make and look at tokens').exitOverride())
+  const command = withExitCodes(new Command('token').description('make and look at tokens'))
   const making = (name: string, description: string, render: (token: string) => string) =>
     withExitCodes(command.command(name).description(description))
       .addOption(new Option('--user <name>', 'a token of this user').argParser(readName).conflicts('superuser'))

@@ -37,7 +37,7 @@ type Sub = (name: string, description: string) => Command
 
 /** `cardea user`: the users of both doors. */
 export function userCommand(context: Context): Command {
-  const command = withExitCodes(new Command('user').description('manage users').exitOverride())
+  const command = withExitCodes(new Command('user').description('manage users'))
   const sub: Sub = (name, description) =>
     withExitCodes(withManageOptions(command.command(name).description(description)))
   const simple = (name: string, description: string, run: Simple) =>
