@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { connectPostgres, findFreePort } from '../store/postgres-server.ts'
-import { CARDEA, COMPILE_CACHE, ROOT, type Started } from '../support/process.ts'
+import { CARDEA, ROOT, type Started } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { listBlocks } from './page.ts'
 import { openArangodb, openCouchdb } from './stand-ins.ts'
@@ -57,13 +57,10 @@ async function openPostgres(scope: Scope): Promise<string> {
   return server.createPlace()
 }
 
-/** The compile cache is for the programs of a page. */
-const RUN_CARDEA = `#!/bin/sh\nunset NODE_COMPILE_CACHE\nexec '${CARDEA}' "$@"\n`
-
 /** `cardea` as a command and as a package, and the packages a reader would install. */
 function prepareFolder(folder: string): void {
   mkdirSync(join(folder, 'bin'))
-  writeFileSync(join(folder, 'bin', 'cardea'), RUN_CARDEA, { mode: 0o755 })
+  symlinkSync(CARDEA, join(folder, 'bin', 'cardea'))
   const own = join(folder, 'node_modules', 'cardea')
   mkdirSync(own, { recursive: true })
   const modules = ['index', 'express', 'fastify']
@@ -79,10 +76,7 @@ function prepareFolder(folder: string): void {
 export function toStart({ setsEndpoint, folder, ports }: Walk, command: readonly string[]) {
   const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter)
   const [document, multiModel] = DOORS.map((port) => ports.get(port))
-  const env: Record<string, string> = {
-    ...COMPILE_CACHE,
-    ...{ PATH: path, HOME: folder, CARDEA_CHTTPD__PORT: String(document) },
-  }
+  const env: Record<string, string> = { PATH: path, HOME: folder, CARDEA_CHTTPD__PORT: String(document) }
   // the environment would win over the file
   if (!setsEndpoint) env['CARDEA_SERVER__ENDPOINT'] = `tcp://127.0.0.1:${multiModel}`
   return { command, cwd: folder, env }

@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bareEnvironment, COMPILE_CACHE } from './process.ts'
+import { bareEnvironment } from './process.ts'
 import { createSharedScope } from './scope.ts'
 
 export interface CommandResult {
@@ -55,8 +55,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
 
 function startHost(): ChildProcess {
   const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const
-  const env = { ...bareEnvironment(), ...COMPILE_CACHE }
-  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env, stdio: [...stdio] })
+  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env: bareEnvironment(), stdio: [...stdio] })
   host.stderr?.setEncoding('utf8')
   hosts.after(() => host.disconnect())
   return host

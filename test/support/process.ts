@@ -54,20 +54,16 @@ export interface Started {
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
-/**
- * Compiled sources are kept for the next process. Not for `cardea`, which keeps its own: it sets a flag of V8, and code
- * that was compiled with other flags is compiled again. Coverage needs sources that are compiled whole.
- */
-export const COMPILE_CACHE: Readonly<Record<string, string>> = process.env['NODE_V8_COVERAGE']
-  ? {}
-  : { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules', '.cache', 'compiled') }
-
-/** Without the variables of the developer, which could change a result. Those for coverage stay. */
+/** Without the variables of the developer, which could change a result. Those for coverage and the compile cache stay. */
 export const bareEnvironment = (): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   HOME: tmpdir(),
-  ...(process.env['NODE_V8_COVERAGE'] && toCountedEnvironment(process.env['NODE_V8_COVERAGE'])),
+  ...(process.env['NODE_V8_COVERAGE'] ? toCountedEnvironment(process.env['NODE_V8_COVERAGE']) : COMPILED),
 })
+
+const COMPILED = {
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules', '.cache', 'compiled'),
+}
 
 /** Coverage is exact only for sources that are compiled whole. */
 const toCountedEnvironment = (folder: string) => ({ NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' })
