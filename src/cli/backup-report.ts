@@ -1,6 +1,6 @@
 // What `cardea backup` and `cardea restore` print.
 import { Refusal } from '../base/errors.ts'
-import { reasonOf } from '../live-config/start-error.ts'
+import { reasonOf, StartError } from '../live-config/start-error.ts'
 import { BackupError } from '../store/backup/backup-error.ts'
 import { countRows } from '../store/backup/content.ts'
 import type { BackupSummary } from '../store/backup/format.ts'
@@ -61,8 +61,10 @@ export async function withBackupErrors<T>(isJson: boolean, work: () => Promise<T
   }
 }
 
+const EXPECTED = [BackupError, IncompatibleStoreError, Refusal, StartError]
+
 function findExpected(error: unknown): ExitError | undefined {
   if (error instanceof ExitError) return error
-  const isExpected = error instanceof BackupError || error instanceof IncompatibleStoreError || error instanceof Refusal
+  const isExpected = EXPECTED.some((kind) => error instanceof kind)
   return isExpected ? new ExitError(EXIT.failed, toPrintable(reasonOf(error))) : undefined
 }

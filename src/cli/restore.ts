@@ -1,8 +1,12 @@
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { requireDestinations } from '../live-config/audit.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
+import { createSecurityEvents, toLogSink } from '../observe/security-events.ts'
 import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { requireStopped } from './client.ts'
@@ -35,17 +39,25 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
   const report = createBackupReport(context, 'restoring', json)
   return withBackupErrors(json, async () => {
     if (check) return report.end('Checked', file, await checkRestorable(path))
-    const url = requireStore(context)
+    const values = requireStore(context)
     await requireStopped(context)
     const log = createLog({ level: 'error', format: 'auto' })
+    await requireRecordable(values, log)
+    const { url } = values.store
     const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })
     report.end('Restored', file, summary)
   })
 }
 
-function requireStore(context: Context): string {
+/** With `audit.on-failure = refuse`, no store is replaced while its audit records cannot be written. */
+function requireRecordable(values: Config, log: Log): Promise<void> {
+  const events = createSecurityEvents({ node: () => values.node.name, sinks: [toLogSink(log)] })
+  return requireDestinations({ config: () => values, events, log, isCommand: true })
+}
+
+function requireStore(context: Context): Config {
   const settings = loadSettingsOf(context)
   const problems = checkStoreFolder(settings)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
-  return settings.values.store.url
+  return settings.values
 }

@@ -40,9 +40,26 @@ export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuar
   reopen(): void
 }
 
-export interface AuditDeps extends DestinationDeps {
-  readonly store: AuditStore
+interface CopyDeps extends DestinationDeps {
   readonly log: Log
+}
+
+export interface AuditDeps extends CopyDeps {
+  readonly store: AuditStore
+}
+
+const isRefusing = ({ config }: DestinationDeps): boolean => config().audit['on-failure'] === 'refuse'
+
+/** `requireRecording` for a command that replaces the store, which may be damaged: tries the other destinations only. */
+export async function requireDestinations(deps: CopyDeps): Promise<void> {
+  if (!isRefusing(deps)) return
+  const copies = openCopies(deps)
+  try {
+    await copies.probe()
+    requireWorking(copies.list())
+  } finally {
+    await copies.close()
+  }
 }
 
 /** Throws a `StartError` if the key cannot be used. */
@@ -53,7 +70,6 @@ export function openAudit(deps: AuditDeps): Audit {
   const purging = createPurging(deps, trail)
   const copies = openCopies(deps)
   trail.onRecord(copies.add)
-  const isRefusing = () => config().audit['on-failure'] === 'refuse'
   const listDestinations = () => [
     { destination: STORE, ...trail.figures() },
     { destination: CHECKPOINT, ...file.figures() },
@@ -65,14 +81,14 @@ export function openAudit(deps: AuditDeps): Audit {
     flush: () => trail.flush(),
     listDestinations,
     requireRecording() {
-      if (isRefusing()) requireWorking(listDestinations())
+      if (isRefusing(deps)) requireWorking(listDestinations())
     },
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
     acknowledge: (findings, reason) => acknowledge({ findings, reason: toSafeText(reason) }, { events, trail, key }),
     startPurging: purging.start,
     async probe() {
-      if (isRefusing()) await copies.probe()
+      if (isRefusing(deps)) await copies.probe()
     },
     reopen: copies.reopen,
     async close() {
@@ -95,7 +111,7 @@ function openTrail({ config, store, events, log }: AuditDeps, key: SigningKey | 
 }
 
 /** The destinations outside the store. */
-function openCopies(deps: AuditDeps) {
+function openCopies(deps: CopyDeps) {
   const copies = openDestinations(deps)
   const list = () => copies.map(({ destination, queue }) => ({ destination, ...queue.figures() }))
   return {

@@ -265,11 +265,15 @@ test('with audit.on-failure = refuse an operator can take access away and leave 
 const REFUSED_COMMANDS: readonly (readonly string[])[] = [
   ['secret', 'replace'],
   ['secret', 'rotate', '--server.jwt-secret-folder', 'tokens'],
+  ['restore', 'saved.gz', '--replace'],
 ]
 
 test('commands without a server follow audit.on-failure, too', async (t) => {
   const managed = makeAudited(t)
   const file = join(managed.folder, 'local.ini')
+  await managed.cardea(['user', 'add', 'ann', '--no-password'])
+  assert.equal((await managed.cardea(['backup', 'saved.gz'])).code, 0)
+  await managed.cardea(['user', 'remove', 'ann'])
   appendFileSync(file, 'destinations = file:later/audit.log\non-failure = refuse\n')
   mkdirSync(join(managed.folder, 'tokens'))
   writeFileSync(join(managed.folder, 'tokens/1.key'), 'a secret of the token folder, long enough')
@@ -284,6 +288,7 @@ test('commands without a server follow audit.on-failure, too', async (t) => {
     assert.match(stderr, /The audit trail cannot be written/)
   }
   assert.deepEqual(readdirSync(join(managed.folder, 'tokens')), ['1.key'])
+  assert.equal((await managed.cardea(['user', 'show', 'ann'])).code, 5)
   mkdirSync(join(managed.folder, 'later'))
   assert.equal((await add('jo')).code, 0)
   assert.match(readFileSync(join(managed.folder, 'later/audit.log'), 'utf8'), /"event":"user\.created".*"subject":"jo"/)
