@@ -10,6 +10,7 @@ import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-confi
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.ts'
 import { createLog } from '../observe/log.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -69,6 +70,12 @@ export async function requireStopped(context: Context): Promise<void> {
   requireValid()
   if (!(await findServer(seed))) return
   throw new ExitError(EXIT.failed, 'The server is running. Nothing was changed. Stop it first, on every node.')
+}
+
+/** For commands that have replaced the store. */
+export async function recordInStore(context: Context, record: (events: SecurityEvents) => void): Promise<void> {
+  const { recordOffline } = await import('./offline.ts')
+  await recordOffline({ load: readPlace(context).load, log: createLog({ level: 'error', format: 'auto' }) }, record)
 }
 
 /** Servers take a moment to open their socket, and commands to release the store. */

@@ -10,6 +10,7 @@ import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
 import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
 import { openConfiguredLimits, openDirectory } from '../wiring/opened-parts.ts'
@@ -51,6 +52,16 @@ function requirePlace(load: LiveConfigOptions['load']): void {
   const file = findStoreFile(load()([]).settings.values.store.url)
   if (file === undefined || existsSync(dirname(file))) return
   throw new StartError(`There is no store at ${file}. Name the configuration of the server with --config.`)
+}
+
+/** Opens the store to record what a command has done to it. */
+export async function recordOffline(
+  options: Pick<LiveConfigOptions, 'load' | 'log'>,
+  record: (events: SecurityEvents) => void,
+): Promise<void> {
+  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true })
+  record(liveConfig.events)
+  await liveConfig.close()
 }
 
 /** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */

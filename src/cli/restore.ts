@@ -5,12 +5,16 @@ import type { Config } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import { requireDestinations } from '../live-config/audit.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
+import { StartError } from '../live-config/start-error.ts'
 import { createLog } from '../observe/log.ts'
 import { createSecurityEvents, toLogSink } from '../observe/security-events.ts'
+import { countRows } from '../store/backup/content.ts'
+import type { BackupSummary } from '../store/backup/format.ts'
 import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
-import { requireStopped } from './client.ts'
+import { recordInStore, requireStopped } from './client.ts'
 import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 
@@ -46,6 +50,7 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
     const { url } = values.store
     const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })
     report.end('Restored', file, summary)
+    await recordRestore(context, summary)
   })
 }
 
@@ -53,6 +58,19 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
 function requireRecordable(values: Config, log: Log): Promise<void> {
   const events = createSecurityEvents({ node: () => values.node.name, sinks: [toLogSink(log)] })
   return requireDestinations({ config: () => values, events, log, isCommand: true })
+}
+
+async function recordRestore(
+  context: Context,
+  { header: { createdAt }, tables, sha256 }: BackupSummary,
+): Promise<void> {
+  const fields = { createdAt, records: countRows(tables), sha256 }
+  try {
+    await recordInStore(context, (events) => events.record('store.restored', fields))
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    throw new ExitError(EXIT.failed, `The store was restored, but this was not recorded: ${error.message}`)
+  }
 }
 
 function requireStore(context: Context): Config {

@@ -405,6 +405,18 @@ export const SECURITY_EVENTS = {
     scope: 'server',
     fields: { seconds: number('For how long it could not be reached.') },
   },
+  'store.restored': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'store restored from a backup',
+    story: 'The store was restored from a backup of {createdAt}, with {records} records',
+    scope: 'server',
+    fields: {
+      createdAt: text('When the backup was made.'),
+      records: number('How many records the backup has.'),
+      sha256: text('SHA-256 of its content, as `cardea restore` prints it.'),
+    },
+  },
   'audit.failed': {
     level: 'error',
     outcome: 'failure',

@@ -35,6 +35,8 @@ const DIRECTIONS: readonly [direction: string, from: Make, to: Make][] = [
   ['PostgreSQL to SQLite', makePostgres, makeSqlite],
 ]
 
+const pick = ({ createdAt, sha256 }: { createdAt: string; sha256: string }) => ({ createdAt, sha256 })
+
 async function signIn(door: string, name: string): Promise<string> {
   const body = JSON.stringify({ name, password: 'pw' })
   const response = await fetch(`${door}/_session`, {
@@ -69,6 +71,12 @@ for (const [direction, makeFrom, makeTo] of DIRECTIONS) {
     assert.equal(restored.code, 0, restored.stderr)
     assert.deepEqual(JSON.parse(restored.stdout), JSON.parse(saved.stdout))
     assert.match((await to.cardea(['config', 'get', 'chttpd_auth.timeout'])).stdout, /^1234\b/)
+    const listed = await to.cardea(['audit', 'list', '--event', 'store.restored', '--json'])
+    const [{ createdAt, sha256 }, ...others] = listed.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    assert.deepEqual({ createdAt, sha256, others }, { ...pick(JSON.parse(saved.stdout)), others: [] })
     const again = await to.serve()
     assert.ok(await signsIn(again.document, ['ann', 'pw']))
     assert.ok(await signsIn(again.document, ['root', 'pw']))
