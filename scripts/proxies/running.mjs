@@ -2,11 +2,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import { findFreePort } from '../../test/store/postgres-server.ts'
 
 const MAX_WAITING_MS = 10_000
 
@@ -16,13 +17,6 @@ export const findProgram = ({ files, version }) => files.find((file) => spawnSyn
 export async function listen(server) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   return server.address().port
-}
-
-async function findFreePort() {
-  const server = createServer()
-  const port = await listen(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const isOpen = (port) =>

@@ -3,7 +3,7 @@
  * for tests that only need a store: they share one server. `startPostgres` is for tests that kill it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -177,15 +177,23 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-export function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below the ports that the system gives to other programs as soon as they are free (Linux: from 32768 on). */
+const PORTS = { first: 10_000, count: 20_000 }
+
+/** A port that is free now, and that no other program is likely to take before it is used. */
+export async function findFreePort(): Promise<number> {
+  for (let attempts = 0; attempts < 100; attempts += 1) {
+    const port = PORTS.first + randomInt(PORTS.count)
+    if (await isFree(port)) return port
+  }
+  throw new Error('no port is free')
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      const port = typeof address === 'object' && address ? address.port : 0
-      probe.close(() => resolve(port))
-    })
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
   })
 }
 
