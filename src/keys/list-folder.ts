@@ -1,7 +1,6 @@
 import type { SecretKind } from './new-secret.ts'
 import { sha256Hex } from './ring.ts'
-import { readSecret, type Secret } from './secret.ts'
-import { trim } from './secret-files.ts'
+import { readSecretFile, type Secret, trim } from './secret.ts'
 import { listSecretFiles, loadSmallFile } from './secret-folder.ts'
 
 export interface ListedSecret {
@@ -18,10 +17,10 @@ export async function listFolder(folder: string): Promise<readonly ListedSecret[
   const { files } = await listSecretFiles(folder)
   const listed: ListedSecret[] = []
   for (const { name, path } of files) {
-    const bytes = trim(await loadSmallFile(path))
-    const secret = readSecret(bytes)
+    const bytes = await loadSmallFile(path)
+    const secret = readSecretFile(bytes)
     const use = listed.length === 0 ? 'active' : KINDS[secret.kind] ? 'passive' : 'unused'
-    listed.push({ name, use, kind: kindOf(secret), sha256: sha256Hex(bytes) })
+    listed.push({ name, use, kind: kindOf(secret), sha256: sha256Hex(trim(bytes)) })
   }
   return listed
 }

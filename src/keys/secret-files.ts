@@ -15,7 +15,7 @@ import {
   refuseNoFile,
   refuseSecret,
 } from './ring-problem.ts'
-import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
+import { createRandomSecret, readSecret, readSecretFile, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
 import { type FolderListing, listSecretFiles, loadSmallFile, SecretFileError } from './secret-folder.ts'
 
 export interface SecretSource {
@@ -69,7 +69,7 @@ function toInlineRing(bytes: Buffer, source: 'secret' | 'random'): RingLoad {
 async function loadKeyfile(path: string): Promise<RingLoad> {
   const bytes = await loadBytes(path, path)
   if ('kind' in bytes) return bytes
-  const read = readSecret(trim(bytes))
+  const read = readSecretFile(bytes)
   if (read.kind !== 'signer') return refuseSecret(read, path)
   return { kind: 'ring', ring: createRing(read.signer), source: 'keyfile', warnings: warnShort(read, path) }
 }
@@ -80,16 +80,6 @@ async function loadBytes(path: Buffer | string, shown: string): Promise<Buffer |
   } catch (error) {
     return refuseFile(shown, error)
   }
-}
-
-const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
-
-/** Removes space, tab, CR and LF at both ends. Everything else is key material. */
-export function trim(bytes: Buffer): Buffer {
-  let [from, to] = [0, bytes.length]
-  while (from < to && isBlank(bytes[from])) from += 1
-  while (to > from && isBlank(bytes[to - 1])) to -= 1
-  return bytes.subarray(from, to)
 }
 
 function warnShort(read: Secret, place: string): readonly RingWarning[] {
@@ -134,7 +124,7 @@ async function loadListed({ files, warnings }: FolderListing, folder: string): P
     const shown = join(folder, name)
     const bytes = await loadBytes(path, shown)
     if ('kind' in bytes) return bytes
-    secrets.push({ path: shown, secret: readSecret(trim(bytes)) })
+    secrets.push({ path: shown, secret: readSecretFile(bytes) })
   }
   const [active, ...others] = secrets
   return active ? toFolderRing(active, others, warnings) : refuseEmpty(folder)

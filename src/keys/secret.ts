@@ -22,6 +22,23 @@ export function readSecret(bytes: Buffer): Secret {
   return isPemLike(bytes) ? readEcSecret(bytes) : readHmacSecret(bytes)
 }
 
+/** The same for the bytes of a file: white space at both ends is removed, except from a public key in DER. */
+export function readSecretFile(bytes: Buffer): Secret {
+  const whole = readSecret(bytes)
+  // the last byte of a key may be that of a line break; without it, the key would be taken for a secret
+  return whole.kind === 'not_ec' && !isPemLike(bytes) ? whole : readSecret(trim(bytes))
+}
+
+const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
+
+/** Removes space, tab, CR and LF at both ends. Everything else is key material. */
+export function trim(bytes: Buffer): Buffer {
+  let [from, to] = [0, bytes.length]
+  while (from < to && isBlank(bytes[from])) from += 1
+  while (to > from && isBlank(bytes[to - 1])) to -= 1
+  return bytes.subarray(from, to)
+}
+
 function readHmacSecret(bytes: Buffer): Secret {
   if (bytes.length > MAX_SECRET_BYTES) return { kind: 'too_long' }
   const key = createHmacKey(bytes, { alg: 'HS256' })

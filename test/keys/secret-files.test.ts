@@ -44,6 +44,9 @@ const NOT_EC = [10, 'PEM file detected but does not contain a valid EC key']
 const TAIL = 'please make sure the file/directory is readable for the arangod process and user'
 const TOO_LONG = [10, 'Given JWT secret too long. Max length is 64']
 
+/** A public key in DER with these bytes. */
+const toEd25519Der = (key: Buffer) => Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), key])
+
 describe('a secret in a file', () => {
   const rows: [string, string | Buffer, readonly unknown[]][] = [
     ['kept unchanged', 'jwtsecret-1', [digest('jwtsecret-1')]],
@@ -67,6 +70,7 @@ describe('a secret in a file', () => {
     ['a truncated PEM', '-----BEGIN PUBLIC KEY-----', NOT_EC],
     ['an EC public key', EC_PUBLIC, [10, `JWT secret keyfile contains an ES256 public key, ${NEEDED}`]],
     ['a public key in DER', PAIRS.ed25519.publicKey.export({ format: 'der', type: 'spki' }), NOT_EC],
+    ['a public key in DER that ends with the byte of a line break', toEd25519Der(Buffer.alloc(32, '\n')), NOT_EC],
   ]
   for (const [name, content, expected] of rows) {
     it(name, async (t) => {
