@@ -186,12 +186,16 @@ describe('the work of a failed check', () => {
   }
 
   it('the measured costs match the time of each PRF', async () => {
-    /** Processor time of this process, all threads. Other processes do not affect it. */
+    /** The least processor time of several runs, all threads. Other processes affect the others more. */
     const measure = async (prf: Prf, iterations: number) => {
-      const before = process.cpuUsage()
-      for (let i = 0; i < 5; i += 1) await derive('x', { prf, iterations, salt: 'y' })
-      const { user, system } = process.cpuUsage(before)
-      return user + system
+      const times: number[] = []
+      for (let i = 0; i < 10; i += 1) {
+        const before = process.cpuUsage()
+        await derive('x', { prf, iterations, salt: 'y' })
+        const { user, system } = process.cpuUsage(before)
+        times.push(user + system)
+      }
+      return Math.min(...times)
     }
     const sha256 = await measure('sha256', 50_000)
     for (const prf of ['sha', 'sha512'] as const) {
