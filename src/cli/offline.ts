@@ -60,8 +60,11 @@ export async function recordOffline(
   record: (events: SecurityEvents) => void,
 ): Promise<void> {
   const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true })
-  record(liveConfig.events)
-  await liveConfig.close()
+  try {
+    record(liveConfig.events)
+  } finally {
+    await liveConfig.close()
+  }
 }
 
 /** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { Command } from 'commander'
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/options.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import { listOpenKeyFiles } from '../live-config/certificates.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
@@ -50,8 +52,7 @@ export async function serve(
     })
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
-    for (const notice of app.notices()) log.info(notice)
-    for (const warning of [...app.warnings(), ...listOpenKeyFiles(first.settings.values)]) log.warn(warning)
+    logNotices(app, first.settings.values, log)
     log.info('listening', { ...addresses })
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
@@ -65,6 +66,11 @@ export async function serve(
   } catch (error) {
     throw error instanceof StartError ? toExit(error) : error
   }
+}
+
+function logNotices(app: App, config: Config, log: Log): void {
+  for (const notice of app.notices()) log.info(notice)
+  for (const warning of [...app.warnings(), ...listOpenKeyFiles(config)]) log.warn(warning)
 }
 
 /**
