@@ -186,7 +186,7 @@ describe('the work of a failed check', () => {
   }
 
   it('the measured costs match the time of each PRF', async () => {
-    /** The least processor time of several runs, all threads. Other processes affect the others more. */
+    /** The least processor time of ten runs, all threads: a busy machine only makes a run longer. */
     const measure = async (prf: Prf, iterations: number) => {
       const times: number[] = []
       for (let i = 0; i < 10; i += 1) {
