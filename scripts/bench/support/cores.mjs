@@ -2,8 +2,16 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** The cores this process may use, in the form of Linux: `0-3,8`. Empty on other systems. */
+/**
+ * The cores this process may use, in the form of Linux: `0-3,8`. Empty on other systems. Kept in the environment, because
+ * a second checkout begins while this process is pinned to one core.
+ */
 function readCores() {
+  process.env.BENCH_CORES ??= readAllowedCores()
+  return process.env.BENCH_CORES
+}
+
+function readAllowedCores() {
   try {
     return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
   } catch {
