@@ -4,7 +4,7 @@ import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
 import { isDisconnected, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
-import { type Failure, type SendDeps, sendRequest, type UpstreamRequest } from './upstream-request.ts'
+import { type Failure, type SendDeps, sendRequest, toOutcome, type UpstreamRequest } from './upstream-request.ts'
 
 export interface FailoverDeps extends SendDeps {
   /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */
@@ -24,7 +24,8 @@ export async function sendWithFailover(
     const server = balancer.choose(tried)
     if (server === undefined) throw refusal ?? balancer.createRefusal()
     request.onServer?.(server.url)
-    const outcome = await sendRequest(request, server, deps)
+    const sent = sendRequest(request, server, deps)
+    const outcome = toOutcome(await sent.pipe.head, sent, { context: request.context, deps })
     if (outcome.kind === 'reply') {
       balancer.markUp(server)
       deps.watch.onResponded(server.url)

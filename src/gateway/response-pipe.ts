@@ -43,7 +43,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   /** Called when nothing more will happen: with the error if the server broke off the body. */
   onClosed: ((error: Error | undefined) => void) | undefined
   readonly #options: PipeOptions
-  readonly #head = Promise.withResolvers<ResponseHead>()
+  readonly #head = Promise.withResolvers<ResponseHead | Error>()
   #state: 'waiting' | 'head' | 'complete' | 'closed' = 'waiting'
   #controller: Controller | undefined
   #timer: NodeJS.Timeout | undefined
@@ -59,8 +59,8 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     this.isFeed = options.isFeed
   }
 
-  /** The head of the response. Rejects if there is none. */
-  get head(): Promise<ResponseHead> {
+  /** The head of the response, or why there is none. */
+  get head(): Promise<ResponseHead | Error> {
     return this.#head.promise
   }
 
@@ -146,7 +146,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     if (this.#state === 'closed') return
     const isWaiting = this.#state === 'waiting'
     this.#close()
-    if (isWaiting) this.#head.reject(DISCARDED)
+    if (isWaiting) this.#head.resolve(DISCARDED)
     this.#controller?.abort(DISCARDED)
   }
 
@@ -161,7 +161,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     if (this.#state === 'closed') return
     const isWaiting = this.#state === 'waiting'
     this.#close(isWaiting ? undefined : error)
-    if (isWaiting) this.#head.reject(error)
+    if (isWaiting) this.#head.resolve(error)
     else if (this.#sink) this.#breakOff?.(this.#sink)
   }
 

@@ -59,21 +59,31 @@ export interface Failure {
 
 type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failure
 
-/** Sends the request to one server and waits for the head of its response. */
-export async function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): Promise<Outcome> {
+/** A request that was sent to one server. */
+interface SentRequest {
+  readonly pipe: ResponsePipe
+  /** The body, if it is streamed. */
+  readonly body: Readable | undefined
+}
+
+/** Sends the request to one server. The pipe has the head of the response when it arrives. */
+export function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): SentRequest {
   const { context } = request
   const body = request.wholeBody === undefined ? context.openBody() : undefined
   const pipe = createPipe(request, body, deps)
   trackUntilClosed(pipe, server, { context, deps })
   context.onGone(() => pipe.discard())
   dispatch(request, body, { connections: server.connections, pipe })
-  try {
-    return { kind: 'reply', reply: toReply(await pipe.head, pipe, { context, deps }) }
-  } catch (error) {
-    pipe.discard()
-    const hasSent = body?.readableDidRead ?? false
-    return { kind: 'failure', error: toFailureError(error, context), hasBegun: pipe.hasBegun, hasSent }
-  }
+  return { pipe, body }
+}
+
+/** What became of a request, from the head of the response or from the error in its place. */
+export function toOutcome(head: ResponseHead | Error, { pipe, body }: SentRequest, scope: Scope): Outcome {
+  const reply = head instanceof Error ? head : toReply(head, pipe, scope)
+  if (!(reply instanceof Error)) return { kind: 'reply', reply }
+  pipe.discard()
+  const error = scope.context.isCut ? new Refusal('authentication_required') : reply
+  return { kind: 'failure', error, hasBegun: pipe.hasBegun, hasSent: body?.readableDidRead ?? false }
 }
 
 function createPipe({ isFeed }: UpstreamRequest, requestBody: Readable | undefined, { settings }: SendDeps) {
@@ -110,17 +120,12 @@ function toReply(
   { status, reason, headers, parsed }: ResponseHead,
   pipe: ResponsePipe,
   { context, deps }: Scope,
-): Reply {
+): Reply | Refusal {
   const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies, parsed }
   const kept = filterResponseHeaders(headers, status, rules)
-  if (kept === undefined) throw new Refusal('upstream_failed', { detail: 'transfer coding' })
+  if (kept === undefined) return new Refusal('upstream_failed', { detail: 'transfer coding' })
   const sent = deps.isolates(context) ? varyByWorker(isolate(kept, status), status, context) : kept
   return { status, reason, headers: sent, body: pipe, isForwarded: true }
-}
-
-function toFailureError(error: unknown, { isCut }: RequestContext): Error {
-  if (isCut) return new Refusal('authentication_required')
-  return error instanceof Error ? error : new Error(String(error))
 }
 
 interface Target {
@@ -154,7 +159,7 @@ function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined,
     // not in undici's types: without it TLS would ask for the client's `Host`
     servername,
     // by default undici closes the connection after a HEAD, which is needed only if the request has a body
-    ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
+    reset: context.method === 'HEAD' && !hasNoBody,
   }
 }
 
