@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import { runConfirmed } from '../directory/confirm-change.ts'
-import type { Dialect, Handler, Reply, RequestContext, Route } from './request-context.ts'
+import type { Dialect, Handler, PendingReply, RequestContext, Route } from './request-context.ts'
 import { createRouter, type Router } from './router.ts'
 
 /** Requests whose path begins with this segment, not percent-encoded, are handled by another dialect. */
@@ -37,22 +37,31 @@ const isUnder = (target: string, prefix: string): boolean =>
 const SEGMENT_ENDS: ReadonlySet<string> = new Set(['', '/', '?'])
 
 /** Runs the steps of the dialect in order, then the handler of the route. The first reply wins. */
-export async function dispatch(context: RequestContext, { dialect, findRoute }: RoutedDialect): Promise<Reply> {
-  for (const step of dialect.steps) {
-    const result = step.run(context)
-    // Most steps return at once. With an `await` for each, twelve steps take 1.5 instead of 1.0 µs of CPU time (this
-    // function alone, 12 800 calls at a time, 32 of them at once).
-    const reply = result instanceof Promise ? await result : result
-    if (reply) return reply
+export const dispatch = (context: RequestContext, routed: RoutedDialect): PendingReply => runSteps(context, routed, 0)
+
+/**
+ * Begins with the step `first`. Most steps return at once, and nothing waits for them: as an `async` function, a forwarded
+ * request takes 0.2 µs more (`npm run bench -- gateway-handler`).
+ */
+function runSteps(context: RequestContext, routed: RoutedDialect, first: number): PendingReply {
+  const { steps } = routed.dialect
+  for (let index = first; index < steps.length; index += 1) {
+    const result = steps[index]?.run(context)
+    if (result instanceof Promise) return result.then((reply) => reply ?? runSteps(context, routed, index + 1))
+    if (result) return result
   }
+  return handle(context, routed)
+}
+
+/** Runs the handler of the route. */
+function handle(context: RequestContext, { dialect, findRoute }: RoutedDialect): PendingReply {
   const match = findRoute(context.path.segments)
-  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return await dialect.fallback(context)
+  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.fallback(context)
   context.route = match.route.path
   const handler = requireHandler(match.route, context.method)
   const { confirmCredential } = dialect
-  if (confirmCredential === undefined || READING_METHODS.has(context.method))
-    return await handler(context, match.params)
-  return await runConfirmed(
+  if (confirmCredential === undefined || READING_METHODS.has(context.method)) return handler(context, match.params)
+  return runConfirmed(
     () => confirmCredential(context),
     () => handler(context, match.params),
   )

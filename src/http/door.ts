@@ -72,8 +72,10 @@ export function createDoor(options: DoorOptions): Door {
 
   return {
     dialect,
-    handle: (request, response) =>
-      connectionOf(request.socket).serveInTurn(() => handleRequest(request, response, deps)),
+    handle(request, response) {
+      const connection = connectionOf(request.socket)
+      return connection.serveInTurn(() => handleRequest({ request, response, connection }, deps))
+    },
     identify: (request) => identify(request, toIdentifyOptions()),
     runFor: (request, work) => runForRequest(request, toIdentifyOptions(), work),
     handleBroken(error, socket) {

@@ -10,12 +10,12 @@ import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
-import { type Connection, connectionOf } from './connections.ts'
+import type { Connection } from './connections.ts'
 import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
-import type { Reply } from './request-context.ts'
+import type { PendingReply, Reply } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
 import { handlerOf } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
@@ -37,28 +37,27 @@ export interface HandleRequestDeps {
   readonly tracing?: Tracing | undefined
 }
 
-/** One request while it is handled. */
-interface ActiveRequest {
+/** A request whose turn on its connection has come. */
+export interface OpenRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  readonly connection: Connection
+}
+
+/** One request while it is handled. */
+interface ActiveRequest extends OpenRequest {
   readonly routed: RoutedDialect
   readonly context: IncomingRequest
-  readonly connection: Connection
   /** Bytes sent on the connection before; `undefined`: the request is not logged. */
   readonly bytesBefore: number | undefined
   readonly deps: HandleRequestDeps
 }
 
 /** Handles one request: checks it, dispatches it, writes the reply. Never rejects. */
-export function handleRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  deps: HandleRequestDeps,
-): Promise<void> {
+export function handleRequest({ request, response, connection }: OpenRequest, deps: HandleRequestDeps): Promise<void> {
   const { limits, trust } = deps
   const routed = deps.chooseDialect(request.url ?? '', request.method)
   const context = new IncomingRequest(request, response, { dialect: routed.dialect, limits: limits.get(), trust })
-  const connection = connectionOf(request.socket)
   const bytesBefore = deps.accessLog?.isOn() ? request.socket.bytesWritten : undefined
   const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps }
   connection.add(context)
@@ -109,7 +108,7 @@ async function findErrorReply(error: unknown, { request, routed, context, deps }
   return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
 }
 
-function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
+function checkAndDispatch(active: ActiveRequest): PendingReply {
   const { request, context, routed, deps } = active
   deps.admit(request.socket)
   checkRequest(request, deps.limits.get(), routed.dialect)

@@ -23,9 +23,15 @@ export interface TrustRules {
  */
 export function readClient(request: IncomingMessage, rules: TrustRules): Client {
   const { address, scheme, isUnixSocket, isTrusted } = findPeer(request.socket, rules)
-  const host = request.headers.host ?? ''
-  const client = { address, directAddress: address, scheme, host, isUnixSocket, isTrusted }
-  return isTrusted ? { ...client, ...readForwarded(request, rules) } : client
+  const claims = isTrusted ? readForwarded(request, rules) : NO_CLAIMS
+  return {
+    address: claims.address ?? address,
+    directAddress: address,
+    scheme: claims.scheme ?? scheme,
+    host: claims.host ?? request.headers.host ?? '',
+    isUnixSocket,
+    isTrusted,
+  }
 }
 
 interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isTrusted'> {
@@ -66,7 +72,10 @@ function isTrustedAddress(address: string, trusted: BlockList): boolean {
   return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }
 
+/** What a trusted proxy says about the client. */
 type Claims = { address?: string; scheme?: 'http' | 'https'; host?: string }
+
+const NO_CLAIMS: Readonly<Claims> = Object.freeze({})
 
 function readForwarded(request: IncomingMessage, rules: TrustRules): Claims {
   const header: FindHeader = (name) => (name === '' ? undefined : joined(request.headers[name]))
