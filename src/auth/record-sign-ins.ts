@@ -2,7 +2,7 @@ import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import { isAccount } from '../directory/confirm-change.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import type { Authenticated, Identity } from '../directory/identity.ts'
 import { checkName } from '../directory/users/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
@@ -58,12 +58,13 @@ const MAX_REMEMBERED = 10_000
 export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder): SignInObserver {
   // the default resolution, 1 ms, starts a timer with nearly every request
   const known = createLruCache<true>(MAX_REMEMBERED, { ttl: FIRST_USE_MS, ttlResolution: 1000 })
+  const findKey = createKeyFinder()
   return {
     onAccepted(authenticated, source) {
       sessions?.onUsed(authenticated, source)
       // recorded when the session or token was issued
       if (authenticated.session || authenticated.bearer?.session) return
-      const key = toKey(authenticated, source.client.address)
+      const key = findKey(authenticated, source.client.address)
       if (known.has(key)) return
       events.requireRecording()
       known.set(key, true)
@@ -72,6 +73,28 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       events.record('sign-in.accepted', { subject, opened: 'first use', handler: by ?? undefined, actor: subject })
     },
     onRefused: (reason, handler) => events.record('sign-in.refused', { reason, handler }),
+  }
+}
+
+interface LastKey extends Pick<Authenticated, 'by' | 'accessToken' | 'origin'> {
+  readonly peer: string
+  readonly key: string
+}
+
+/**
+ * Remembers the last key of each identity: a client usually sends many requests with the same credential. A request with
+ * a JWT takes 0.5 µs less (`npm run bench -- gateway-handler`).
+ */
+function createKeyFinder(): (authenticated: Authenticated, peer: string) => string {
+  const lastKeys = new WeakMap<Identity, LastKey>()
+  return (authenticated, peer) => {
+    const { identity, by, accessToken, origin } = authenticated
+    const last = lastKeys.get(identity)
+    if (last?.peer === peer && last.by === by && last.accessToken === accessToken && last.origin === origin)
+      return last.key
+    const key = toKey(authenticated, peer)
+    lastKeys.set(identity, { by, accessToken, origin, peer, key })
+    return key
   }
 }
 
