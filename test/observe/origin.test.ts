@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { enterOrigin, findOrigin } from '../../src/observe/origin.ts'
+
+test('each request of a connection has its own origin, and code outside a request has none', async () => {
+  const seen: unknown[] = []
+  await using server = createServer(async (request, response) => {
+    seen.push(['before', findOrigin()])
+    enterOrigin(() => ({ request: request.url ?? '' }))
+    await nextTurn()
+    seen.push([request.url, findOrigin().request])
+    response.end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  server.on('connection', () => seen.push(['connected', findOrigin()]))
+  // in one packet, so that both requests arrive in one callback of the socket
+  socket.write(['/one', '/two'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
+  let text = ''
+  for await (const chunk of socket.setEncoding('latin1')) {
+    text += chunk
+    if (text.split('HTTP/1.1 200').length === 3) break
+  }
+  await nextTurn()
+  assert.deepEqual(seen, [
+    ['connected', {}],
+    ['before', {}],
+    ['before', {}],
+    ['/one', '/one'],
+    ['/two', '/two'],
+  ])
+  assert.deepEqual(findOrigin(), {})
+})
