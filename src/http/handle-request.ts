@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { isAnonymous } from '../directory/identity.ts'
-import { enterOrigin } from '../observe/origin.ts'
+import { runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
@@ -64,16 +64,19 @@ export function handleRequest({ request, response, connection }: OpenRequest, de
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
   response.on('close', () => onClose(active))
-  enterOrigin(() => describeOrigin(context, deps.door))
-  return deps.tracing ? respondTraced(active, deps.tracing) : respond(active)
+  const work = () =>
+    runForOrigin(
+      () => describeOrigin(context, deps.door),
+      () => respond(active),
+    )
+  return deps.tracing ? runTraced(active, deps.tracing, work) : work()
 }
 
-function respondTraced(active: ActiveRequest, tracing: Tracing): Promise<void> {
-  const { context, deps } = active
+function runTraced({ context, deps }: ActiveRequest, tracing: Tracing, work: () => Promise<void>): Promise<void> {
   const { id, method, client } = context
   const header = (name: string) => context.header(name)
   context.span = tracing.startRequest({ id, method, scheme: client.scheme, door: deps.door, header })
-  return context.span.run(() => respond(active))
+  return context.span.run(work)
 }
 
 async function respond(active: ActiveRequest): Promise<void> {

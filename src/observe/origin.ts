@@ -13,12 +13,5 @@ const current = new AsyncLocalStorage<DescribeOrigin>()
 /** Runs `work`, and all it waits for, on behalf of this request. */
 export const runForOrigin = <T>(describe: DescribeOrigin, work: () => T): T => current.run(describe, work)
 
-/**
- * The rest of the current callback of Node, and all it waits for, runs on behalf of this request. Only for a callback
- * that serves this request alone. `runForOrigin` also creates a context for the time after it: a forwarded request takes
- * 0.3 µs more (`npm run bench -- gateway-handler`).
- */
-export const enterOrigin = (describe: DescribeOrigin): void => current.enterWith(describe)
-
 /** Empty outside a request. */
 export const findOrigin = (): OriginFields => current.getStore()?.() ?? {}

@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { enterOrigin, findOrigin } from '../../src/observe/origin.ts'
+import { findOrigin, runForOrigin } from '../../src/observe/origin.ts'
 
 test('each request of a connection has its own origin, and code outside a request has none', async () => {
   const seen: unknown[] = []
-  await using server = createServer(async (request, response) => {
-    seen.push(['before', findOrigin()])
-    enterOrigin(() => ({ request: request.url ?? '' }))
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     await nextTurn()
     seen.push([request.url, findOrigin().request])
     response.end()
+  }
+  await using server = createServer((request, response) => {
+    seen.push(['before', findOrigin()])
+    const describe = () => ({ request: request.url ?? '' })
+    void runForOrigin(describe, () => respond(request, response))
+    // a program that uses Cardea as a library may do its own work here
+    seen.push(['after', findOrigin()])
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -29,7 +34,9 @@ test('each request of a connection has its own origin, and code outside a reques
   assert.deepEqual(seen, [
     ['connected', {}],
     ['before', {}],
+    ['after', {}],
     ['before', {}],
+    ['after', {}],
     ['/one', '/one'],
     ['/two', '/two'],
   ])
