@@ -23,7 +23,7 @@ import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
 import { sendTraced } from './trace-upstream.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
-import { asksForWorker, requireNarrowWorker } from './worker-scripts.ts'
+import { requireNarrowWorker } from './worker-scripts.ts'
 
 export interface UpstreamSettings extends ConnectionSettings, Pick<SendSettings, 'idleTimeoutMs' | 'ownsCors'> {
   /** Limits for spooling chunked bodies, for a server that does not accept them. `undefined`: the server accepts them. */
@@ -116,7 +116,7 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
 
 function requireForwardable(context: RequestContext, { isolates }: UpstreamDeps): void {
   if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
-  if (asksForWorker(context) && isolates(context)) requireNarrowWorker(context)
+  if (isolates(context)) requireNarrowWorker(context)
 }
 
 interface SendOptions {

@@ -7,12 +7,9 @@ import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 
 type Sent = Pick<RequestContext, 'header' | 'path'>
 
-/** Whether a browser asks for the script of a service worker. */
-export const asksForWorker = (context: Pick<Sent, 'header'>): boolean => context.header('service-worker') !== undefined
-
-/** Throws if the script of a service worker could control /_cardea/. */
-export function requireNarrowWorker(context: Pick<Sent, 'path'>): void {
-  if (!isBelowRoot(context)) return
+/** Throws if a browser asks for the script of a service worker that could control /_cardea/. */
+export function requireNarrowWorker(context: Sent): void {
+  if (context.header('service-worker') === undefined || !isBelowRoot(context)) return
   throw new Refusal('forbidden', { about: 'A service worker for / is not allowed: it would control /_cardea/.' })
 }
 
