@@ -91,12 +91,9 @@ function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
   ]
   return (context, reply) => {
     if (context === undefined) return toServerHeaders()
-    const headers: HeaderPair[] = []
-    if (!reply.isForwarded)
-      headers.push(...toServerHeaders(), [REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)])
-    else if (!hasHeader(reply, NO_SNIFFING[0])) headers.push(NO_SNIFFING)
-    headers.push(...corsHeaders(context, reply, settings().cors), ...renewingHeaders(context, reply, deps))
-    return headers
+    const headers = [...corsHeaders(context, reply, settings().cors), ...renewingHeaders(context, reply, deps)]
+    if (reply.isForwarded) return hasHeader(reply, NO_SNIFFING[0]) ? headers : [NO_SNIFFING, ...headers]
+    return [...toServerHeaders(), [REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)], ...headers]
   }
 }
 
