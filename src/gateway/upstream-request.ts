@@ -66,7 +66,7 @@ interface SentRequest {
   readonly body: Readable | undefined
 }
 
-/** Sends the request to one server. The pipe has the head of the response when it arrives. */
+/** Sends the request to one server. `pipe.head` resolves when the head of the response arrives. */
 export function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): SentRequest {
   const { context } = request
   const body = request.wholeBody === undefined ? context.openBody() : undefined
@@ -77,7 +77,7 @@ export function sendRequest(request: UpstreamRequest, server: UpstreamServer, de
   return { pipe, body }
 }
 
-/** What became of a request, from the head of the response or from the error in its place. */
+/** Converts the head of the response, or the error in its place, to a reply or a failure. */
 export function toOutcome(head: ResponseHead | Error, { pipe, body }: SentRequest, scope: Scope): Outcome {
   const reply = head instanceof Error ? head : toReply(head, pipe, scope)
   if (!(reply instanceof Error)) return { kind: 'reply', reply }
@@ -159,7 +159,7 @@ function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined,
     // not in undici's types: without it TLS would ask for the client's `Host`
     servername,
     // by default undici closes the connection after a HEAD, which is needed only if the request has a body
-    reset: context.method === 'HEAD' && !hasNoBody,
+    ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
   }
 }
 

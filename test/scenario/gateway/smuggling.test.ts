@@ -224,3 +224,26 @@ test('two requests on one connection reach the upstream as two', async () => {
     ],
   )
 })
+
+/** A server may ignore the body of such a request and read it as the next request. */
+const BODY_UNEXPECTED = ['GET', 'HEAD', 'DELETE', 'OPTIONS']
+
+for (const [method, body, isReused] of [
+  ...BODY_UNEXPECTED.map((method) => [method, 'abc', false] as const),
+  ['GET', '', true] as const,
+  ['HEAD', '', true] as const,
+  ['POST', 'abc', true] as const,
+])
+  test(`the upstream connection is ${isReused ? '' : 'not '}used again after ${method} with ${body.length} bytes`, async (t) => {
+    const ports: (number | undefined)[] = []
+    const counting = await openBackend(t, (request, response) => {
+      ports.push(request.socket.remotePort)
+      response.end('{}')
+    })
+    const { document } = await startServer(t, beforeDocument(counting.url))
+    const own = Number(new URL(document).port)
+    const first = `${method} /db/doc HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    for (const bytes of [first, 'GET /db/doc HTTP/1.1\r\nHost: a\r\n\r\n']) await sendRaw(own, bytes)
+    const [before, later] = ports.slice(-2)
+    assert.equal(before === later, isReused)
+  })
