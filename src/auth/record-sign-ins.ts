@@ -76,6 +76,7 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
   }
 }
 
+/** What `toKey` was called with, and its result. */
 interface LastKey extends Pick<Authenticated, 'by' | 'accessToken' | 'origin'> {
   readonly peer: string
   readonly key: string
