@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
 /**
- * The cores this process may use, in the form of Linux: `0-3,8`. Empty on other systems. Kept in the environment: the
- * servers of a second checkout start while this process is pinned to one core.
+ * The cores this process may use, in the list format of Linux: `0-3,8`. Empty on other systems. Kept in `BENCH_CORES`
+ * from the first call on: once this process is pinned, Linux reports one core, also to the copy in another checkout.
  */
 function readCores() {
   process.env.BENCH_CORES ??= readAllowedCores()
