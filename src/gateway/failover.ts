@@ -19,10 +19,10 @@ export async function sendWithFailover(
   deps: FailoverDeps,
 ): Promise<Reply> {
   const tried: UpstreamServer[] = []
-  let refusal: Refusal | undefined
+  let failed: FailedServer | undefined
   for (let attempt = 0; ; attempt += 1) {
     const server = balancer.choose(tried)
-    if (server === undefined) throw refusal ?? balancer.createRefusal()
+    if (server === undefined) throw failed ? refuse(failed, request, { balancer, deps }) : balancer.createRefusal()
     request.onServer?.(server.url)
     const sent = sendRequest(request, server, deps)
     const outcome = toOutcome(await sent.pipe.head, sent, { context: request.context, deps })
@@ -33,17 +33,31 @@ export async function sendWithFailover(
       return outcome.reply
     }
     penalize(server, outcome, { balancer, deps })
-    refusal = toUpstreamRefusal(outcome.error, balancer.createRefusal)
-    if (request.context.isGone) throw refusal
-    if (!canRepeat(request, outcome)) {
-      if (isUpstreamFault(outcome.error)) deps.watch.onFailed(server.url, outcome.error)
-      throw refusal
-    }
+    // a server that accepted the connection says more about the request than one that could not be reached
+    if (failed === undefined || !isUnconnected(outcome.error)) failed = { url: server.url, error: outcome.error }
+    if (request.context.isGone || !canRepeat(request, outcome)) throw refuse(failed, request, { balancer, deps })
     server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
     const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
     if (!isWorthRepeating) tried.push(server)
   }
+}
+
+/** The failure of a server that the client is told about if no other server responds. */
+interface FailedServer {
+  readonly url: string
+  readonly error: Error
+}
+
+/** The refusal for the client. Records the failure if the server accepted the connection; `penalize` recorded others. */
+function refuse({ url, error }: FailedServer, { context }: UpstreamRequest, { balancer, deps }: Scope): Refusal {
+  if (!context.isGone && !isUnconnected(error) && isUpstreamFault(error)) deps.watch.onFailed(url, error)
+  return toUpstreamRefusal(error, balancer.createRefusal)
+}
+
+interface Scope {
+  readonly balancer: UpstreamBalancer
+  readonly deps: FailoverDeps
 }
 
 /** Whether the server may have sent this reply because it rejects Cardea's signature. */
@@ -60,11 +74,7 @@ async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, 
   throw new Refusal('upstream_rejects_identity', { detail: reason })
 }
 
-function penalize(
-  server: UpstreamServer,
-  { error, hasBegun }: Failure,
-  { balancer, deps }: { balancer: UpstreamBalancer; deps: FailoverDeps },
-): void {
+function penalize(server: UpstreamServer, { error, hasBegun }: Failure, { balancer, deps }: Scope): void {
   if (isUnconnected(error)) {
     balancer.markDown(server)
     deps.watch.onUnconnected(server.url, error)

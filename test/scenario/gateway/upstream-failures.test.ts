@@ -247,6 +247,36 @@ test('a response that is not HTTP is 502, and logged', async (t) => {
   )
 })
 
+test('a GET that the only database breaks off twice is 502, and logged once', async (t) => {
+  let requests = 0
+  const backend = await openServer(t, ({ socket }) => {
+    requests += 1
+    socket.destroy()
+  })
+  const server = await startServer(t, beforeDocument(backend.url))
+  assert.equal((await send(server.document, { path: '/db' })).status, 502)
+  assert.equal(requests, 2)
+  assert.deepEqual(
+    takeUpstream(server).map(({ event, upstream }) => [event, upstream]),
+    [['upstream.failed', backend.url]],
+  )
+})
+
+for (const order of ['after', 'before'])
+  test(`a database that breaks off is 502 if it is asked ${order} one that is down`, async (t) => {
+    const broken = await openServer(t, ({ socket }) => void socket.destroy())
+    const down = await openBackend(t)
+    await down.close()
+    const urls = order === 'after' ? [down.url, broken.url] : [broken.url, down.url]
+    const server = await startServer(t, beforeDocument(...urls))
+    assert.equal((await send(server.document, { path: '/db' })).status, 502)
+    const events = takeUpstream(server).map(({ event, upstream }) => [event, upstream])
+    assert.deepEqual(events.toSorted(), [
+      ['upstream.down', down.url],
+      ['upstream.failed', broken.url],
+    ])
+  })
+
 test('a client that disconnects is not a failure of the upstream', async (t) => {
   const asked = Promise.withResolvers<void>()
   const backend = await openServer(t, () => asked.resolve())
