@@ -43,7 +43,7 @@ export async function sendWithFailover(
   }
 }
 
-/** The failure of a server that the client is told about if no other server responds. */
+/** The failure that decides the refusal if no server responds. */
 interface FailedServer {
   readonly url: string
   readonly error: Error

@@ -17,7 +17,7 @@ export type RawHeaders = readonly (Buffer | string)[]
 /** Values by name in lower case, with one character per byte. The values of a repeated header are a list. */
 export type ParsedHeaders = Readonly<Record<string, unknown>>
 
-type HeaderAction = 'pass' | 'drop' | 'connection' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
+type HeaderAction = 'pass' | 'drop' | 'connection' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing' | 'trailer'
 
 const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['connection', 'connection'],
@@ -38,6 +38,7 @@ const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['transfer-encoding', 'coding'],
   ['set-cookie', 'cookie'],
   ['content-length', 'length'],
+  ['trailer', 'trailer'],
 ])
 
 const CORS_PREFIX = 'access-control-'
@@ -75,6 +76,7 @@ export function filterResponseHeaders(
     if (action === 'coding' && value.toLowerCase() !== 'chunked') return undefined
     if (action === 'connection') connection.push(value)
     else if (action === 'length') length = [text, value]
+    else if (action === 'trailer') pushTrailer(kept, text, value)
     else if (isForwarded(action, value, rules)) kept.push([text, value])
   }
   const forwarded = withoutHopNames(kept, connection)
@@ -157,6 +159,13 @@ export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
     if (!hopNames.has(lower) && canTrail(lower)) kept.push([name, value])
   }
   return kept
+}
+
+/** Announces only the trailers that are forwarded. */
+function pushTrailer(kept: HeaderPair[], name: string, announced: string): void {
+  const names = announced.split(',').map((each) => each.trim())
+  const forwarded = names.filter((each) => each !== '' && canTrail(each.toLowerCase()))
+  if (forwarded.length > 0) kept.push([name, forwarded.join(', ')])
 }
 
 function canTrail(lower: string): boolean {

@@ -62,28 +62,28 @@ type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failure
 /** A request that was sent to one server. */
 interface SentRequest {
   readonly pipe: ResponsePipe
-  /** The body, if it is streamed. */
-  readonly body: Readable | undefined
+  /** The body of the request, if it is streamed. */
+  readonly requestBody: Readable | undefined
 }
 
 /** Sends the request to one server. `pipe.head` resolves when the head of the response arrives. */
 export function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): SentRequest {
   const { context } = request
-  const body = request.wholeBody === undefined ? context.openBody() : undefined
-  const pipe = createPipe(request, body, deps)
+  const requestBody = request.wholeBody === undefined ? context.openBody() : undefined
+  const pipe = createPipe(request, requestBody, deps)
   trackUntilClosed(pipe, server, { context, deps })
   context.onGone(() => pipe.discard())
-  dispatch(request, body, { connections: server.connections, pipe })
-  return { pipe, body }
+  dispatch(request, requestBody, { connections: server.connections, pipe })
+  return { pipe, requestBody }
 }
 
 /** Converts the head of the response, or the error in its place, to a reply or a failure. */
-export function toOutcome(head: ResponseHead | Error, { pipe, body }: SentRequest, scope: Scope): Outcome {
+export function toOutcome(head: ResponseHead | Error, { pipe, requestBody }: SentRequest, scope: Scope): Outcome {
   const reply = head instanceof Error ? head : toReply(head, pipe, scope)
   if (!(reply instanceof Error)) return { kind: 'reply', reply }
   pipe.discard()
   const error = scope.context.isCut ? new Refusal('authentication_required') : reply
-  return { kind: 'failure', error, hasBegun: pipe.hasBegun, hasSent: body?.readableDidRead ?? false }
+  return { kind: 'failure', error, hasBegun: pipe.hasBegun, hasSent: requestBody?.readableDidRead ?? false }
 }
 
 function createPipe({ isFeed }: UpstreamRequest, requestBody: Readable | undefined, { settings }: SendDeps) {

@@ -92,6 +92,22 @@ test('a header that is removed is removed from the trailers too', async () => {
   assert.ok(text.endsWith('3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n'), text)
 })
 
+const ANNOUNCED: readonly (readonly [came: string, goes: string | undefined])[] = [
+  ['X-Sum, Set-Cookie,X-Other', 'Trailer: X-Sum, X-Other'],
+  [' , x-sum,, content-type ', 'Trailer: x-sum'],
+  ['Set-Cookie, Access-Control-Allow-Origin', undefined],
+  [',', undefined],
+]
+
+for (const [came, goes] of ANNOUNCED)
+  test(`Trailer: ${came} is forwarded as ${goes ?? 'no header'}`, async () => {
+    const text = await pass(
+      `HTTP/1.1 200 OK\r\nTrailer: ${came}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
+    )
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n/)
+    assert.equal(/^trailer:.*$/im.exec(text)?.[0].trimEnd(), goes)
+  })
+
 const FOREIGN = ['gzip, chunked', 'gzip', 'chunked, gzip', 'identity', 'gzip\r\nTransfer-Encoding: chunked']
 
 for (const coding of FOREIGN)
