@@ -68,6 +68,9 @@ async function compare(servers, rounds, { amount, connections, warmTurns }) {
   return contestants.map(({ name }, index) => ({ name, turns: turns[index] }))
 }
 
+/** Enough that their differences even out. */
+const STARTS = 8
+
 const ALONE = 0
 const LEAST = 1
 
@@ -76,10 +79,10 @@ export const bench = {
   about:
     'A small document through the gateway with each kind of credential, through a minimal undici proxy (no credentials,\n' +
     'few headers), and from the upstream itself. Each turn of half a second is compared with the turns of the minimal\n' +
-    'proxy before and after it; figures are medians over four starts of all servers. The server has one core, load and\n' +
+    `proxy before and after it; figures are medians over ${STARTS} starts of all servers. The server has one core, load and\n` +
     `upstream share another. "Added" is compared with the upstream alone. Goal: ${LEAST_SHARE} of the minimal proxy.`,
   runs: 40,
-  async run(rounds, [amount = 8000, connections = 64, warmTurns = 10, starts = 4] = []) {
+  async run(rounds, [amount = 8000, connections = 64, warmTurns = 10, starts = STARTS] = []) {
     const results = await compareStarts(starts, rounds, { amount, connections, warmTurns })
     const middle = (turns, toNumber) => median(turns.map(toNumber))
     const share = (turns) => middle(turns, (turn) => turn.share)
