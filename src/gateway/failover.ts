@@ -19,10 +19,10 @@ export async function sendWithFailover(
   deps: FailoverDeps,
 ): Promise<Reply> {
   const tried: UpstreamServer[] = []
-  let failed: FailedServer | undefined
+  let failures: readonly ServerFailure[] = []
   for (let attempt = 0; ; attempt += 1) {
     const server = balancer.choose(tried)
-    if (server === undefined) throw failed ? refuse(failed, request, { balancer, deps }) : balancer.createRefusal()
+    if (server === undefined) throw createRefusal(failures, balancer, deps)
     request.onServer?.(server.url)
     const sent = sendRequest(request, server, deps)
     const outcome = toOutcome(await sent.pipe.head, sent, { context: request.context, deps })
@@ -33,9 +33,10 @@ export async function sendWithFailover(
       return outcome.reply
     }
     penalize(server, outcome, { balancer, deps })
-    // a server that accepted the connection says more about the request than one that could not be reached
-    if (failed === undefined || !isUnconnected(outcome.error)) failed = { url: server.url, error: outcome.error }
-    if (request.context.isGone || !canRepeat(request, outcome)) throw refuse(failed, request, { balancer, deps })
+    if (request.context.isGone) throw toUpstreamRefusal(outcome.error, balancer.createRefusal)
+    // of a server that was asked twice, only the last failure counts
+    failures = [...failures.filter((failure) => failure.server !== server), { server, error: outcome.error }]
+    if (!canRepeat(request, outcome)) throw createRefusal(failures, balancer, deps)
     server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
     const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
@@ -43,21 +44,24 @@ export async function sendWithFailover(
   }
 }
 
-/** The failure that decides the refusal if no server responds. */
-interface FailedServer {
-  readonly url: string
+interface ServerFailure {
+  readonly server: UpstreamServer
   readonly error: Error
 }
 
-/** The refusal for the client. Records the failure if the server accepted the connection; `penalize` recorded others. */
-function refuse({ url, error }: FailedServer, { context }: UpstreamRequest, { balancer, deps }: Scope): Refusal {
-  if (!context.isGone && !isUnconnected(error) && isUpstreamFault(error)) deps.watch.onFailed(url, error)
-  return toUpstreamRefusal(error, balancer.createRefusal)
-}
-
-interface Scope {
-  readonly balancer: UpstreamBalancer
-  readonly deps: FailoverDeps
+/**
+ * The refusal for the client: a server that accepted the request and failed decides it (502), before those that could
+ * not be reached (503). Records the failures; `penalize` has recorded the servers that could not be reached.
+ */
+function createRefusal(
+  failures: readonly ServerFailure[],
+  balancer: UpstreamBalancer,
+  { watch }: FailoverDeps,
+): Refusal {
+  const reached = failures.filter(({ error }) => !isUnconnected(error))
+  for (const { server, error } of reached) if (isUpstreamFault(error)) watch.onFailed(server.url, error)
+  const decisive = reached.at(-1) ?? failures.at(-1)
+  return decisive ? toUpstreamRefusal(decisive.error, balancer.createRefusal) : balancer.createRefusal()
 }
 
 /** Whether the server may have sent this reply because it rejects Cardea's signature. */
@@ -74,7 +78,12 @@ async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, 
   throw new Refusal('upstream_rejects_identity', { detail: reason })
 }
 
-function penalize(server: UpstreamServer, { error, hasBegun }: Failure, { balancer, deps }: Scope): void {
+interface Penalty {
+  readonly balancer: UpstreamBalancer
+  readonly deps: FailoverDeps
+}
+
+function penalize(server: UpstreamServer, { error, hasBegun }: Failure, { balancer, deps }: Penalty): void {
   if (isUnconnected(error)) {
     balancer.markDown(server)
     deps.watch.onUnconnected(server.url, error)

@@ -92,6 +92,9 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   }
 }
 
+/** The name of a header (RFC 9110 5.6.2). */
+export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
 /** Whether these values of `Connection` name no header, as in nearly every message. */
 export const namesNoHeader = (connection: readonly string[]): boolean =>
   connection.every((value) => value === 'keep-alive' || value === 'close')

@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../base/header-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
-import { listConnectionNames, namesNoHeader, toHopNames } from './request-headers.ts'
+import { listConnectionNames, namesNoHeader, TOKEN, toHopNames } from './request-headers.ts'
 
 interface ResponseHeaderRules {
   /** Whether Cardea sets the CORS headers: those of the upstream are removed. */
@@ -76,7 +76,7 @@ export function filterResponseHeaders(
     if (action === 'coding' && value.toLowerCase() !== 'chunked') return undefined
     if (action === 'connection') connection.push(value)
     else if (action === 'length') length = [text, value]
-    else if (action === 'trailer') pushTrailer(kept, text, value)
+    else if (action === 'trailer') pushTrailerHeader(kept, text, value)
     else if (isForwarded(action, value, rules)) kept.push([text, value])
   }
   const forwarded = withoutHopNames(kept, connection)
@@ -140,7 +140,6 @@ const NEVER_TRAILERS: ReadonlySet<string> = new Set([
   'location',
   'pragma',
   'retry-after',
-  'trailer',
   'vary',
   'www-authenticate',
 ])
@@ -161,10 +160,10 @@ export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
   return kept
 }
 
-/** Announces only the trailers that are forwarded. */
-function pushTrailer(kept: HeaderPair[], name: string, announced: string): void {
+/** Adds the `Trailer` header without the names of trailers that are removed. */
+function pushTrailerHeader(kept: HeaderPair[], name: string, announced: string): void {
   const names = announced.split(',').map((each) => each.trim())
-  const forwarded = names.filter((each) => each !== '' && canTrail(each.toLowerCase()))
+  const forwarded = names.filter((each) => TOKEN.test(each) && canTrail(each.toLowerCase()))
   if (forwarded.length > 0) kept.push([name, forwarded.join(', ')])
 }
 

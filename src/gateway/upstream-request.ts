@@ -8,7 +8,7 @@ import type { UpstreamWatch } from './health.ts'
 import { isolate } from './isolate.ts'
 import type { TrailerRequest } from './node-client.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
-import { filterTrailers, type HeaderFilter } from './request-headers.ts'
+import { filterTrailers, type HeaderFilter, TOKEN } from './request-headers.ts'
 import { filterResponseHeaders } from './response-headers.ts'
 import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
 import { varyByWorker } from './worker-scripts.ts'
@@ -133,27 +133,27 @@ interface Target {
   readonly pipe: ResponsePipe
 }
 
-function dispatch(request: UpstreamRequest, body: Readable | undefined, { connections, pipe }: Target): void {
-  const withTrailers = body && findTrailerRequest(request, body)
+function dispatch(request: UpstreamRequest, requestBody: Readable | undefined, { connections, pipe }: Target): void {
+  const withTrailers = requestBody && findTrailerRequest(request, requestBody)
   if (withTrailers) {
     const client = request.isFeed ? connections.trailerFeeds : connections.trailerRequests
     client.dispatch(withTrailers, pipe)
     return
   }
   const pool = request.isFeed ? connections.feeds : connections.requests
-  pool.dispatch(toDispatchOptions(request, body, connections), pipe)
+  pool.dispatch(toDispatchOptions(request, requestBody, connections), pipe)
 }
 
-function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined, { servername }: Connections) {
+function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | undefined, { servername }: Connections) {
   const { context, headers, wholeBody } = request
-  const length = body && context.header('content-length')
-  const hasNoBody = body === undefined && wholeBody === undefined
+  const length = requestBody && context.header('content-length')
+  const hasNoBody = requestBody === undefined && wholeBody === undefined
   return {
     // undici accepts any token; its type lists the common methods
     method: context.method as Dispatcher.HttpMethod,
     path: context.target,
     headers: length === undefined ? headers : [...headers, 'Content-Length', length],
-    body: wholeBody ?? body ?? null,
+    body: wholeBody ?? requestBody ?? null,
     // the response pipe has the timers
     headersTimeout: 0,
     // not in undici's types: without it TLS would ask for the client's `Host`
@@ -183,8 +183,6 @@ function filterNames(announced: string, { rawHeaders }: RequestContext, filter: 
   const kept = filterTrailers(flat, rawHeaders, filter)
   return kept.filter((name) => TOKEN.test(name))
 }
-
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 function toPairs(flat: readonly string[]): [string, string][] {
   const pairs: [string, string][] = []

@@ -80,6 +80,8 @@ function merge(...all: readonly Readonly<Record<string, object>>[]) {
 
 const takeUpstream = (server: Server) => server.takeEvents().filter(({ event }) => event.startsWith('upstream.'))
 
+const listUpstream = (server: Server) => takeUpstream(server).map(({ event, upstream }) => [event, upstream])
+
 interface Row {
   readonly name: string
   readonly identify: Identify
@@ -247,35 +249,57 @@ test('a response that is not HTTP is 502, and logged', async (t) => {
   )
 })
 
-test('a GET that the only database breaks off twice is 502, and logged once', async (t) => {
+test('a GET is 502 and logged once if the only database closes the connection twice', async (t) => {
   let requests = 0
   const backend = await openServer(t, ({ socket }) => {
     requests += 1
     socket.destroy()
   })
   const server = await startServer(t, beforeDocument(backend.url))
-  assert.equal((await send(server.document, { path: '/db' })).status, 502)
+  const { status, headers } = await send(server.document, { path: '/db' })
+  assert.deepEqual([status, headers['retry-after']], [502, undefined])
   assert.equal(requests, 2)
-  assert.deepEqual(
-    takeUpstream(server).map(({ event, upstream }) => [event, upstream]),
-    [['upstream.failed', backend.url]],
-  )
+  assert.deepEqual(listUpstream(server), [['upstream.failed', backend.url]])
+})
+
+test('a GET is 503 if the only database stops with an idle connection', async (t) => {
+  const backend = await openBackend(t)
+  const server = await startServer(t, beforeDocument(backend.url))
+  assert.equal((await send(server.document, { path: '/db' })).status, 200)
+  // the request after this one is sent on the idle connection, which is closed then
+  backend.server.removeAllListeners('request').on('request', ({ socket }) => {
+    void backend.close()
+    socket.destroy()
+  })
+  const { status, headers } = await send(server.document, { path: '/db' })
+  assert.deepEqual([status, headers['retry-after'] !== undefined], [503, true])
+  assert.deepEqual(listUpstream(server), [['upstream.down', backend.url]])
 })
 
 for (const order of ['after', 'before'])
-  test(`a database that breaks off is 502 if it is asked ${order} one that is down`, async (t) => {
+  test(`a GET is 502 if a database closes the connection, ${order} another that is down was tried`, async (t) => {
     const broken = await openServer(t, ({ socket }) => void socket.destroy())
     const down = await openBackend(t)
     await down.close()
     const urls = order === 'after' ? [down.url, broken.url] : [broken.url, down.url]
     const server = await startServer(t, beforeDocument(...urls))
     assert.equal((await send(server.document, { path: '/db' })).status, 502)
-    const events = takeUpstream(server).map(({ event, upstream }) => [event, upstream])
-    assert.deepEqual(events.toSorted(), [
+    assert.deepEqual(listUpstream(server), [
       ['upstream.down', down.url],
       ['upstream.failed', broken.url],
     ])
   })
+
+test('a GET that two databases break off is 502, and both are logged', async (t) => {
+  const one = await openServer(t, ({ socket }) => void socket.destroy())
+  const other = await openServer(t, ({ socket }) => void socket.destroy())
+  const server = await startServer(t, beforeDocument(one.url, other.url))
+  assert.equal((await send(server.document, { path: '/db' })).status, 502)
+  assert.deepEqual(listUpstream(server), [
+    ['upstream.failed', one.url],
+    ['upstream.failed', other.url],
+  ])
+})
 
 test('a client that disconnects is not a failure of the upstream', async (t) => {
   const asked = Promise.withResolvers<void>()
