@@ -36,9 +36,11 @@ test('the level of the log changes while the server runs', async (t) => {
   }
 })
 
-test('the log is JSON where standard error is not a terminal', async (t) => {
+test('the log is JSON where standard error is not a terminal, and nothing else is written to it', async (t) => {
   const server = start(t, ['serve', ...IN_MEMORY, '--admins.admin', ADMIN_PASSWORD])
   await server.doors()
+  server.child.kill('SIGTERM')
+  await server.ended
   for (const line of server.stderr().trim().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string')
 })
 
