@@ -31,7 +31,7 @@ export interface Balancer<C> {
   markDown(server: Server<C>): void
   /** The response took too long, perhaps because of the request itself: prefer other servers, but never skip this one. */
   deprioritize(server: Server<C>): void
-  /** The connection broke before a response. The first time may be an idle connection that expired, so it only counts. */
+  /** There was no valid response. The first time may be an idle connection that expired, so it only counts. */
   suspect(server: Server<C>): void
   /** The server responded. */
   markUp(server: Server<C>): void

@@ -3,7 +3,7 @@ import { isResponseStream } from '../http/reply.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
-import { isDisconnected, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
+import { codeOf, isDisconnected, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { type Failure, type SendDeps, sendRequest, toOutcome, type UpstreamRequest } from './upstream-request.ts'
 
 export interface FailoverDeps extends SendDeps {
@@ -39,7 +39,7 @@ export async function sendWithFailover(
     if (!canRepeat(request, outcome)) throw createRefusal(failures, balancer, deps)
     server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
-    const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
+    const isWorthRepeating = isDisconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
     if (!isWorthRepeating) tried.push(server)
   }
 }
@@ -83,20 +83,35 @@ interface Penalty {
   readonly deps: FailoverDeps
 }
 
-function penalize(server: UpstreamServer, { error, hasBegun }: Failure, { balancer, deps }: Penalty): void {
+function penalize(server: UpstreamServer, failure: Failure, { balancer, deps }: Penalty): void {
+  const { error } = failure
   if (isUnconnected(error)) {
     balancer.markDown(server)
     deps.watch.onUnconnected(server.url, error)
   } else if (isTimeout(error)) balancer.deprioritize(server)
-  else if (isDisconnected(error) && !hasBegun) balancer.suspect(server)
+  else if (hasBroken(failure)) balancer.suspect(server)
 }
 
-const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+/** Not `PUT`, although HTTP defines it as idempotent: ArangoDB returns the next batch of a cursor for it, and goes on. */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 
-function canRepeat({ context }: UpstreamRequest, { error, hasBegun, hasSent }: Failure): boolean {
-  if (isUnconnected(error)) return true
-  return isDisconnected(error) && IDEMPOTENT.has(context.method) && !hasBegun && !hasSent
+function canRepeat({ context }: UpstreamRequest, failure: Failure): boolean {
+  const { error, hasBegun, hasSent } = failure
+  if (isUnconnected(error) || isHandshakeFailure(failure)) return true
+  return isDisconnected(error) && REPEATABLE.has(context.method) && !hasBegun && !hasSent
 }
+
+/** The TLS handshake failed, so nothing was sent. The codes of undici are for other errors. */
+function isHandshakeFailure({ error, wasStarted }: Failure): boolean {
+  const code = codeOf(error)
+  return !wasStarted && code !== '' && !code.startsWith('UND_ERR_') && !(error instanceof Refusal)
+}
+
+/** Whether the server is at fault, and not the client or the request. */
+const hasBroken = (failure: Failure): boolean =>
+  (failure.wasStarted && !(failure.error instanceof Refusal)) ||
+  isDisconnected(failure.error) ||
+  isHandshakeFailure(failure)
 
 /** Other refusals are about the client: its body broke off, or its session ended meanwhile. */
 const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'

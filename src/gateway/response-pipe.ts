@@ -64,6 +64,11 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     return this.#head.promise
   }
 
+  /** Whether the request may have been sent. Before that, there was no connection, or its TLS handshake had failed. */
+  get wasStarted(): boolean {
+    return this.#controller !== undefined
+  }
+
   onRequestStart(controller: Controller): void {
     this.#controller = controller
     if (this.#state === 'closed') controller.abort(DISCARDED)

@@ -51,6 +51,8 @@ export interface SendSettings {
 export interface Failure {
   readonly kind: 'failure'
   readonly error: Error
+  /** Whether the request may have been sent. */
+  readonly wasStarted: boolean
   /** Whether a byte of the response had arrived. */
   readonly hasBegun: boolean
   /** Whether a part of the body was read, so that the request cannot be repeated. */
@@ -83,7 +85,8 @@ export function toOutcome(head: ResponseHead | Error, { pipe, requestBody }: Sen
   if (!(reply instanceof Error)) return { kind: 'reply', reply }
   pipe.discard()
   const error = scope.context.isCut ? new Refusal('authentication_required') : reply
-  return { kind: 'failure', error, hasBegun: pipe.hasBegun, hasSent: requestBody?.readableDidRead ?? false }
+  const { wasStarted, hasBegun } = pipe
+  return { kind: 'failure', error, wasStarted, hasBegun, hasSent: requestBody?.readableDidRead ?? false }
 }
 
 function createPipe({ isFeed }: UpstreamRequest, requestBody: Readable | undefined, { settings }: SendDeps) {

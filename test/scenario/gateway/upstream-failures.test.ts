@@ -301,6 +301,47 @@ test('a GET that two databases break off is 502, and both are logged', async (t)
   ])
 })
 
+for (const method of ['GET', 'POST', 'PUT'])
+  test(`a ${method} goes to the next database if the TLS handshake fails`, async (t) => {
+    const plain = await openBackend(t)
+    const healthy = await openBackend(t)
+    const server = await startServer(t, beforeDocument(plain.url.replace('http:', 'https:'), healthy.url))
+    const body = method === 'GET' ? undefined : '{"a":1}'
+    for (let requests = 0; requests < 4; requests += 1)
+      assert.equal((await send(server.document, { method, path: '/db/doc', headers: ADMIN, body })).status, 200)
+    assert.equal(healthy.seen.length, 4)
+    assert.ok(healthy.seen.every((seen) => String(seen.body) === (body ?? '')))
+  })
+
+for (const sent of ['rubbish\r\n\r\n', 'HTTP/1.1 200 OK\r\nConte', 'HTTP/1.1 103 Early Hints\r\n\r\n'])
+  test(`a database that sends ${JSON.stringify(sent)} and closes is avoided after the second time`, async (t) => {
+    const broken = await openServer(t, ({ socket }) => void socket.end(sent))
+    const healthy = await openBackend(t)
+    const server = await startServer(t, beforeDocument(broken.url, healthy.url))
+    const statuses: number[] = []
+    for (let requests = 0; requests < 8; requests += 1)
+      statuses.push((await send(server.document, { path: '/db' })).status)
+    assert.deepEqual(statuses, [502, 200, 502, 200, 200, 200, 200, 200])
+  })
+
+for (const [method, times] of [
+  ['GET', 2],
+  ['DELETE', 2],
+  ['PUT', 1],
+  ['POST', 1],
+  ['PATCH', 1],
+] as const)
+  test(`a ${method} without a body is sent ${times === 1 ? 'once' : 'twice'} if the only database closes the connection`, async (t) => {
+    let requests = 0
+    const backend = await openServer(t, ({ socket }) => {
+      requests += 1
+      socket.destroy()
+    })
+    const server = await startServer(t, beforeDocument(backend.url))
+    assert.equal((await send(server.document, { method, path: '/db/doc', headers: ADMIN })).status, 502)
+    assert.equal(requests, times)
+  })
+
 test('a client that disconnects is not a failure of the upstream', async (t) => {
   const asked = Promise.withResolvers<void>()
   const backend = await openServer(t, () => asked.resolve())
