@@ -3,7 +3,7 @@ import { isResponseStream } from '../http/reply.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
-import { codeOf, isDisconnected, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
+import { codeOf, isDisconnected, isNotHttp, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { type Failure, type SendDeps, sendRequest, toOutcome, type UpstreamRequest } from './upstream-request.ts'
 
 export interface FailoverDeps extends SendDeps {
@@ -32,8 +32,9 @@ export async function sendWithFailover(
       if (isSuspicious(request, outcome.reply, deps)) await requireAcceptedIdentity(outcome.reply, server, deps)
       return outcome.reply
     }
-    penalize(server, outcome, { balancer, deps })
+    // the client disconnected: the server is not at fault
     if (request.context.isGone) throw toUpstreamRefusal(outcome.error, balancer.createRefusal)
+    penalize(server, outcome, { balancer, deps })
     // of a server that was asked twice, only the last failure counts
     failures = [...failures.filter((failure) => failure.server !== server), { server, error: outcome.error }]
     if (!canRepeat(request, outcome)) throw createRefusal(failures, balancer, deps)
@@ -107,11 +108,9 @@ function isHandshakeFailure({ error, wasStarted }: Failure): boolean {
   return !wasStarted && code !== '' && !code.startsWith('UND_ERR_') && !(error instanceof Refusal)
 }
 
-/** Whether the server is at fault, and not the client or the request. */
+/** The connection ended without a response, the response is not HTTP, or the handshake failed. */
 const hasBroken = (failure: Failure): boolean =>
-  (failure.wasStarted && !(failure.error instanceof Refusal)) ||
-  isDisconnected(failure.error) ||
-  isHandshakeFailure(failure)
+  isDisconnected(failure.error) || isNotHttp(failure.error) || isHandshakeFailure(failure)
 
 /** Other refusals are about the client: its body broke off, or its session ended meanwhile. */
 const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { ADMIN, send } from '../../support/request.ts'
@@ -355,6 +356,30 @@ test('a client that disconnects is not a failure of the upstream', async (t) => 
   void fetch(`${server.document}/db`).catch(() => {})
   await closed
   assert.deepEqual(takeUpstream(server), [])
+})
+
+test('a database whose clients disconnect is used like the others', async (t) => {
+  let requests = 0
+  const asked = new EventEmitter()
+  const slow = await openServer(t, ({ url }, response) => {
+    requests += 1
+    if (url === '/slow') asked.emit('request')
+    else response.end('{}')
+  })
+  const other = await openBackend(t)
+  const server = await startServer(t, beforeDocument(slow.url, other.url))
+  for (let rounds = 0; rounds < 4; rounds += 1) {
+    const controller = new AbortController()
+    const arrived = once(asked, 'request')
+    const request = fetch(`${server.document}/slow`, { signal: controller.signal })
+    await arrived
+    controller.abort()
+    await assert.rejects(request)
+    assert.equal((await send(server.document, { path: '/slow' })).status, 200)
+  }
+  requests = 0
+  for (let rounds = 0; rounds < 4; rounds += 1) assert.equal((await send(server.document, { path: '/db' })).status, 200)
+  assert.equal(requests, 2)
 })
 
 const MODES: readonly (readonly [status: number, body: object, expected: number])[] = [
