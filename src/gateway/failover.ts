@@ -79,12 +79,12 @@ async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, 
   throw new Refusal('upstream_rejects_identity', { detail: reason })
 }
 
-interface Penalty {
+interface PenaltyDeps {
   readonly balancer: UpstreamBalancer
   readonly deps: FailoverDeps
 }
 
-function penalize(server: UpstreamServer, failure: Failure, { balancer, deps }: Penalty): void {
+function penalize(server: UpstreamServer, failure: Failure, { balancer, deps }: PenaltyDeps): void {
   const { error } = failure
   if (isUnconnected(error)) {
     balancer.markDown(server)
