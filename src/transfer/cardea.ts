@@ -7,6 +7,7 @@ import { toDraft, toDraftJson } from './draft.ts'
 import { readDraft } from './read-draft.ts'
 import {
   createRecordReader,
+  type Heading,
   type Reading,
   type RecordReader,
   type RecordWriter,
@@ -24,7 +25,7 @@ export const isCardeaHead = (value: unknown): boolean => isJsonObject(value) && 
 /** Reports a file without its first or last line as incomplete. */
 export function createCardeaReader(): RecordReader {
   let state: 'before' | 'inside' | 'after' = 'before'
-  const { read } = createRecordReader(findId, (value) => {
+  const readLine = (value: unknown): Reading => {
     if (state === 'before') {
       const head = readHead(value)
       if (head.kind === 'passed') state = 'inside'
@@ -34,7 +35,8 @@ export function createCardeaReader(): RecordReader {
     const line = requireObject(value, 'The record')
     if (line['end'] === CONTENT) state = 'after'
     return state === 'after' ? { kind: 'passed', reason: 'the end' } : readRecord(line)
-  })
+  }
+  const { read } = createRecordReader(findId, readLine, findHeading)
   const isCutOff = () => state === 'inside'
   return { read, end: () => (isCutOff() ? CUT_OFF : undefined) }
 }
@@ -55,6 +57,11 @@ const findId = (value: unknown): string | undefined => {
   const [content] = isJsonObject(value) ? Object.values(value) : []
   const name = isJsonObject(content) ? findMember(content, 'name') : undefined
   return typeof name === 'string' ? name : undefined
+}
+
+const findHeading = (value: unknown): Heading => {
+  const [kind] = isJsonObject(value) ? Object.keys(value) : []
+  return kind === 'administrator' || kind === 'setting' ? `${kind}s` : 'users'
 }
 
 type RecordKind = (content: Json) => Reading

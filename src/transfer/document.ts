@@ -159,7 +159,7 @@ export function readAdministrator(name: string, value: unknown): Reading {
     if (reading.kind === 'malformed') throw refuse(`The stored password cannot be read: ${reading.reason}.`)
     return { kind: 'administrator', id: name, text }
   } catch (error) {
-    return { kind: 'refused', id: name, reason: toReason(error) }
+    return { kind: 'refused', id: name, heading: 'administrators', reason: toReason(error) }
   }
 }
 

@@ -11,7 +11,16 @@ export type Reading =
   /** Neither a user nor an error: a design document, a deletion, the header of the file. */
   | { readonly kind: 'passed'; readonly id?: string; readonly reason: string }
   /** `isLast`: nothing after it can be read. */
-  | { readonly kind: 'refused'; readonly id?: string; readonly reason: string; readonly isLast?: boolean }
+  | {
+      readonly kind: 'refused'
+      readonly id?: string
+      readonly heading?: Heading
+      readonly reason: string
+      readonly isLast?: boolean
+    }
+
+/** What a record is counted as. A record that does not tell counts as a user. */
+export type Heading = 'users' | 'administrators' | 'settings'
 
 /** A setting made at run time. */
 export interface WrittenSetting {
@@ -32,6 +41,7 @@ export interface RecordReader {
 export const createRecordReader = (
   findId: (value: unknown) => string | undefined,
   read: (value: unknown) => Reading,
+  findHeading: (value: unknown) => Heading = () => 'users',
 ): RecordReader => ({
   end: () => undefined,
   read(value) {
@@ -39,7 +49,8 @@ export const createRecordReader = (
       return read(value)
     } catch (error) {
       const id = findId(value)
-      return { kind: 'refused', ...(id === undefined ? {} : { id }), reason: toReason(error) }
+      const heading = findHeading(value)
+      return { kind: 'refused', ...(id === undefined ? {} : { id }), heading, reason: toReason(error) }
     }
   },
 })

@@ -14,7 +14,11 @@ export function readAdministrators(text: string): readonly ImportRecord[] {
   return Object.entries(reading.value).map(([name, value]) => placed(readAdministrator(name, value)))
 }
 
-const UNREADABLE: Reading = { kind: 'refused', reason: 'This is not JSON, or a name is duplicated.' }
+const UNREADABLE: Reading = {
+  kind: 'refused',
+  heading: 'administrators',
+  reason: 'This is not JSON, or a name is duplicated.',
+}
 
 const placed = (reading: Reading, line?: number): ImportRecord => ({
   size: 0,

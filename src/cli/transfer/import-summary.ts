@@ -23,8 +23,6 @@ export interface Totals {
   readonly settings: Counts
   /** Records that are neither users nor errors. */
   readonly passed: number
-  /** Records that could not be read. */
-  readonly unreadable: number
 }
 
 export interface ImportSummary extends Totals {
@@ -37,25 +35,14 @@ export interface ImportSummary extends Totals {
 const KINDS: readonly OutcomeKind[] = ['created', 'replaced', 'kept', 'refused']
 
 export function renderImportSummary(summary: ImportSummary): string {
-  const {
-    users,
-    administrators,
-    settings,
-    passed,
-    unreadable,
-    elapsedMs,
-    isTrial,
-    isStopped,
-    format = 'unknown',
-  } = summary
+  const { users, administrators, settings, passed, elapsedMs, isTrial, isStopped, format = 'unknown' } = summary
   const total = sumOf(users)
   const rate = elapsedMs > 0 ? (total * 1000) / elapsedMs : 0
   return [
-    `Users: ${renderCounts({ ...users, refused: users.refused + unreadable })}.`,
+    `Users: ${renderCounts(users)}.`,
     ...(sumOf(administrators) > 0 ? [`Administrators: ${renderCounts(administrators)}.`] : []),
     ...(sumOf(settings) > 0 ? [`Settings: ${renderCounts(settings)}.`] : []),
     ...(passed > 0 ? [renderSkipped(passed)] : []),
-    ...(unreadable > 0 ? [renderUnreadable(unreadable)] : []),
     `Format ${format}, ${renderDuration(elapsedMs)}, ${renderCount(rate)} users/s.`,
     ...(isStopped
       ? ['Stopped before the end. Imported users are kept; run the same command again to import the others.']
@@ -65,10 +52,7 @@ export function renderImportSummary(summary: ImportSummary): string {
 }
 
 const renderSkipped = (count: number): string =>
-  count === 1 ? 'Skipped 1 line that is not a user.' : `Skipped ${renderCount(count)} lines that are not users.`
-
-const renderUnreadable = (count: number): string =>
-  count === 1 ? 'Rejected 1 record that cannot be read.' : `Rejected ${renderCount(count)} records that cannot be read.`
+  count === 1 ? 'Skipped 1 record that is not a user.' : `Skipped ${renderCount(count)} records that are not users.`
 
 const renderCounts = (counts: Counts): string => KINDS.map((kind) => `${renderCount(counts[kind])} ${kind}`).join(', ')
 

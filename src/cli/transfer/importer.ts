@@ -24,7 +24,7 @@ const CLEAR_COST = 50
 
 export class Importer {
   readonly #deps: ImporterDeps
-  readonly #totals = { users: none(), administrators: none(), settings: none(), passed: 0, unreadable: 0 }
+  readonly #totals = { users: none(), administrators: none(), settings: none(), passed: 0 }
   readonly #importAdministrator: (name: string, text: string) => Promise<Outcome>
   readonly #importSetting: ReturnType<typeof createSettingImport>
   #batch: ImportUser[] = []
@@ -50,10 +50,7 @@ export class Importer {
     if (reading.kind === 'setting')
       return this.#count(record, this.#totals.settings, await this.#importSetting(reading.setting))
     if (reading.kind === 'passed') this.#totals.passed += 1
-    else {
-      this.#totals.unreadable += 1
-      this.#report(record, 'refused', reading.reason)
-    }
+    else this.#count(record, this.#totals[reading.heading ?? 'users'], reading)
   }
 
   /** Resolves when everything added so far is imported. */

@@ -143,8 +143,8 @@ async function importAll(
   return isWhole(importer.totals()) && !interrupt.signal.aborted
 }
 
-const isWhole = ({ users, administrators, settings, unreadable }: Totals): boolean =>
-  users.refused + administrators.refused + settings.refused + unreadable === 0
+const isWhole = ({ users, administrators, settings }: Totals): boolean =>
+  users.refused + administrators.refused + settings.refused === 0
 
 interface Running {
   readonly progress: Progress
