@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
+  createWriteStream,
   fchmodSync,
   fchownSync,
   fstatSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   readSync,
   realpathSync,
@@ -14,15 +16,18 @@ import {
   rmSync,
   type Stats,
   statSync,
+  type WriteStream,
   writeSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+
+const OWNER_ONLY = 0o600
 
 /**
  * Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder. Readers see the old
  * content or the new one, also after a crash. Mode and owner of an existing file are kept; links are followed.
  */
-export function replaceFile(path: string, content: string | Uint8Array, newMode = 0o600): void {
+export function replaceFile(path: string, content: string | Uint8Array, newMode = OWNER_ONLY): void {
   const target = realPathOf(path)
   const before = statSync(target, { throwIfNoEntry: false })
   const temporary = writeTemporary(target, content, (file) => {
@@ -47,7 +52,7 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
   try {
     linkSync(temporary, path)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    if (isExisting(error)) return false
     throw error
   } finally {
     rmSync(temporary, { force: true })
@@ -56,10 +61,12 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
   return true
 }
 
+const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+
 /** Writes a temporary file in the folder of the target and syncs it to disk. */
 function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
-  const file = openSync(temporary, 'wx', 0o600)
+  const file = openNew(temporary)
   try {
     writeAll(file, typeof content === 'string' ? Buffer.from(content) : content)
     prepare(file)
@@ -95,12 +102,70 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** A file that root creates while it manages another user's store must not stop that user's server from starting. */
-export function giveToOwner(file: number, folder: string): void {
-  if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(folder)
+/**
+ * Opens a file that does not exist yet. If root creates it, it belongs to the owner of its folder: a file of root in the
+ * folder of another user would stop that user's server.
+ */
+export function openNew(path: string, mode = OWNER_ONLY): number {
+  const file = openSync(path, 'wx', mode)
+  giveTo(statSync(dirname(path)), file)
+  return file
+}
+
+/** The same as a stream. What was written is on disk when the stream closes. */
+export const openNewStream = (path: string): WriteStream => createWriteStream(path, { fd: openNew(path), flush: true })
+
+/** The same, empty. Returns `false` if the file already exists: then it is not even opened. */
+export function createEmptyFile(path: string, mode?: number): boolean {
   try {
-    fchownSync(file, uid, gid)
+    closeSync(openNew(path, mode))
+    return true
+  } catch (error) {
+    if (isExisting(error)) return false
+    throw error
+  }
+}
+
+/** Creates a folder and those above it that are missing, for their owner alone: the owner of the first that exists. */
+export function createFolders(path: string): void {
+  const first = mkdirSync(resolve(path), { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  const parent = dirname(first)
+  const owner = statSync(parent)
+  for (let folder = resolve(path); folder !== parent; folder = dirname(folder)) giveFolder(folder, owner)
+  syncFolder(parent)
+}
+
+/** Creates a folder for this user alone. Returns `false` if it already exists. */
+export function createFolderFor(uid: number, folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (isExisting(error)) return false
+    throw error
+  }
+  giveFolder(folder, { uid, gid: SAME_GROUP })
+  return true
+}
+
+const SAME_GROUP = -1
+
+/** A link that has taken the place of the new folder is not followed. */
+function giveFolder(folder: string, owner: Owner): void {
+  const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    giveTo(owner, handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+type Owner = Pick<Stats, 'uid' | 'gid'>
+
+function giveTo({ uid, gid }: Owner, handle: number): void {
+  if (process.getuid?.() !== 0) return
+  try {
+    fchownSync(handle, uid, gid)
   } catch {
     // root without the right to change owners keeps the file
   }

@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { createFile } from '../base/files.ts'
+import { createFile, createFolders } from '../base/files.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { makeAuditKey } from '../observe/audit/checkpoint.ts'
 import type { Context } from './context.ts'
@@ -15,7 +14,7 @@ export function prepareAuditKey({ flags, env, cwd }: Context, folder: string): v
   const { values } = loadConfiguration({ flags: { ...flags, configs }, env, cwd }).settings
   const named = values.audit['key-file']
   const path = named === '' ? join(resolve(cwd, folder), AUDIT_KEY) : named
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  createFolders(dirname(path))
   createFile(path, makeAuditKey())
   if (named === '')
     createFile(join(folder, 'audit.ini'), `; Written by cardea start.\n[audit]\nkey-file = ${AUDIT_KEY}\n`)

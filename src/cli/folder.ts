@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFile } from '../base/files.ts'
+import { createFile, createFolders } from '../base/files.ts'
 import { OPTIONS } from '../config/option-table.ts'
 import { makeAuditKey } from '../observe/audit/checkpoint.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
@@ -27,7 +27,7 @@ export interface MadeFolder {
  */
 export async function createFolder(folder: string): Promise<MadeFolder | undefined> {
   const password = randomBytes(15).toString('base64url')
-  mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
+  createFolders(join(folder, 'keys', 'tokens'))
   // 32 random bytes as 64 hexadecimal digits: the longest secret that ArangoDB accepts.
   for (const name of ['cookie', 'tokens/1.key']) makeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
   makeKey(join(folder, AUDIT_KEY), makeAuditKey())

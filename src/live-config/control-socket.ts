@@ -1,8 +1,9 @@
 // Where the control socket of a server is. Its file permission is the credential: only the owner may open it.
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { createFolderFor } from '../base/files.ts'
 import { findStoreFile } from '../store/store-url.ts'
 
 /** Systems allow paths of 104 to 108 bytes. */
@@ -46,9 +47,9 @@ export function isSocketPathSafe(path: string, seed: SocketSeed): boolean {
   const folder = privateFolderOf(seed)
   if (!path.startsWith(`${folder}/`)) return true
   try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) return false
+    createFolderFor(ownerOf(seed), folder)
+  } catch {
+    return false
   }
   const found = lstatSync(folder)
   const isOwn = found.uid === ownerOf(seed) || found.uid === 0

@@ -1,8 +1,7 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { giveToOwner } from '../base/files.ts'
+import { createEmptyFile, createFolders } from '../base/files.ts'
 import { isBusy, toStoreError } from './sqlite/errors.ts'
 import { findStoreFile } from './store-url.ts'
 
@@ -23,7 +22,7 @@ const NOTHING_TO_LOCK: StoreLock = Object.freeze({ release: () => {} })
 export async function lockStore(url: string, waitMs: number): Promise<StoreLock | undefined> {
   const file = findStoreFile(url)
   if (file === undefined) return NOTHING_TO_LOCK
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  createFolders(dirname(file))
   const until = performance.now() + waitMs
   for (;;) {
     const lock = await tryLock(`${file}.lock`)
@@ -42,7 +41,8 @@ const held = new Set<DatabaseSync>()
 async function tryLock(path: string): Promise<StoreLock | undefined> {
   // loaded here, so that a PostgreSQL store does not load SQLite
   const { DatabaseSync } = await import('node:sqlite')
-  createLockFile(path)
+  // never opens an existing file: closing it would release the lock if this process holds it
+  createEmptyFile(path)
   const connection = new DatabaseSync(path, { timeout: 0 })
   try {
     connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
@@ -56,16 +56,5 @@ async function tryLock(path: string): Promise<StoreLock | undefined> {
     release() {
       if (held.delete(connection)) connection.close()
     },
-  }
-}
-
-/** Never opens an existing file: closing it would release the lock if this process holds it. */
-function createLockFile(path: string): void {
-  try {
-    const file = openSync(path, 'wx', 0o600)
-    giveToOwner(file, dirname(path))
-    closeSync(file)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
 }

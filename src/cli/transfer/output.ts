@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { syncFolder } from '../../base/files.ts'
+import { openNew, syncFolder } from '../../base/files.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 
@@ -14,8 +14,6 @@ export interface Output {
   /** Removes what was written, if possible. */
   discard(): void
 }
-
-const OURS_ALONE = 0o600
 
 /**
  * A file that only its owner can read and that appears complete or not at all; or standard output. A file that is not
@@ -34,7 +32,7 @@ export function openOutput({ cwd }: Context, file: string | undefined): Output {
 
 function createReplacement(path: string): Output {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
-  const descriptor = openSync(temporary, 'wx', OURS_ALONE)
+  const descriptor = openNew(temporary)
   const { write, finish } = createDescriptor(descriptor)
   return {
     write,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { chmod, rename, writeFile } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
+import { createEmptyFile } from '../../base/files.ts'
 import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import type { AuditFigures, FailureReporter } from './failure-reporter.ts'
 
@@ -107,7 +108,13 @@ class ReplacedFile implements CheckpointFile {
 
 async function replace(path: string, content: string): Promise<void> {
   const temporary = `${path}.tmp`
-  await writeFile(temporary, `${content}\n`, { mode: 0o600 })
-  await chmod(temporary, 0o600)
+  createEmptyFile(temporary)
+  const file = await open(temporary, 'w', 0o600)
+  try {
+    await file.chmod(0o600)
+    await file.writeFile(`${content}\n`)
+  } finally {
+    await file.close()
+  }
   await rename(temporary, path)
 }

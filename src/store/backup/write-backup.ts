@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createWriteStream, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { syncFolder } from '../../base/files.ts'
+import { openNewStream, syncFolder } from '../../base/files.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { BackupError } from './backup-error.ts'
 import { listProblems } from './check-records.ts'
@@ -39,8 +39,7 @@ export async function writeBackup(
   const path = requireTarget(file)
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
-    const target = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true })
-    await pipeline(Readable.from(renderFile(snapshot, options)), createGzip(), target)
+    await pipeline(Readable.from(renderFile(snapshot, options)), createGzip(), openNewStream(temporary))
     const problems: string[] = []
     const summary = await checkBackup(temporary, (page) => problems.push(...listProblems(page)))
     renameSync(temporary, path)

@@ -1,9 +1,9 @@
 /** Opens, configures and migrates the database file. */
-import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { closeSync, fchmodSync, fstatSync, openSync, readSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
-import { syncFolder } from '../../base/files.ts'
+import { createEmptyFile, createFolders, syncFolder } from '../../base/files.ts'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
@@ -60,7 +60,8 @@ export function findDamage(path: string): string | undefined {
 // an absolute path also keeps SQLite from reading `file:…?…` as a URL with options
 function prepareFile(path: string, log: Log): string {
   try {
-    if (mkdirSync(dirname(path), { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(dirname(path)))
+    createFolders(dirname(path))
+    createEmptyFile(path)
     const file = openSync(path, 'a', OWNER_ONLY)
     try {
       if (isDatabase(path)) restrictToOwner(file, path, log)

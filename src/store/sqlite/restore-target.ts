@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { giveToOwner, syncFolder } from '../../base/files.ts'
+import { openNew, syncFolder } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError } from '../backup/backup-error.ts'
 import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget, refusedRow } from '../backup/restore-target.ts'
@@ -84,9 +84,7 @@ function isEmpty(path: string): boolean {
 
 function createOwnFile(path: string): void {
   try {
-    const file = openSync(path, 'wx', 0o600)
-    giveToOwner(file, dirname(path))
-    closeSync(file)
+    closeSync(openNew(path))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new BackupError(`The store cannot be written: ${reason}. Nothing was changed.`)

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename } from 'node:fs/promises'
+import { createEmptyFile } from '../../../base/files.ts'
 import { toShownRecord } from '../audit-record.ts'
 import type { Destination, DestinationSettings } from './destination.ts'
 
@@ -15,6 +16,7 @@ export function createFileDestination(path: string, { maxFileBytes, maxFiles }: 
     await open?.close()
   }
   const openFile = async (): Promise<FileHandle> => {
+    createEmptyFile(path, OWNER_AND_GROUP)
     const opened = await open(path, 'a', OWNER_AND_GROUP)
     bytes = (await opened.stat()).size
     file = opened
