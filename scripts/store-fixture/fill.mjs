@@ -78,7 +78,7 @@ async function putUsers({ document, multiModel }) {
   await removeUser(document, again.name)
   for (const user of USERS.filter(({ isImported }) => !isImported)) await putUser(document, user)
   const users = USERS.filter(({ isImported }) => isImported).map(({ name, members }) => ({ name, password: members }))
-  await document('POST', '/_cardea/api/exchange/users', { as: SEED, body: { users } })
+  await document('POST', '/_cardea/api/transfer/users', { as: SEED, body: { users } })
   await putUser(document, { name: 'without password' })
   await putUser(document, { name: 'deleted', password: passwordOf('deleted'), plain: true })
   await removeUser(document, 'deleted')

@@ -89,7 +89,7 @@ function renderFile(): Buffer {
 
 describe('an import', { skip: NO_BROWSER }, () => {
   it('of 10 000 users shows its progress and a report', async (t) => {
-    const before = (await ask('GET', '/exchange/count')).json.users
+    const before = (await ask('GET', '/transfer/count')).json.users
     const { page, open } = await openAs(t, 'admin', 'adminpw')
     await open('#/users?do=import')
     const file = { name: 'users.jsonl', mimeType: 'application/x-ndjson', buffer: renderFile() }
@@ -98,7 +98,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await page.getByRole('progressbar').waitFor()
     await page.getByRole('dialog', { name: 'Import finished' }).waitFor({ timeout: 60_000 })
     await page.getByText('10,000 of 10,000 users').waitFor()
-    assert.equal((await ask('GET', '/exchange/count')).json.users, before + COUNT)
+    assert.equal((await ask('GET', '/transfer/count')).json.users, before + COUNT)
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('link', { name: 'import-0', exact: true }).waitFor()
   })

@@ -80,7 +80,7 @@ async function enrol(scene: Scene, password: string): Promise<void> {
 async function noteHashes(scene: Scene): Promise<void> {
   const { json } = await ask(scene, { as: asAdmin(scene), path: '/_users/org.couchdb.user:ada' })
   for (const member of ['derived_key', 'salt']) scene.secrets.note(`${member} of the account`, json[member])
-  const { json: exported } = await ask(scene, { as: asAdmin(scene), path: `${API}/exchange/administrators` })
+  const { json: exported } = await ask(scene, { as: asAdmin(scene), path: `${API}/transfer/administrators` })
   for (const text of JSON.stringify(exported).match(/-pbkdf2[^"]+/g) ?? [])
     scene.secrets.note('hash of an administrator', text)
 }

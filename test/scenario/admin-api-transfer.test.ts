@@ -1,7 +1,7 @@
 import { ADMIN, AS_ADMIN, type Request } from '../support/request.ts'
 import { type Row, runRows } from '../support/rows.ts'
 
-const USERS = '/_cardea/api/exchange/users'
+const USERS = '/_cardea/api/transfer/users'
 
 const importing = (body: unknown): Request => ({
   method: 'POST',
@@ -23,8 +23,25 @@ const ROWS: readonly Row[] = [
   { name: 'rejects an anonymous import', ...importing({ users: [] }), headers: {}, expect: { status: 401 } },
   {
     name: 'rejects an anonymous list of administrators',
+    path: '/_cardea/api/transfer/administrators',
+    expect: { status: 401 },
+  },
+  {
+    name: 'rejects an anonymous list of administrators by the former path',
     path: '/_cardea/api/exchange/administrators',
     expect: { status: 401 },
+  },
+  {
+    name: 'exports by the former path',
+    path: '/_cardea/api/exchange/users?format=document',
+    as: AS_ADMIN,
+    expect: { status: 200, json: { users: [] } },
+  },
+  {
+    name: 'imports by the former path',
+    ...importing({ users: [] }),
+    path: '/_cardea/api/exchange/users',
+    expect: { status: 200, json: { outcomes: [] } },
   },
   {
     name: 'exports an empty directory',

@@ -19,7 +19,7 @@ describe('an imported password', () => {
         const askDocument = createAsk(document)
 
         const users = [{ name: 'ann', password: { password_scheme: scheme, encoded_hash: text } }]
-        const imported = await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: { users } })
+        const imported = await ask('POST', '/_cardea/api/transfer/users', { as: AS_ADMIN, body: { users } })
         assert.deepEqual(imported.json, { outcomes: [{ kind: 'created' }] }, imported.body)
 
         const signIn = (password: string) =>
@@ -46,9 +46,9 @@ describe('an imported password', () => {
       password: { password_scheme: scheme, encoded_hash: text },
     }))
     const json = { users }
-    assert.equal((await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: json })).status, 200)
+    assert.equal((await ask('POST', '/_cardea/api/transfer/users', { as: AS_ADMIN, body: json })).status, 200)
     for (const format of ['document', 'multi-model']) {
-      const { json, body } = await ask('GET', `/_cardea/api/exchange/users?format=${format}`, { as: AS_ADMIN })
+      const { json, body } = await ask('GET', `/_cardea/api/transfer/users?format=${format}`, { as: AS_ADMIN })
       const written = member(json, 'users')
       assert.ok(Array.isArray(written) && written.length === users.length, body)
       for (const user of written) assert.deepEqual(member(user, 'losses'), ['password'], format)

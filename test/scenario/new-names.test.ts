@@ -52,7 +52,7 @@ for (const [entrance, create] of Object.entries(ENTRANCES)) {
 
 describe('imported', () => {
   const importUser = async (name: string) =>
-    (await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: { users: [{ name }] } })).body
+    (await ask('POST', '/_cardea/api/transfer/users', { as: AS_ADMIN, body: { users: [{ name }] } })).body
 
   it('a name that is not in NFC is kept', async () => {
     assert.match(await importUser('Zoe\u0308'), /"created"/)

@@ -89,7 +89,7 @@ describe('the password of a user, set by', () => {
     const doors = await open(t)
     const askSessions = await openSessions(doors, 'ann')
     const importUser = (clear: string) =>
-      doors.ask('POST', '/_cardea/api/exchange/users', {
+      doors.ask('POST', '/_cardea/api/transfer/users', {
         as: AS_ADMIN,
         body: { replace: true, users: [{ name: 'ann', roles: ['r'], password: { clear } }] },
       })

@@ -254,13 +254,13 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'an export through the admin API',
-    send: { path: '/_cardea/api/exchange/users?format=cardea', headers: ADMIN },
+    send: { path: '/_cardea/api/transfer/users?format=cardea', headers: ADMIN },
     status: 200,
     events: [['users.exported', { ...FROM, actor: 'admin', count: 1, level: 'warn' }]],
   },
   {
     name: 'an import through the admin API',
-    send: post('/_cardea/api/exchange/users', { users: [{ name: 'mo' }, { name: 'jo' }] }, ADMIN),
+    send: post('/_cardea/api/transfer/users', { users: [{ name: 'mo' }, { name: 'jo' }] }, ADMIN),
     status: 200,
     events: [['users.imported', { ...FROM, actor: 'admin', created: 1, kept: 1, replaced: 0, refused: 0 }]],
   },

@@ -47,7 +47,9 @@ interface FoundOperation {
 }
 
 function findOperation(method: string, path: string): FoundOperation | undefined {
-  const segments = path.replace(/\?.*/s, '').split('/').filter(Boolean)
+  // the document has the present name of a path only
+  const current = path.replace(/\?.*/s, '').replace(/^\/exchange\//, '/transfer/')
+  const segments = current.split('/').filter(Boolean)
   const template = router(segments.map((segment) => decodePercent(segment) ?? ''))?.route.path ?? ''
   const name = method.toLowerCase()
   const operation = document.paths[template]?.[name]

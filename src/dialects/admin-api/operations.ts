@@ -80,13 +80,16 @@ export type ListQueryNames = (operation: Pick<Operation<unknown>, 'method' | 'pa
 
 export function operationRoutes(deps: OperationRoutesDeps, listQueryNames: ListQueryNames): readonly Route[] {
   const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
-  return [...Map.groupBy(operations, ({ path }) => path)].map(([path, rows]) => ({
-    path: `${API_PREFIX}${path}`,
-    methods: Object.fromEntries(
+  return [...Map.groupBy(operations, ({ path }) => path)].flatMap(([path, rows]) => {
+    const methods = Object.fromEntries(
       rows.map((operation) => [operation.method, toHandler(operation, deps, listQueryNames(operation))]),
-    ),
-  }))
+    )
+    return listNames(path).map((name) => ({ path: `${API_PREFIX}${name}`, methods }))
+  })
 }
+
+/** The path, and its former name if it has one, which programs may still use. */
+const listNames = (path: string): readonly string[] => [...new Set([path, path.replace(/^\/transfer\//, '/exchange/')])]
 
 const toHandler =
   (operation: Operation<unknown>, deps: OperationRoutesDeps, queryNames: readonly string[]): Handler =>

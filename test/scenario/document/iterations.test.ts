@@ -71,7 +71,7 @@ test('a stored hash with too many iterations is rejected, even without max_itera
   assertRefused(changed, 400, 'bad_request', MOST)
   for (const trial of [true, false]) {
     const users = [{ name: 'expensive', password: members }, { name: 'cheap' }]
-    const imported = await unlimited.ask('POST', '/_cardea/api/exchange/users', { body: { users, trial } })
+    const imported = await unlimited.ask('POST', '/_cardea/api/transfer/users', { body: { users, trial } })
     assert.deepEqual(imported.json, { outcomes: [{ kind: 'refused', reason: MOST }, { kind: 'created' }] })
   }
 })

@@ -13,7 +13,7 @@ const WRONG = { error: 'unauthorized', reason: 'Name or password is incorrect.' 
 before(async () => {
   for (const name of ['ada', 'once', 'basic', 'guess', 'word', 'admin-like']) await add(name, { totp: MEMBER })
   const broken = { name: 'broken', password: { clear: 'broken-pw' }, members: [['totp', { key: 'not base32' }]] }
-  const imported = await ask('POST', '/_cardea/api/exchange/users', { body: { users: [broken] } })
+  const imported = await ask('POST', '/_cardea/api/transfer/users', { body: { users: [broken] } })
   assert.deepEqual(imported.json, { outcomes: [{ kind: 'created' }] })
 })
 

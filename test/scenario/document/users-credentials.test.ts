@@ -122,15 +122,15 @@ test('an administrator token can neither import nor deactivate the account of it
   const API = '/_cardea/api'
   const record = { name: 'lou', password: { clear: 'stolen' } }
   const body = { users: [record, { name: 'new one' }], replace: true }
-  const imported = await ask('POST', `${API}/exchange/users`, { ...token, body })
+  const imported = await ask('POST', `${API}/transfer/users`, { ...token, body })
   assert.deepEqual(imported.json, { outcomes: [{ kind: 'refused', reason: NEEDS_PASSWORD }, { kind: 'created' }] })
   const refused = await ask('PUT', `${API}/users/lou/active`, { ...token, body: { active: false } })
   assert.deepEqual([refused.status, refused.json.error], [403, 'password_required'])
   assert.equal((await ask('PUT', `${API}/users/lou/active`, { ...token, body: { active: true } })).status, 200)
   assert.equal(await signIn('lou', 'lou-pw'), 200)
-  const kept = await ask('POST', `${API}/exchange/users`, { ...token, body: { users: [record] } })
+  const kept = await ask('POST', `${API}/transfer/users`, { ...token, body: { users: [record] } })
   assert.deepEqual(kept.json, { outcomes: [{ kind: 'kept' }] })
-  const byPassword = await ask('POST', `${API}/exchange/users`, { body })
+  const byPassword = await ask('POST', `${API}/transfer/users`, { body })
   assert.equal(byPassword.json.outcomes[0].kind, 'replaced', 'the record of another user')
 })
 

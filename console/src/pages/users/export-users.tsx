@@ -21,12 +21,12 @@ export function ExportUsers({ onClose }: { readonly onClose: () => void }) {
     onClose()
   }
   const run = async () => {
-    const { users: total } = await api.get<{ readonly users: number }>('/exchange/count')
+    const { users: total } = await api.get<{ readonly users: number }>('/transfer/count')
     const lines: string[] = []
     let after: string | undefined
     do {
       setProgress({ done: lines.length, total })
-      const page: ExportPage = await api.get('/exchange/users', { format: 'cardea', after, limit: PAGE })
+      const page: ExportPage = await api.get('/transfer/users', { format: 'cardea', after, limit: PAGE })
       lines.push(...page.users.map(({ text }) => text))
       after = page.next
     } while (after !== undefined && !isStopped.current)

@@ -87,7 +87,7 @@ async function importAll(users: readonly unknown[], { replaces, onReport, isStop
     const batch = users.slice(at, at + BATCH)
     const body = { users: batch, replace: replaces }
     const { outcomes } = await withPassword((proof) =>
-      api.post<{ readonly outcomes: readonly Outcome[] }>('/exchange/users', { ...body, ...proof }),
+      api.post<{ readonly outcomes: readonly Outcome[] }>('/transfer/users', { ...body, ...proof }),
     )
     report = addOutcomes(report, batch, outcomes)
     onReport(report)

@@ -30,7 +30,7 @@ export interface ExportedUser extends Written {
 export const TRANSFER_OPERATIONS = {
   'transfer.import': {
     method: 'POST',
-    path: '/exchange/users',
+    path: '/transfer/users',
     async run({ directory }, call) {
       const members = readMembers(call.body, ['users', 'replace', 'trial', CURRENT_PASSWORD])
       const list = requireArgument(members, 'users', LIST)
@@ -45,7 +45,7 @@ export const TRANSFER_OPERATIONS = {
   },
   'transfer.export': {
     method: 'GET',
-    path: '/exchange/users',
+    path: '/transfer/users',
     async run({ directory, events }, { query }): Promise<ExportPage> {
       const writer = readWriter(query)
       const { page, next, damaged } = await readPage(directory, query)
@@ -56,7 +56,7 @@ export const TRANSFER_OPERATIONS = {
   },
   'transfer.administrators': {
     method: 'GET',
-    path: '/exchange/administrators',
+    path: '/transfer/administrators',
     run({ directory, events }) {
       const administrators = directory.listAdministrators().map(({ name, text }) => ({ name, text }))
       events.record('users.exported', { count: administrators.length })
@@ -65,7 +65,7 @@ export const TRANSFER_OPERATIONS = {
   },
   'transfer.settings': {
     method: 'GET',
-    path: '/exchange/settings',
+    path: '/transfer/settings',
     async run({ settings, events }, { caller }) {
       // secrets do not leave the machine: only the owner of the process sees them
       const isShown = caller?.isOwner ?? true
@@ -76,7 +76,7 @@ export const TRANSFER_OPERATIONS = {
   },
   'transfer.count': {
     method: 'GET',
-    path: '/exchange/count',
+    path: '/transfer/count',
     run: async ({ directory }) => ({ users: await directory.countUsers() }),
   },
 } as const satisfies Record<string, Operation<unknown>>
