@@ -7,6 +7,7 @@
  */
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ACCEPTED } from './auth/accepted-credentials.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
 import type { OpenSection } from './config/option-table.ts'
@@ -137,7 +138,7 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
       const { door = 'document', response, service } = options ?? {}
-      const identified = await app.identify(readRequest(request, 'authenticate'), door)
+      const identified = await app.identify(readRequest(request, 'authenticate'), door, ACCEPTED.library)
       const scope = identified?.authenticated.scope
       if (!identified || (scope && !scope.services.includes(service ?? ''))) return undefined
       if (response) addHeaders(response, identified.headers)

@@ -1,11 +1,12 @@
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import { type AcceptedHandlers, findUnenforcedLimit } from './accepted-credentials.ts'
 import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
 import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
 
 /**
  * Asks the handlers in order. The first that accepts a credential decides the identity. A credential that is present
  * and wrong ends the search: the request never falls back to a weaker credential. If no handler recognises a
- * credential, the request is anonymous.
+ * credential, or the listener does not enforce the limits of the one it has, the request is anonymous.
  *
  * Returns a promise only if a handler has to wait: http/dispatch.ts states the gain.
  *
@@ -13,14 +14,15 @@ import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
  */
 export function authenticate(
   source: CredentialSource,
-  handlers: readonly CredentialHandler[],
+  accepted: AcceptedHandlers,
   observer?: SignInObserver,
 ): Authenticated | Promise<Authenticated> {
+  const { handlers } = accepted
   for (const handler of handlers) {
     const verdict = handler.read(source)
     if (verdict instanceof Promise)
-      return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), { source, observer })
-    const authenticated = judge(verdict, handler, { source, observer })
+      return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), { source, accepted, observer })
+    const authenticated = judge(verdict, handler, { source, accepted, observer })
     if (authenticated) return authenticated
   }
   return ANONYMOUS
@@ -28,26 +30,33 @@ export function authenticate(
 
 interface Judged {
   readonly source: CredentialSource
+  readonly accepted: AcceptedHandlers
   readonly observer: SignInObserver | undefined
 }
 
 async function continueAfter(
   reading: Promise<Verdict>,
   [handler, ...others]: readonly CredentialHandler[],
-  { source, observer }: Judged,
+  judged: Judged,
 ): Promise<Authenticated> {
   const verdict = await reading
-  const authenticated = handler && judge(verdict, handler, { source, observer })
-  return authenticated ?? authenticate(source, others, observer)
+  const authenticated = handler && judge(verdict, handler, judged)
+  return authenticated ?? authenticate(judged.source, { ...judged.accepted, handlers: others }, judged.observer)
 }
 
 /** Throws if the credential is refused. `undefined`: the next handler is asked. */
-function judge(verdict: Verdict, { name }: CredentialHandler, { source, observer }: Judged): Authenticated | undefined {
+function judge(verdict: Verdict, { name }: CredentialHandler, judged: Judged): Authenticated | undefined {
+  const { source, accepted, observer } = judged
   if (verdict.kind === 'refused') {
     if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
     throw verdict.error
   }
   if (verdict.kind === 'accepted') {
+    const limit = findUnenforcedLimit(verdict, accepted)
+    if (limit !== undefined) {
+      observer?.onRefused(`a credential with limits (${limit}) is not accepted here`, name)
+      return ANONYMOUS
+    }
     const authenticated = { ...verdict, by: name }
     observer?.onAccepted(authenticated, source)
     return authenticated

@@ -6,6 +6,7 @@ import {
   ABSENT,
   type AcceptedCredential,
   type CredentialHandler,
+  type CredentialKind,
   type CredentialSource,
   type RefusedCredential,
   type Verdict,
@@ -19,7 +20,7 @@ export type PasswordCheck = (name: string, password: string, source: CredentialS
 
 /** How a dialect reads a Basic header. */
 export interface BasicForm {
-  readonly name: string
+  readonly name: CredentialKind
   /** The encoded part, or `undefined` where the header is not this form. */
   findCredential(header: string): string | undefined
   /** `undefined`: it cannot be decoded. */

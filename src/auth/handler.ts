@@ -36,9 +36,12 @@ export interface PresentedCertificate {
   readonly problem: string | undefined
 }
 
+/** The first five are those of the document door. */
+export type CredentialKind = 'jwt' | 'proxy' | 'cookie' | 'default' | 'certificate' | 'bearer' | 'basic'
+
 /** Recognises one kind of credential. */
 export interface CredentialHandler {
-  readonly name: string
+  readonly name: CredentialKind
   /** Never writes to the response. */
   read(source: CredentialSource): Verdict | Promise<Verdict>
 }

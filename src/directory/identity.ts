@@ -45,10 +45,6 @@ export interface TokenScope {
   readonly services: readonly string[]
 }
 
-/** For paths that belong to no database and no service: a limited access token is not accepted there. */
-export const withoutScoped = (authenticated: Authenticated): Authenticated =>
-  authenticated.scope === undefined ? authenticated : ANONYMOUS
-
 export interface UsedAccessToken {
   /** Unique among all tokens, deleted ones included. */
   readonly mark: string

@@ -1,4 +1,5 @@
 // The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
+import { ACCEPTED, selectHandlers } from '../auth/accepted-credentials.ts'
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
@@ -43,11 +44,11 @@ import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUse
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
-  const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
+  const accepted = selectHandlers([createBasicHandler(DOCUMENT_BASIC, parts.check)], ACCEPTED.adminEndpoint)
   const observer = createSignInObserver(parts.liveConfig.events)
   const dialect = createAdminDialect(parts, {
-    authenticate: async (context) => authenticate(context, handlers, observer),
-    authenticateAgain: async (context) => authenticate(context, handlers),
+    authenticate: async (context) => authenticate(context, accepted, observer),
+    authenticateAgain: async (context) => authenticate(context, accepted),
     isConfigured: () => true,
     isOwnOrigin: true,
   })

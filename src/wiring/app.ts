@@ -3,6 +3,7 @@
  * makes no decision about a request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type AcceptedCredentials, isAccepted } from '../auth/accepted-credentials.ts'
 import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -67,7 +68,7 @@ export interface App {
   warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
-  identify(request: IncomingMessage, door: DoorName): Promise<Identified | undefined>
+  identify(request: IncomingMessage, door: DoorName, accepted: AcceptedCredentials): Promise<Identified | undefined>
   /** Whether the upstream servers can be used. */
   readonly readiness: UpstreamReadiness
   /** Signs users in for routes of another server. */
@@ -147,9 +148,14 @@ class RunningApp implements App {
     return run
   }
 
-  async identify(request: IncomingMessage, name: DoorName): Promise<Identified | undefined> {
+  async identify(
+    request: IncomingMessage,
+    name: DoorName,
+    accepted: AcceptedCredentials,
+  ): Promise<Identified | undefined> {
     this.#requireOpen()
-    return this.#findDoor(name)?.identify(request) ?? rejectDoor(name)
+    const identified = await (this.#findDoor(name)?.identify(request) ?? rejectDoor(name))
+    return identified && isAccepted(identified.authenticated, accepted) ? identified : undefined
   }
 
   async runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
+import { ACCEPTED, type AcceptedCredentials, selectHandlers } from '../auth/accepted-credentials.ts'
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
@@ -8,12 +9,7 @@ import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import {
-  COOKIE_HANDLER,
-  type CookieSessions,
-  createCookieHandler,
-  findSession,
-} from '../auth/session/cookie-handler.ts'
+import { type CookieSessions, createCookieHandler, findSession } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession, type SessionServiceDeps } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -32,13 +28,13 @@ import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
-import { type Authenticated, withoutScoped } from '../directory/identity.ts'
+import type { Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { createRevalidation, type DoorParts, toBearerDeps, toDoorOptions, withoutCertificate } from './door-parts.ts'
+import { createRevalidation, type DoorParts, toBearerDeps, toDoorOptions } from './door-parts.ts'
 import { createDocumentUpstream } from './gateway.ts'
 import {
   listHandlers,
@@ -54,9 +50,9 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const credentials = createCredentials(parts)
-  const authenticateRequest = gateway.withStreamEpoch(credentials.identify)
+  const own = credentials.createIdentify(ACCEPTED.document)
   const { confirm, revalidate } = createRevalidation(parts, {
-    identify: credentials.identifyAgain,
+    identify: own.authenticateAgain,
     isConfigured: credentials.isConfigured,
     dialect: () => dialect,
   })
@@ -64,7 +60,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     ...createDocumentDialect({
       ...createDialectOptions(parts, config.get()),
       settings: settings.get,
-      authenticate: authenticateRequest,
+      authenticate: gateway.withStreamEpoch(own.authenticate),
       ...credentials.session,
       upstream: createDocumentUpstream({ ...parts, config, revalidate }),
     }),
@@ -73,31 +69,24 @@ export function createDocumentDoor(parts: DoorParts): Door {
   return createDoor({
     ...toDoorOptions(parts, 'document'),
     dialect,
-    mounts: createMounts(parts, { credentials, authenticateRequest, settings }),
+    mounts: createMounts(parts, credentials, settings),
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     tracing: parts.tracing,
   })
 }
 
-interface MountDeps {
-  readonly credentials: ReturnType<typeof createCredentials>
-  readonly authenticateRequest: DocumentDeps['authenticate']
-  readonly settings: Live<DocumentSettings>
-}
-
 /** The paths at this door that belong to other dialects. */
-function createMounts(parts: DoorParts, { credentials, authenticateRequest, settings }: MountDeps): readonly Mount[] {
-  const requireEntry = createRequireEntry(settings.get, authenticateRequest)
+function createMounts(
+  parts: DoorParts,
+  { createIdentify, isConfigured }: ReturnType<typeof createCredentials>,
+  settings: Live<DocumentSettings>,
+): readonly Mount[] {
+  const requireEntry = createRequireEntry(settings.get, createIdentify(ACCEPTED.documentEntry).authenticate)
   return [
-    mountAdminApi(parts, {
-      authenticate: async (context) => withoutScoped(await credentials.identifyWithoutCookie(context)),
-      authenticateAgain: async (context) => withoutScoped(await credentials.identifyAgainWithoutCookie(context)),
-      isConfigured: credentials.isConfigured,
-      requireEntry,
-    }),
+    mountAdminApi(parts, { ...createIdentify(ACCEPTED.documentAdminApi), isConfigured, requireEntry }),
     ...mountForwardAuth({
       ...parts.forwardAuth,
-      authenticate: async (context) => withoutCertificate(withoutScoped(await authenticateRequest(context))),
+      authenticate: createIdentify(ACCEPTED.documentForwardAuth).authenticate,
       requireEntry,
       // a session that is used only through the forward-auth endpoint is renewed too
       furtherHeaders: (context, reply) =>
@@ -153,19 +142,21 @@ const createNodeDeps = (
 function createCredentials(parts: DoorParts) {
   const { liveConfig, signIn, directory, cookies, recorder } = parts
   const { events } = liveConfig
-  const byName = new Map(createHandlers(parts).map((handler) => [handler.name, handler]))
+  const byName = new Map<string, CredentialHandler>(createHandlers(parts).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(liveConfig, ({ settings }) =>
     listHandlers(settings.values).flatMap((name) => byName.get(name) ?? []),
   )
-  const withoutCookie = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
   const observer = createSignInObserver(events, recorder)
   return {
-    identify: (context: RequestContext) => authenticate(context, handlers.get(), observer),
-    /** The cookie of this door is not accepted on the paths of other dialects. */
-    identifyWithoutCookie: (context: RequestContext) => authenticate(context, withoutCookie.get(), observer),
-    /** For a request that was accepted before. Records no sign-in. */
-    identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
-    identifyAgainWithoutCookie: (context: RequestContext) => authenticate(context, withoutCookie.get()),
+    /** For the door itself, or for a dialect that is mounted at it. */
+    createIdentify(accepted: AcceptedCredentials) {
+      const selected = deriveLive(handlers, (all) => selectHandlers(all, accepted))
+      return {
+        authenticate: (context: RequestContext) => authenticate(context, selected.get(), observer),
+        /** For a request that was accepted before. Records no sign-in. */
+        authenticateAgain: (context: RequestContext) => authenticate(context, selected.get()),
+      }
+    },
     /** Whether the handler is configured now. */
     isConfigured: (handler: string) => handlers.get().some(({ name }) => name === handler),
     session: createSessionDeps(cookies, { signIn, directory, events, recorder, clock: SYSTEM_CLOCK }),

@@ -1,7 +1,6 @@
 // What the doors share: one sign-in, the session cookies and their secrets, how tokens are verified.
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
-import { CERTIFICATE_HANDLER } from '../auth/certificate.ts'
 import { createDoorRecall, createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
 import { createRecall, type DoorRecall } from '../auth/recall-sign-in.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
@@ -24,7 +23,6 @@ import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { createDocumentCheck } from '../dialects/document/basic.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
-import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { Dialect, HeaderPair, RequestContext } from '../http/request-context.ts'
 import { findKeyVersion, type JwtKeys } from '../keys/jwt-keys.ts'
@@ -94,10 +92,6 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
     jwtKeys,
   }
 }
-
-/** A forward-auth request comes from a proxy, so a certificate is that of the proxy and not of the user. */
-export const withoutCertificate = (authenticated: Authenticated): Authenticated =>
-  authenticated.by === CERTIFICATE_HANDLER ? ANONYMOUS : authenticated
 
 /** How tokens of the multi-model door are verified, at both doors. */
 export const toBearerDeps = ({ directory, tokenSecrets, liveConfig }: OpenedParts): IssuedTokenDeps => ({

@@ -1,4 +1,5 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
+import { ACCEPTED } from '../auth/accepted-credentials.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createBearerHandler } from '../auth/bearer.ts'
 import { createCertificateHandler } from '../auth/certificate.ts'
@@ -16,11 +17,10 @@ import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
 import {
+  type AuthenticateDeps,
   createAuthenticate,
   createRequireEntry,
   MULTI_MODEL_BASIC,
-  type MultiModelAuthenticate,
-  withoutPathTokens,
 } from '../dialects/multi-model/authenticate.ts'
 import {
   createMultiModelDialect,
@@ -32,21 +32,14 @@ import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
 import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
-import { type Authenticated, withoutScoped } from '../directory/identity.ts'
+import type { Authenticated } from '../directory/identity.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
+import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAdminApi } from './admin-door.ts'
-import {
-  createRecorder,
-  createRevalidation,
-  type DoorParts,
-  toBearerDeps,
-  toDoorOptions,
-  withoutCertificate,
-} from './door-parts.ts'
+import { createRecorder, createRevalidation, type DoorParts, toBearerDeps, toDoorOptions } from './door-parts.ts'
 import { createMultiModelUpstream, createServiceUpstream, type UpstreamParts } from './gateway.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 
@@ -57,9 +50,10 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const shared = createSharedDeps(parts, config, settings)
   const signIns = createSignIns(parts, config, settings)
   const credentials = createCredentials(parts, signIns, settings)
-  const authenticate = parts.gateway.withStreamEpoch(credentials.authenticate)
+  const own = createAuthenticate(credentials, ACCEPTED.multiModel)
+  const authenticate = parts.gateway.withStreamEpoch(own.authenticate)
   // this door's handlers are the same in every configuration
-  const again = { identify: credentials.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
+  const again = { identify: own.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
   const { confirm, revalidate } = createRevalidation(parts, again)
   const dialect: Dialect = createDialect({
     ...{ parts, config, shared, signIns, authenticate, confirmCredential: confirm },
@@ -69,7 +63,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   return createDoor({
     ...toDoorOptions(parts, 'multi-model'),
     dialect,
-    mounts: createMounts(parts, { ...credentials, authenticate }, createRequireEntry({ ...shared, authenticate })),
+    mounts: createMounts(parts, credentials, shared),
     tracing: parts.tracing,
   })
 }
@@ -145,18 +139,22 @@ const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<Mu
     clock: SYSTEM_CLOCK,
   })
 
-function createCredentials(parts: DoorParts, signIns: SignInService, settings: Live<MultiModelSettings>) {
+function createCredentials(
+  parts: DoorParts,
+  signIns: SignInService,
+  settings: Live<MultiModelSettings>,
+): AuthenticateDeps {
   const { liveConfig, directory } = parts
   // a change of the option takes effect after a restart
   const hasCertificates = liveConfig.get().settings.values.ssl['client-ca'] !== ''
   const knowsUsers = () => settings.get().role === 'single'
-  return createAuthenticate({
+  return {
     bearer: createBearerHandler(toBearerDeps(parts)),
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
     certificate: hasCertificates ? createCertificateHandler({ directory, clock: SYSTEM_CLOCK }) : undefined,
     knowsUsers,
     observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),
-  })
+  }
 }
 
 function createMountedServices(parts: DoorParts & UpstreamParts): Services {
@@ -175,16 +173,15 @@ function createMountedServices(parts: DoorParts & UpstreamParts): Services {
 }
 
 /** This door answers OPTIONS on the paths of other dialects too. */
-function createMounts(parts: DoorParts, door: MultiModelAuthenticate, requireEntry: Step['run']): readonly Mount[] {
-  const toOwn = (identify: (context: RequestContext) => Promise<Authenticated>) => async (context: RequestContext) =>
-    withoutScoped(withoutPathTokens(await identify(context)))
-  const authenticate = toOwn(door.authenticate)
-  const again = { authenticateAgain: toOwn(door.authenticateAgain), isConfigured: () => true }
+function createMounts(parts: DoorParts, credentials: AuthenticateDeps, shared: SharedDeps): readonly Mount[] {
+  const { authenticate } = createAuthenticate(credentials, ACCEPTED.multiModelEntry)
+  const requireEntry = createRequireEntry({ ...shared, authenticate })
+  const adminApi = createAuthenticate(credentials, ACCEPTED.multiModelAdminApi)
   const mounts = [
-    mountAdminApi(parts, { authenticate, ...again, requireEntry }),
+    mountAdminApi(parts, { ...adminApi, isConfigured: () => true, requireEntry }),
     ...mountForwardAuth({
       ...parts.forwardAuth,
-      authenticate: async (context) => withoutCertificate(await authenticate(context)),
+      authenticate: createAuthenticate(credentials, ACCEPTED.multiModelForwardAuth).authenticate,
       requireEntry,
     }),
   ]

@@ -22,7 +22,7 @@ import { type ProbeDeps, probeRoutes } from './system/probes.ts'
 
 export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps, EventsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run']
   /** For browsers; left out where none can connect. */

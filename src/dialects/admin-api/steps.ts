@@ -16,7 +16,7 @@ export const INTENT_HEADER = 'x-cardea-control'
 
 export interface StepsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run'] | undefined
   /** The role of user administrators; empty: there are none. */

@@ -7,7 +7,7 @@ import { readBase64 } from '../../base/encoding.ts'
  * `_:_` means anonymous, which is how a browser is made to forget a password.
  */
 export const DOCUMENT_BASIC = {
-  name: 'default',
+  name: 'default' as const,
   findCredential: (header: string) => (header.startsWith('Basic ') ? header.slice(6) : undefined),
   decode: (encoded: string) => readBase64(encoded),
   isAnonymous: (name: string, password: string) => name === '_' && password === '_',

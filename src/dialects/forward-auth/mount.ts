@@ -13,7 +13,7 @@ export interface KeySetDeps {
 }
 
 export interface ForwardAuthDeps extends KeySetDeps {
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** The headers that name the user to an application. */
   toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
   /** Throws where the rules of the door require a credential on every path. */

@@ -27,7 +27,7 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
 })
 
 export interface GateDeps {
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** The headers that name the user to an application. */
   toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
 }

@@ -1,4 +1,5 @@
 // Which credentials the multi-model door accepts, and what a rejected one means here.
+import { type AcceptedCredentials, type AcceptedHandlers, selectHandlers } from '../../auth/accepted-credentials.ts'
 import { authenticate } from '../../auth/authenticate.ts'
 import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
@@ -16,7 +17,7 @@ import {
 
 /** The scheme in any case, then blanks; padding may be absent. */
 export const MULTI_MODEL_BASIC = {
-  name: 'basic',
+  name: 'basic' as const,
   findCredential: (header: string) => /^basic +(.*)$/i.exec(header)?.[1],
   decode: (encoded: string) => readBase64(encoded, 'lax'),
   isAnonymous: () => false,
@@ -38,37 +39,36 @@ export interface MultiModelAuthenticate {
   authenticateAgain(context: RequestContext): Promise<Authenticated>
 }
 
-export function createAuthenticate(deps: AuthenticateDeps): MultiModelAuthenticate {
+/** For the door itself, or for a dialect that is mounted at it. */
+export function createAuthenticate(deps: AuthenticateDeps, accepted: AcceptedCredentials): MultiModelAuthenticate {
   const { bearer, basic, certificate, knowsUsers, observer } = deps
-  const all = certificate ? [bearer, basic, certificate] : [bearer, basic]
-  const selectHandlers = (context: RequestContext): readonly CredentialHandler[] => {
+  const all = selectHandlers(certificate ? [bearer, basic, certificate] : [bearer, basic], accepted)
+  const tokens = selectHandlers([bearer], accepted)
+  const none = selectHandlers([], accepted)
+  const select = (context: RequestContext): AcceptedHandlers => {
     const checked = selectCredentials(context)
-    if (checked === 'none') return []
-    return checked === 'all' && knowsUsers() ? all : [bearer]
+    if (checked === 'none') return none
+    return checked === 'all' && knowsUsers() ? all : tokens
   }
   return {
-    authenticate: (context) => authenticateOrAnonymous(context, selectHandlers(context), observer),
-    authenticateAgain: (context) => authenticateOrAnonymous(context, selectHandlers(context)),
+    authenticate: (context) => authenticateOrAnonymous(context, select(context), observer),
+    authenticateAgain: (context) => authenticateOrAnonymous(context, select(context)),
   }
 }
 
 // quirk: at this door a rejected credential makes the request anonymous. Errors of the server are still thrown.
 async function authenticateOrAnonymous(
   context: RequestContext,
-  handlers: readonly CredentialHandler[],
+  accepted: AcceptedHandlers,
   observer?: SignInObserver,
 ): Promise<Authenticated> {
   try {
-    return await authenticate(context, handlers, observer)
+    return await authenticate(context, accepted, observer)
   } catch (error) {
     if (isClientError(error)) return ANONYMOUS
     throw error
   }
 }
-
-/** A token limited to some paths is not accepted on the paths of other dialects. */
-export const withoutPathTokens = (authenticated: Authenticated): Authenticated =>
-  authenticated.bearer?.allowedPaths === undefined ? authenticated : ANONYMOUS
 
 export interface RequireEntryDeps {
   settings(): AccessSettings

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, test } from 'node:test'
-import { now } from '../../support/multi-model.ts'
-import { basic, send } from '../../support/request.ts'
+import { now, userToken } from '../../support/multi-model.ts'
+import { AS_ADMIN, basic, send } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
@@ -12,9 +12,12 @@ const server = await startServer(
   beforeDocument(backend.url),
   beforeMultiModel({ after }, backend.url),
   service,
+  { admin: { endpoint: 'tcp://127.0.0.1:0' } },
 )
+const [adminUrl = ''] = server.addresses.admin
 const closed = await startServer({ after }, beforeMultiModel({ after }, backend.url), service, {
   server: { 'authentication-system-only': false },
+  chttpd: { require_valid_user: true },
 })
 
 const createToken = async ({ cardea, multiModel }: typeof server, body: object): Promise<string> => {
@@ -114,6 +117,43 @@ describe('an access token for some services', () => {
         assert.equal(await server.cardea.authenticate(request, options), undefined, JSON.stringify(options))
     }
   })
+})
+
+describe('a limited access token, whatever its limit,', () => {
+  const limited = [basicDatabases, bearerDatabases, basicService, bearerService, basicSystem]
+
+  it('has no rights at admin.endpoint', async () => {
+    for (const as of limited) {
+      for (const path of ['/_cardea/api/users', '/_cardea/api/account', '/_cardea/metrics'])
+        assert.equal((await send(adminUrl, { as, path })).status, 401, path)
+      const body = { name: 'eve', password: 'pw' }
+      assert.equal((await send(adminUrl, { as, method: 'POST', path: '/_cardea/api/users', body })).status, 401)
+    }
+    assert.equal((await send(adminUrl, { as: AS_ADMIN, path: '/_cardea/api/users' })).status, 200)
+  })
+
+  it('does not enter paths of Cardea where every path needs a credential', async () => {
+    const as = basic('ada', await createToken(closed, { databases: ['sales', '_system'] }))
+    const paths = ['/_cardea/', '/_cardea/api/session', '/.well-known/jwks.json']
+    for (const url of [closed.document, closed.multiModel])
+      for (const path of paths) {
+        assert.equal((await send(url, { as, path })).status, 401, `${url}${path}`)
+        assert.equal((await send(url, { as: 'ada:pw', path })).status, 200, `${url}${path}`)
+      }
+  })
+})
+
+test('a token for some paths is not accepted by the middleware', async () => {
+  const ask = (claims: object) =>
+    server.cardea.authenticate(
+      new Request('http://a/', { headers: { Authorization: userToken('ada', { ...claims }) } }),
+      {
+        door: 'multi-model',
+        service: 'shop',
+      },
+    )
+  assert.equal((await ask({}))?.name, 'ada')
+  assert.equal(await ask({ allowed_paths: ['/_api/version'] }), undefined)
 })
 
 test('an access token for _system manages users, as its user may', async () => {
