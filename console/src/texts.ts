@@ -216,6 +216,8 @@ export const texts = {
     mostRefused: 'Most refused',
     mostRefusedName: 'Name',
     mostRefusedPeer: 'Address',
+    otherNames: '(other names)',
+    refusedSince: (time: string) => `since ${time}`,
     noneRefused: 'No sign-in was refused',
     noneRefusedText: 'Names and addresses of refused sign-ins appear here, the most frequent first.',
     times: 'Times',

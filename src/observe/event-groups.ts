@@ -7,23 +7,34 @@ const GROUP_MS = 60_000
 
 /** Failed sign-ins cost a client nothing, so the number of groups is bounded. */
 const MAX_GROUPS = 1000
+/** Of one peer. Above half of all groups a peer gets no further names: the rest is for other peers. */
+const MAX_NAMES = 100
+const MAX_GROUPS_WITH_NAMES = MAX_GROUPS / 2
 
 /** The peers above that limit share one record per minute, with this value in place of the peer. */
 const OTHER_PEERS = '(other peers)'
+
+/** In the key of a group for the names above their limit. No field of a record contains it. */
+const OTHER_NAMES = '\n'
+const MAX_COUNTED_NAMES = 1000
 
 type GroupField = NonNullable<EventRow['groupBy']>
 
 interface Group {
   readonly sinceMs: number
+  /** The peer or the upstream server. */
+  readonly source: string
   /** The last event that was only counted. */
   waiting: SecurityRecord | undefined
   count: number
+  /** The subjects of the counted events. */
+  readonly names: Set<unknown>
 }
 
 /**
- * Turns many events of one kind from one peer, or about one upstream server, into one record per minute. The first is
- * written at once, so that an operator sees an attack when it begins. The others are counted, and the count is written
- * when the minute is over.
+ * Turns many events of one kind from one peer about one name, or about one upstream server, into one record per minute.
+ * The first is written at once, so that an operator sees an attack when it begins. The others are counted, and the count
+ * is written when the minute is over.
  */
 export class EventGroups {
   readonly #write: (record: SecurityRecord) => void
@@ -37,16 +48,17 @@ export class EventGroups {
   }
 
   add(given: SecurityRecord, by: GroupField): void {
-    const { record, key } = this.#assignGroup(given, by)
+    const { record, source, key } = this.#assignGroup(given, by)
     const group = this.#groups.get(key)
     if (!group) {
-      this.#groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
+      this.#groups.set(key, createGroup(source, record.time))
       this.#watch()
       this.#write(record)
       return
     }
     group.waiting = record
     group.count += 1
+    if (group.names.size <= MAX_COUNTED_NAMES) group.names.add(record.fields['subject'])
     if (this.#isOver(group)) this.#endMinute(key, group)
   }
 
@@ -58,12 +70,23 @@ export class EventGroups {
     this.#groups.clear()
   }
 
-  #assignGroup(record: SecurityRecord, by: GroupField): { record: SecurityRecord; key: string } {
-    const key = keyOf(record.event, toGroupKey(String(record.fields[by] ?? ''), by))
+  #assignGroup(record: SecurityRecord, by: GroupField): { record: SecurityRecord; source: string; key: string } {
+    const { event, fields } = record
+    const source = toSource(String(fields[by] ?? ''), by)
+    const own = `${event} ${source} ${fields['subject'] ?? ''}`
     // The upstream servers come from the configuration, so there are few.
-    if (by !== 'peer' || this.#groups.has(key) || this.#groups.size < MAX_GROUPS) return { key, record }
-    const fields = { ...record.fields, peer: OTHER_PEERS }
-    return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
+    if (by !== 'peer' || this.#groups.has(own) || this.#hasRoom(source)) return { record, source, key: own }
+    const others = `${event} ${source} ${OTHER_NAMES}`
+    if (this.#groups.has(others) || this.#groups.size < MAX_GROUPS) return { record, source, key: others }
+    const key = `${event} ${OTHER_PEERS} ${OTHER_NAMES}`
+    return { record: { ...record, fields: { ...fields, peer: OTHER_PEERS } }, source: OTHER_PEERS, key }
+  }
+
+  /** Whether the peer gets a group for another name. */
+  #hasRoom(peer: string): boolean {
+    const names = this.#groups.values().reduce((count, { source }) => count + Number(source === peer), 0)
+    if (names === 0) return this.#groups.size < MAX_GROUPS
+    return names < MAX_NAMES && this.#groups.size < MAX_GROUPS_WITH_NAMES
   }
 
   #watch(): void {
@@ -82,15 +105,29 @@ export class EventGroups {
   #endMinute(key: string, group: Group): void {
     this.#groups.delete(key)
     this.#writeCount(group)
-    if (group.waiting) this.#groups.set(key, { sinceMs: this.#clock.nowMs(), waiting: undefined, count: 0 })
+    if (group.waiting) this.#groups.set(key, createGroup(group.source, this.#clock.nowMs()))
   }
 
-  #writeCount({ waiting, count }: Group): void {
-    if (waiting) this.#write({ ...waiting, fields: { ...waiting.fields, count } })
+  #writeCount({ waiting, count, names }: Group): void {
+    if (waiting) this.#write({ ...waiting, fields: { ...waiting.fields, ...describeNames(names.size), count } })
   }
 }
 
-/** The limits on passwords count peers by the same key: one client with a whole IPv6 network is one peer. */
-const toGroupKey = (value: string, by: GroupField): string => (by === 'peer' ? (toPeerKey(value) ?? value) : value)
+const createGroup = (source: string, sinceMs: number): Group => ({
+  sinceMs,
+  source,
+  waiting: undefined,
+  count: 0,
+  names: new Set(),
+})
 
-const keyOf = (event: string, peer: string): string => `${event} ${peer}`
+/** A record about several names has none of them: it would blame one for the failures of all. */
+function describeNames(count: number) {
+  if (count <= 1) return undefined
+  const isMore = count > MAX_COUNTED_NAMES
+  const names = Math.min(count, MAX_COUNTED_NAMES)
+  return { subject: `(and ${isMore ? 'more than ' : ''}${names} other names)`, names }
+}
+
+/** The limits on passwords count peers by the same key: one client with a whole IPv6 network is one peer. */
+const toSource = (value: string, by: GroupField): string => (by === 'peer' ? (toPeerKey(value) ?? value) : value)

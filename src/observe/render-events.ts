@@ -40,9 +40,12 @@ text on a terminal; \`[log] format\` chooses one.
   proxy headers). Later requests with the same credential are not logged while Cardea remembers it. A JWT or
   proxy header with other roles, or a JWT signed with another key, counts as another credential.
 - A session cookie with a wrong signature is a refused sign-in. An expired or revoked cookie is not logged.
-- The first refusal of a peer is logged at once. Further refusals of that peer become one line per minute with
-  \`count\`, and the other fields of the last one. The addresses of one IPv6 /64 network are one peer.
-- At most 1000 peers are counted separately; the others share the peer \`(other peers)\`.
+- The first refusal of a name from a peer is logged at once. Further ones become one line per minute with \`count\`, and
+  the other fields of the last one. The addresses of one IPv6 /64 network are one peer.
+- At most 100 names of a peer are counted separately. The others share one line with the subject
+  \`(and N other names)\`, and \`names\` is N.
+- At most 1000 pairs of peer and name are counted separately, half of them for the first name of a peer; the peers above
+  that share the peer \`(other peers)\`.
 - Failures of one upstream server are logged in the same way.
 
 ## Fields of every event

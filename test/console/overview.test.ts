@@ -76,9 +76,13 @@ describe('the overview', { skip: NO_BROWSER }, () => {
 
   it('says who was refused most and from where, and leads to the records', async () => {
     const { page, open } = window
+    const mia = { name: 'mia', password: PASSWORD }
+    await send(server.document, { method: 'POST', path: '/_cardea/api/users', as: AS_ADMIN, body: mia })
+    await send(server.document, { method: 'POST', path: '/_session', body: { ...mia, password: 'wrong' } })
     await open('#/overview?range=24h')
     const refused = page.getByRole('region', { name: 'Most refused' })
     await refused.getByRole('row', { name: 'lea 127.0.0.1' }).waitFor()
+    await refused.getByRole('row', { name: 'mia 127.0.0.1 1' }).waitFor()
     await page.locator('.tile').filter({ hasText: 'Refused sign-ins' }).getByRole('link').click()
     await page.getByRole('table', { name: 'Audit' }).getByText('Sign-in of lea was refused').first().waitFor()
     assert.match(page.url(), /event=sign-in.refused&range=24h$/)

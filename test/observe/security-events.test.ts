@@ -106,6 +106,45 @@ test('rejections of ever new peers are bounded in memory and log', () => {
   assert.equal(records.at(-1)?.fields['count'], 3999)
 })
 
+test('rejections of one peer are counted for each name', () => {
+  const { refuseFrom, records, events } = createRecorder()
+  for (const name of ['alice', 'alice', 'bella', 'alice', 'alice', 'cindy', '(unknown name)', '(unknown name)'])
+    refuseFrom('192.0.2.1', name)
+  events.flush()
+  const totals = new Map<unknown, number>()
+  for (const { fields } of records)
+    totals.set(fields['subject'], (totals.get(fields['subject']) ?? 0) + Number(fields['count'] ?? 1))
+  assert.deepEqual(Object.fromEntries(totals), { alice: 4, bella: 1, cindy: 1, '(unknown name)': 2 })
+})
+
+test('of one peer, a hundred names are counted separately, and the others together', () => {
+  const { refuseFrom, records, events } = createRecorder()
+  for (let round = 0; round < 2; round += 1)
+    for (let name = 0; name < 250; name += 1) refuseFrom('192.0.2.1', `user${name}`)
+  refuseFrom('192.0.2.2', 'alice')
+  events.flush()
+  const named = records.filter(({ fields }) => fields['names'] === undefined)
+  assert.equal(named.filter(({ fields }) => fields['count'] === 1).length, 100)
+  assert.deepEqual(named.at(-1)?.fields['subject'], 'user99')
+  assert.ok(named.some(({ fields }) => fields['subject'] === 'alice'))
+  const [others, ...further] = records.filter(({ fields }) => fields['names'] !== undefined)
+  assert.deepEqual(further, [])
+  assert.equal(others?.fields['subject'], '(and 150 other names)')
+  assert.deepEqual([others?.fields['names'], others?.fields['count']], [150, 299])
+})
+
+test('rejections of ever new names are bounded in memory and log, and every peer is still named', () => {
+  const { refuseFrom, records, events } = createRecorder()
+  for (let guess = 0; guess < 20_000; guess += 1) refuseFrom(`192.0.2.${guess % 200}`, `user${guess}`)
+  for (let guess = 0; guess < 2000; guess += 1) refuseFrom('198.51.100.1', `user${guess}`)
+  events.flush()
+  assert.ok(records.length <= 2 * 1001, `${records.length} records`)
+  assert.equal(new Set(records.map(({ fields }) => fields['peer'])).size, 201)
+  const total = records.reduce((sum, { fields }) => sum + Number(fields['count'] ?? 1), 0)
+  assert.equal(total, 22_000)
+  assert.equal(records.at(-1)?.fields['subject'], '(and more than 1000 other names)')
+})
+
 const TEXTS: readonly (readonly [name: string, text: string, safe: string])[] = [
   ['plain text is unchanged', 'Jörg Müller', 'Jörg Müller'],
   ['a line break is escaped', 'jo\n2026 info sign-in accepted', 'jo\\u{a}2026 info sign-in accepted'],
@@ -125,7 +164,7 @@ for (const [name, text, safe] of TEXTS) {
 }
 
 /** Names that the log or the audit trail writes itself. */
-const OWN = ['level', 'time', 'msg', 'count', 'id', 'sequence', 'previous', 'hash']
+const OWN = ['level', 'time', 'msg', 'count', 'names', 'id', 'sequence', 'previous', 'hash']
 const RESERVED = new Set([...Object.keys(COMMON_FIELDS), ...OWN])
 const MAY_REPEAT = new Set(['count'])
 

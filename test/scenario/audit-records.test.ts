@@ -142,3 +142,21 @@ test('a client that is refused again and again leaves a bounded number of record
   const refused = (await listAll(server.document)).filter(({ event }) => event === 'sign-in.refused')
   assert.equal(refused.length, 1)
 })
+
+test('refused sign-ins from one address are recorded for each user', async (t) => {
+  const server = await startServer(t, { chttpd_auth: { iterations: 1 } })
+  for (const name of ['alice', 'bella', 'cindy'])
+    await send(server.document, {
+      method: 'PUT',
+      path: `/_users/org.couchdb.user:${name}`,
+      as: AS_ADMIN,
+      body: userDocument(name),
+    })
+  for (const name of ['alice', 'alice', 'bella', 'cindy', 'nobody', 'somebody'])
+    await send(server.document, { method: 'POST', path: '/_session', body: { name, password: 'wrong' } })
+  const refused = (await listAll(server.document)).filter(({ event }) => event === 'sign-in.refused')
+  assert.deepEqual(
+    refused.map((record) => record['subject']),
+    ['alice', 'bella', 'cindy', '(unknown name)'],
+  )
+})

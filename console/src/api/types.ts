@@ -195,6 +195,8 @@ export interface AuditRecord {
   readonly handler?: string
   readonly reason?: string
   readonly count?: number
+  /** The record is about so many names, and `subject` says so. */
+  readonly names?: number
   readonly [field: string]: unknown
 }
 

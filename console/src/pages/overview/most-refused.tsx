@@ -4,6 +4,7 @@ import { useResource } from '../../api/use-resource.ts'
 import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { toClock } from '../../ui/format.ts'
 import { Card } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -14,21 +15,26 @@ const MAX_SHOWN = 6
 
 interface Row {
   readonly name: string
+  /** `undefined`: records about several names, or about none. */
+  readonly user: string | undefined
   readonly peer: string
   readonly times: number
 }
 
 /** Who was refused most often, and from where, in the newest records of the range. */
 export function MostRefused({ overview, range }: { readonly overview: Overview; readonly range: string }) {
-  const { from, totals, range: name } = overview
+  const { from, now, totals, range: name } = overview
   const query = { event: EVENT, since: from * 1000, limit: MAX_READ }
   const resource = useResource(
-    JSON.stringify([name, totals.refusals]),
+    // counts of repeated refusals are written when their minute is over
+    JSON.stringify([name, totals.refusals, Math.floor(now / 60)]),
     (signal) => api.get<AuditList>('/audit', query, signal),
     { keepsLast: true },
   )
+  const oldest = resource.data?.next === undefined ? undefined : resource.data.records.at(-1)
+  const covered = oldest ? texts.overview.refusedSince(toClock(Math.floor(oldest.time / 1000))) : range
   return (
-    <Card title={texts.overview.mostRefused} actions={<span class="quiet small">{range}</span>}>
+    <Card title={texts.overview.mostRefused} actions={<span class="quiet small">{covered}</span>}>
       <Loaded resource={resource} what={texts.audit.what}>
         {({ records }) => <Refused rows={countByOrigin(records)} range={name} />}
       </Loaded>
@@ -38,9 +44,11 @@ export function MostRefused({ overview, range }: { readonly overview: Overview; 
 
 function countByOrigin(records: readonly AuditRecord[]): readonly Row[] {
   const rows = new Map<string, Row>()
-  for (const { subject = texts.audit.unnamed, peer = '', count = 1 } of records) {
-    const key = JSON.stringify([subject, peer])
-    rows.set(key, { name: subject, peer, times: (rows.get(key)?.times ?? 0) + count })
+  for (const { subject, names, peer = '', count = 1 } of records) {
+    const user = names === undefined ? subject : undefined
+    const name = names === undefined ? (subject ?? texts.audit.unnamed) : texts.overview.otherNames
+    const key = JSON.stringify([name, peer])
+    rows.set(key, { name, user, peer, times: (rows.get(key)?.times ?? 0) + count })
   }
   return [...rows.values()].sort((a, b) => b.times - a.times).slice(0, MAX_SHOWN)
 }
@@ -56,8 +64,8 @@ function Refused({ rows, range }: { readonly rows: readonly Row[]; readonly rang
       columns={[
         {
           label: overview.mostRefusedName,
-          render: ({ name }) => (
-            <a class="name" href={toHref(['audit'], { event: EVENT, range, user: name })}>
+          render: ({ name, user }) => (
+            <a class="name" href={toHref(['audit'], { event: EVENT, range, user })}>
               {name}
             </a>
           ),
