@@ -1102,7 +1102,7 @@ export const OPTIONS = {
       initial: true,
       reload: 'live',
       help: 'Send Content-Security-Policy: sandbox with HTML, SVG and XML from upstream servers.',
-      details: 'Responses that have a script policy of their own keep it. /_utils/ and /_admin/aardvark/ are exempt.',
+      details: 'It is added to policies that the responses have. /_utils/ and /_admin/aardvark/ are exempt.',
       fixed: FIXED.gateway,
     }),
     'service-keyfile': option({

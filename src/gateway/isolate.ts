@@ -1,6 +1,7 @@
 /**
- * Pages of a database have the same origin as Cardea's own paths. A page without a policy of its own is sandboxed: its
- * scripts do not run, and it has no origin. Headers that give a page access beyond its own path are removed.
+ * Pages of a database have the same origin as Cardea's own paths. Such a page is sandboxed: its scripts do not run, and
+ * it has no origin. Browsers apply every policy of a response, so a policy of the page's own cannot loosen the sandbox.
+ * Headers that give a page access beyond its own path are removed.
  */
 import { createHeaderMemo } from '../base/header-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
@@ -31,7 +32,7 @@ export function isolate(headers: readonly HeaderPair[], status: number): readonl
     else if (role === 'reach') hasReach = true
   }
   const kept = hasReach ? headers.filter(([name]) => roleOf(name) !== 'reach') : headers
-  const isPage = !WITHOUT_BODY.has(status) && isActive(types.join(',')) && !restrictsScripts(policies)
+  const isPage = !WITHOUT_BODY.has(status) && isActive(types.join(',')) && !policies.some(isSandbox)
   return isPage ? [SANDBOX, ...kept] : kept
 }
 
@@ -52,11 +53,12 @@ const isActive = createHeaderMemo((types) =>
   }),
 )
 
-const SCRIPT_DIRECTIVES: ReadonlySet<string> = new Set(['sandbox', 'default-src', 'script-src'])
+/** Whether one of the policies in the value has a sandbox without exceptions. Of several, browsers use the first. */
+const isSandbox = (value: string): boolean =>
+  value.split(',').some((policy) => {
+    const directives = policy.split(';').map((directive) => directive.toLowerCase().match(WORDS) ?? [])
+    return directives.find(([name]) => name === 'sandbox')?.length === 1
+  })
 
-/** A policy without a directive for scripts does not count: ArangoDB sends one with every response. */
-const restrictsScripts = (policies: readonly string[]): boolean =>
-  policies
-    .join(';')
-    .split(/[;,]/)
-    .some((directive) => SCRIPT_DIRECTIVES.has(directive.trim().split(/\s/, 1)[0]?.toLowerCase() ?? ''))
+/** `\s` would also split at characters that belong to a name, such as a no-break space. */
+const WORDS = /[^\t\n\f\r ]+/g

@@ -51,23 +51,34 @@ const withPolicy = (policy: string): readonly HeaderPair[] => [
   ['Content-Security-Policy', policy],
 ]
 
-for (const policy of ["default-src 'self'", "frame-ancestors 'self'; script-src 'none'", 'SANDBOX allow-scripts'])
-  test(`a page with a policy for scripts keeps it: ${policy}`, () =>
+for (const policy of [
+  'sandbox',
+  ' SANDBOX ;',
+  "default-src 'self'; sandbox",
+  "frame-ancestors 'self', sandbox; img-src *",
+])
+  test(`a page with an equally strict sandbox keeps its policy: ${policy}`, () =>
     assert.deepEqual(isolate(withPolicy(policy), 200), withPolicy(policy)))
 
-for (const policy of ["frame-ancestors 'self'; form-action 'self';", '', 'script-srcs x'])
-  test(`a policy without a directive for scripts does not count: ${policy}`, () => {
-    assert.equal(isSandboxed(withPolicy(policy)), true)
-    assert.ok(
-      isolate(withPolicy(policy), 200).some(([, value]) => value === policy),
-      'the policy is kept too',
-    )
-  })
+for (const policy of [
+  "default-src * 'unsafe-inline'",
+  "default-src 'self'",
+  "frame-ancestors 'self'; script-src 'none'",
+  'sandbox allow-scripts allow-same-origin',
+  'SANDBOX allow-scripts',
+  'sandbox allow-scripts; sandbox',
+  'sandbox\u00a0',
+  "frame-ancestors 'self'; form-action 'self';",
+  '',
+  'sandboxed',
+])
+  test(`any other policy gets the sandbox as a second one: ${policy}`, () =>
+    assert.deepEqual(isolate(withPolicy(policy), 200), [['Content-Security-Policy', 'sandbox'], ...withPolicy(policy)]))
 
 test('a report-only policy does not count', () => {
   const headers: readonly HeaderPair[] = [
     ['Content-Type', 'text/html'],
-    ['Content-Security-Policy-Report-Only', "default-src 'self'"],
+    ['Content-Security-Policy-Report-Only', 'sandbox'],
   ]
   assert.equal(isSandboxed(headers), true)
 })

@@ -6,8 +6,10 @@ import { type AnyOptions, startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const scope = { after }
-const backend = await openBackend(scope, (_request, response) => {
-  response.writeHead(200, { 'Content-Type': 'text/html' }).end('<script>alert(1)</script>')
+const OWN = "default-src * 'unsafe-inline'"
+const backend = await openBackend(scope, (request, response) => {
+  const own = request.url?.includes('policy=own') ? { 'Content-Security-Policy': OWN } : {}
+  response.writeHead(200, { 'Content-Type': 'text/html', ...own }).end('<script>alert(1)</script>')
 })
 const BOTH: readonly AnyOptions[] = [beforeDocument(backend.url), beforeMultiModel(scope, backend.url)]
 const service = { services: { app: `/app ${backend.url}` } }
@@ -29,10 +31,14 @@ const ROWS: readonly [door: 'document' | 'multiModel', path: string, policy: str
   ['multiModel', '/_db/_system/_admin/aardvark/index.html', undefined],
   ['multiModel', '/_admin/echo', 'sandbox'],
   ['multiModel', '/app/index.html', undefined],
+  ['document', '/db/doc/page.html?policy=own', `sandbox\n${OWN}`],
+  ['multiModel', '/_db/_system/some/foxx?policy=own', `sandbox\n${OWN}`],
+  ['document', '/_utils/index.html?policy=own', OWN],
+  ['multiModel', '/app/index.html?policy=own', OWN],
 ]
 
 for (const [door, path, policy] of ROWS)
-  test(`${door} door: HTML at ${path} is ${policy === undefined ? 'forwarded unchanged' : 'sandboxed'}`, async () =>
+  test(`${door} door: HTML at ${path} is ${policy?.startsWith('sandbox') ? 'sandboxed' : 'forwarded unchanged'}`, async () =>
     assert.equal(await policyOf(front[door], path), policy))
 
 test('upstream.sandbox = false forwards every page unchanged', async (t) => {
