@@ -39,10 +39,9 @@ export function classify(assignments: readonly Assignment[], report: Report): Cl
 
 function classifyOne(assignment: Assignment, buckets: Buckets, report: Report): void {
   const target = findTarget(assignment.section, assignment.key)
-  if (isBarredFromRuntime(target, assignment)) {
-    buckets.ignored.push(assignment)
-    warn(report, assignment, 'this cannot be set at run time and is ignored')
-  } else if (target.kind === 'option') classifyOption(target, assignment, buckets, report)
+  // in no bucket, so that no list shows it as set
+  if (isBarredFromRuntime(target, assignment)) warn(report, assignment, 'this cannot be set at run time and is ignored')
+  else if (target.kind === 'option') classifyOption(target, assignment, buckets, report)
   else if (target.kind === 'fallback') {
     addTo(buckets.fallback, target.row.name, assignment)
     buckets.foreign.push(assignment)

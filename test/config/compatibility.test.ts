@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { describeSettings, renderNotices } from '../../src/config/describe.ts'
 import { exitCodeOf, renderProblem } from '../../src/config/problems.ts'
 import { problemsOf, read } from './given.ts'
 
@@ -173,6 +174,13 @@ test('ignores run-time values of options that cannot be set at run time', () => 
   assert.equal(warnings.length, given.length)
   assert.equal(settings.values.store.url, 'sqlite:/srv/data/cardea.db')
   assert.deepEqual(settings.open, { jwt_keys: [], services: [] })
+  assert.deepEqual(settings.entries, [])
+  assert.deepEqual(settings.find('store', 'url')?.source, { kind: 'default' })
+  assert.deepEqual(
+    describeSettings(settings).filter(({ isDefault }) => !isDefault),
+    [],
+  )
+  assert.deepEqual(renderNotices(settings), [])
 })
 
 test('ignores unknown options set at run time', () => {

@@ -5,6 +5,7 @@ import { toFlags } from '../../src/config/flags.ts'
 import type { SettingsReader } from '../../src/config/load.ts'
 import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
+import { listOptions } from '../../src/live-config/option-list.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 
 const FLAGS = toFlags({ store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { ada: 'pw' } })
@@ -35,6 +36,20 @@ test('lists, changes and unsets the configured value of an option that needs a r
   assert.equal(await service.set({ section: 'node', key: 'name', text: 'two@127.0.0.1' }), 'one@127.0.0.1')
   assert.equal(await service.unset('node', 'name'), 'two@127.0.0.1')
   await assert.rejects(service.unset('node', 'name'), { code: 'option_not_found' })
+})
+
+test('does not show an option in the store that cannot be set at run time', async (t) => {
+  const { liveConfig, service } = await openService(t)
+  await liveConfig.store.setSetting({
+    section: 'upstream',
+    key: 'document',
+    text: 'http://evil.example',
+    nowSeconds: 1,
+  })
+  await liveConfig.refresh()
+  assert.equal(service.list()['upstream'], undefined)
+  const shown = (await listOptions(liveConfig)).options.find(({ name }) => name === 'upstream.document')
+  assert.deepEqual([shown?.value, shown?.source.kind, shown?.changedAt], ['', 'default', undefined])
 })
 
 test('applies a setting before it returns the previous value', async (t) => {
