@@ -98,13 +98,16 @@ export async function setPassword(context: Context, name: string, options: Passw
   )
 }
 
-/** A conflict has its own explanation: without a URL of the server there is no link. */
+/** Without `console.public-url` the server returns a path; `--url` is then the URL before it. */
 export async function createPasswordLink(context: Context, name: string, options: ManageOptions): Promise<void> {
   const explanations = new Map([['not_found', noSuchUser(name)]])
   const create = (control: Control) => control.call('user.create-password-link', { params: { name } })
-  const link = await manage(context, options, create, { explanations })
+  const made = await manage(context, options, create, { explanations })
+  const link = options.url === undefined ? made : { ...made, url: new URL(made.url, options.url).href }
   report(context, options, link, () => link.url)
-  if (!options.json) context.printError(`Valid once, until ${renderUtcTime(link.expiresAt)}. Treat it as a password.`)
+  if (options.json) return
+  if (link.url.startsWith('/')) context.printError('Put the URL of the server before it, or set console.public-url.')
+  context.printError(`Valid once, until ${renderUtcTime(link.expiresAt)}. Treat it as a password.`)
 }
 
 export const setPasswordChange = (

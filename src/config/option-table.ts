@@ -803,7 +803,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'URL at which users reach the console, without /_cardea/.',
       details:
-        'For example https://db.example.com. Links to set a password begin with it. Empty: with the address that the administrator who creates the link uses.',
+        'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',
     }),
   },
 

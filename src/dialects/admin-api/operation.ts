@@ -94,8 +94,6 @@ export interface Caller {
   reopenSession(): Promise<void>
   /** Address of the client. */
   readonly peer: string
-  /** Scheme and host of the URL that the client used; `undefined` on a socket. */
-  readonly origin: string | undefined
 }
 
 /** The name of the caller's own account. The owner of the process and superuser tokens have none. */

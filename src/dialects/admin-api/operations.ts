@@ -105,15 +105,13 @@ const toHandler =
 
 function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: HeaderPair[]): Caller {
   const { identity, by, session, bearer } = context.authenticated ?? ANONYMOUS
-  const { address, scheme, host, isUnixSocket } = context.client
   return {
     name: identity.name,
     identity,
     right: findRight(identity, deps.userAdminRole()),
     sessionId: session?.id ?? bearer?.session?.id,
     isOwner: by === OWNER_HANDLER,
-    peer: address,
-    origin: isUnixSocket ? undefined : `${scheme}://${host}`,
+    peer: context.client.address,
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
     async reopenSession() {

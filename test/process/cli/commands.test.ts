@@ -201,7 +201,7 @@ it('cardea user password-link prints a link, with and without a running server',
   ]
   await runRows(managed, [
     { args: ['user', 'add', 'lea', '--no-password'], code: 0 },
-    { args: ['user', 'password-link', 'lea'], code: 7, says: /^Set console\.public-url/ },
+    { args: ['user', 'password-link', 'lea'], code: 0, says: /^\/_cardea\/#\/password-link\/\S{43}\n$/ },
     { args: ['config', 'set', 'console.public-url', 'https://db.example.com'], code: 0 },
     ...rows,
   ])

@@ -86,7 +86,12 @@ function CreateLink({ user: { name } }: { readonly user: UserDetails }) {
       </FormDialog>
     )
   return (
-    <ShownOnce title={title} value={link.url} action={texts.actions.done} onClose={closeDialog}>
+    <ShownOnce
+      title={title}
+      value={new URL(link.url, location.href).href}
+      action={texts.actions.done}
+      onClose={closeDialog}
+    >
       <p class="quiet">
         {texts.users.linkExpires} <Time at={link.expiresAt} />
       </p>

@@ -126,7 +126,10 @@ export const ACCOUNT_DESCRIPTIONS = {
   },
   'user.create-password-link': {
     summary: 'Create a link with which the user sets a password once, within an hour',
-    reply: object({ url: text(), expiresAt: integer('Seconds since the epoch.') }),
+    reply: object({
+      url: text('Begins with console.public-url; without it, a path.'),
+      expiresAt: integer('Seconds since the epoch.'),
+    }),
   },
   'password-link.find': {
     summary: 'Show the user of a password link',

@@ -2,7 +2,8 @@
  * One-time links with which a user sets a password. The secret in a link is stored as a digest and never part of a path:
  * paths are logged. A link ends when it is used, after an hour, with the next link of the user, and with every change of
  * the user, because its creator may not be allowed to manage the changed user. The store removes the link together with
- * the change. The `version` of a link detects a change between reading the user and storing the link.
+ * the change. The `version` of a link detects a change between reading the user and storing the link. Without
+ * `console.public-url` a link is a path: the host that a request names may be that of an attacker, who would get the link.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
@@ -28,14 +29,13 @@ export const PASSWORD_LINK_OPERATIONS = {
       const user = await deps.directory.findUser(nameOf(call))
       if (!user) throw new Refusal('not_found')
       requireManaged(deps, call, toManaged(user))
-      const url = requirePublicUrl(deps, call)
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
       const expiresAt = nowSeconds() + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }
       await confirmChange(deps.events)
       await deps.passwordLinks.putPasswordLink(link, nowSeconds())
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
-      return { url: `${url}/_cardea/#/password-link/${token}`, expiresAt }
+      return { url: `${deps.publicUrl().replace(/\/+$/, '')}/_cardea/#/password-link/${token}`, expiresAt }
     },
   },
   'password-link.find': {
@@ -63,13 +63,6 @@ export const PASSWORD_LINK_OPERATIONS = {
 } as const satisfies Record<string, Operation<unknown>>
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
-
-/** `console.public-url`; otherwise the URL that the caller itself uses. */
-function requirePublicUrl({ publicUrl }: OperationDeps, { caller }: Call): string {
-  const url = publicUrl() || caller?.origin
-  if (url !== undefined) return url.replace(/\/+$/, '')
-  throw new Refusal('conflict', { about: 'Set console.public-url: the URL at which users reach the server.' })
-}
 
 interface ValidLink {
   readonly link: PasswordLink
