@@ -429,6 +429,7 @@ export const texts = {
     noGrants: 'No grants.',
     database: 'Database',
     databaseHint: 'Database, or * for all',
+    managerHint: 'Read and write on _system, or on *, makes the user a manager of all users.',
     level: 'Level',
     levels: { rw: 'read and write', ro: 'read', none: 'none' },
     grant: 'Grant',

@@ -87,7 +87,11 @@ const addAdd = (sub: Sub, context: Context): Command =>
     .option('--expires <time>', 'no sign-in from then on: a day or a time in UTC, as 2030-12-31T18:00:00Z')
     .option('--no-password', 'create the user without a password')
     .option('--role <role>', 'may be repeated', collect)
-    .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
+    .option(
+      '--grant <database=level>',
+      `at the multi-model door: ${LEVELS.join(', ')}; may be repeated; _system=rw makes a manager of all users`,
+      collectGrants,
+    )
     .option('--disabled', 'create the user disabled')
     .action((name: string, options: AddOptions) => add(context, name, options))
 
@@ -115,7 +119,7 @@ const addRoles = (sub: Sub, context: Context): Command =>
     .action((name: string, roles: readonly string[], options: RolesOptions) => setRoles(context, name, roles, options))
 
 const addGrant = (sub: Sub, context: Context): Command =>
-  sub('grant', 'what a user may do at the multi-model door')
+  sub('grant', 'what a user may do at the multi-model door; rw on _system makes a manager of all users')
     .addArgument(NAME)
     .argument('<database>', '* for all', readName)
     .addArgument(LEVEL)

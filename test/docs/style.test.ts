@@ -47,3 +47,23 @@ test('sources name the actor and use current words', () => {
   )
   assert.deepEqual(unclear, [])
 })
+
+const EXPLAINS_GRANTS = [
+  'SECURITY.md',
+  'docs/guides/arangodb.md',
+  'docs/guides/library.md',
+  'docs/guides/troubleshoot.md',
+  'docs/reference/admin-api.md',
+  'docs/reference/cli.md',
+  'docs/reference/multi-model-door.md',
+  'docs/start/arangodb.md',
+]
+
+test('no page grants rw on _system, and pages that explain grants say what it means', () => {
+  const grants = PAGES.filter((page) => /_system[ =]rw|database\/_system|_system: 'rw'/.test(readPage(page)))
+  assert.deepEqual(grants, [])
+  const silent = EXPLAINS_GRANTS.filter(
+    (page) => !/`rw` on `_system`[^.]*manager|manager[^.]*`rw` on `_system`/is.test(readPage(page)),
+  )
+  assert.deepEqual(silent, [])
+})

@@ -47,6 +47,7 @@ export function GrantSection({ user: { name, grants }, canEdit, onChange }: Edit
         />
       )}
       {canEdit && <AddGrant onAdd={set} />}
+      {canEdit && <p class="quiet">{texts.users.managerHint}</p>}
     </Section>
   )
 }
