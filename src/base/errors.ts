@@ -137,3 +137,10 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
 /** Whether the client caused the failure, for example with a wrong credential. */
 export const isClientError = (error: unknown): boolean =>
   error instanceof Refusal && !NOT_ABOUT_CREDENTIAL.has(error.code)
+
+/** Node's advice in errors about certificates names flags of its own, which an operator of Cardea cannot set. */
+const NODE_ADVICE = /; if the root CA is installed locally, try running Node\.js with .*$/s
+
+/** The message of anything that was thrown, without Node's advice. */
+export const messageOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(NODE_ADVICE, '')

@@ -14,6 +14,7 @@ import type { SecurityEvents } from '../observe/security-events.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { explainFailure } from './http-client.ts'
 import { readControlError, type Server, sendControl } from './http-control.ts'
 import type { Offline, Outcome } from './offline.ts'
 import { type RemoteOptions, readRemote } from './remote.ts'
@@ -167,7 +168,7 @@ function createRemoteControl(server: Server): Control {
     const { method } = OPERATIONS[name]
     const request = { method, target: toTarget(OPERATIONS[name].path, input), timeoutMs: CALL_MS, body: input.body }
     const { status, value } = await sendControl(server, request).catch((error) => {
-      throw new ExitError(EXIT.failed, `The server at ${placeOf(server)} cannot be reached: ${error.message}`)
+      throw new ExitError(EXIT.failed, `The server at ${placeOf(server)} cannot be reached: ${explainFailure(error)}`)
     })
     if (status === 200 && value !== undefined) return { kind: 'done', value }
     const error = readControlError(value)

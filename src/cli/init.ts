@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
+import { messageOf } from '../base/errors.ts'
 import { type Context, ExitError } from './context.ts'
 import { createFolder, isFolderMade, type MadeFolder } from './folder.ts'
 
@@ -34,7 +35,7 @@ export async function makeFolder(folder: string): ReturnType<typeof createFolder
   } catch (error) {
     const reason = isReadOnly(folder)
       ? 'the file system is read-only. Remount it for writing, or choose another folder.'
-      : toMessage(error)
+      : messageOf(error)
     throw new ExitError(1, `${folder} cannot be made: ${reason}`)
   }
 }
@@ -50,8 +51,6 @@ function isReadOnly(folder: string): boolean {
     return error instanceof Error && 'code' in error && error.code === 'EROFS'
   }
 }
-
-const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The only place where the password is shown. */
 export const renderMade = ({ folder, administrator, password }: MadeFolder): string =>

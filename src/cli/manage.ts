@@ -15,6 +15,13 @@ export const withManageOptions = (command: Command): Command =>
     .option('--url <url>', 'a running server, as http://127.0.0.1:5984; unless given, it is found, or the store opened')
     .option('--as <name>', 'with --url: the administrator to sign in as (default: admin)')
     .option('--credentials <file>', 'with --url: a file that holds name:password; unless given, it is asked for')
+    .option(...CA_OPTION)
+
+/** For commands that connect to a server. */
+export const CA_OPTION = [
+  '--ca <file>',
+  'trust these certificate authorities (PEM) instead of the public ones',
+] as const
 
 export const withExitCodes = (command: Command): Command => command.addHelpText('after', `\n${EXIT_CODES_HELP}`)
 

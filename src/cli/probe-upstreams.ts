@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { readServices } from '../config/open-sections.ts'
 import type { Settings } from '../config/settings.ts'
+import { explainFailure, send } from './http-client.ts'
 
 /** The response of an upstream server, or why there is none. */
 export interface Probe {
@@ -28,18 +27,14 @@ export async function probeUpstreams({ values: { upstream }, open }: Settings): 
   return Promise.all(places.map(async ([option, url]) => ({ option, url, ...(await probe(url, ca)) })))
 }
 
-function probe(url: string, ca: Buffer | undefined): Promise<Pick<Probe, 'error' | 'dateMs'>> {
-  return new Promise((resolve) => {
-    const send = url.startsWith('https:') ? httpsRequest : httpRequest
-    const options = { agent: false, signal: AbortSignal.timeout(TIMEOUT_MS), ...(ca && { ca }) }
-    const request = send(url, options, ({ headers }) => {
-      const dateMs = Date.parse(headers.date ?? '')
-      resolve(Number.isNaN(dateMs) ? {} : { dateMs })
-      request.destroy()
-    })
-    request.on('error', (error) =>
-      resolve({ error: error.name === 'TimeoutError' ? 'no response within five seconds' : error.message }),
-    )
-    request.end()
-  })
+async function probe(url: string, ca: Buffer | undefined): Promise<Pick<Probe, 'error' | 'dateMs'>> {
+  try {
+    const response = await send(new URL(url), { ca, timeoutMs: TIMEOUT_MS })
+    response.destroy()
+    const dateMs = Date.parse(response.headers.date ?? '')
+    return Number.isNaN(dateMs) ? {} : { dateMs }
+  } catch (error) {
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    return { error: isLate ? 'no response within five seconds' : explainFailure(error, 'upstream.ca-file') }
+  }
 }

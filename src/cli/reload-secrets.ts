@@ -3,6 +3,7 @@ import type { Config } from '../config/options.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { explainFailure, loadCa, readBody, send } from './http-client.ts'
 import { listSecrets } from './secret-tools.ts'
 import { createToken } from './token-tools.ts'
 
@@ -16,9 +17,19 @@ export interface Reloader {
 
 const TOKEN_SECONDS = 300
 const TIMEOUT_MS = 10_000
+const MAX_BYTES = 1024 * 1024
+
+export interface ReloadOptions {
+  readonly reload?: readonly string[]
+  readonly ca?: string
+}
 
 /** Signs before the step is taken: with a secret every server knows already. */
-export async function createReloader(context: Context, config: Config, urls: readonly string[]): Promise<Reloader> {
+export async function createReloader(
+  context: Context,
+  config: Config,
+  { reload: urls = [], ca }: ReloadOptions,
+): Promise<Reloader> {
   if (urls.length === 0) return { verify: async () => {}, run: async () => {} }
   const places = urls.map(readPlace)
   const token = await createToken(config, {
@@ -28,7 +39,7 @@ export async function createReloader(context: Context, config: Config, urls: rea
     paths: ['/_admin/server/jwt'],
     nowSeconds: Math.floor(Date.now() / 1000),
   })
-  const servers = { context, config, places, token }
+  const servers = { context, config, places, token, ca: loadCa(context, ca) }
   return { verify: () => reloadAll(servers, BEFORE), run: () => reloadAll(servers, AFTER) }
 }
 
@@ -37,16 +48,12 @@ interface Servers {
   readonly config: Config
   readonly places: readonly URL[]
   readonly token: string
+  readonly ca: Buffer | undefined
 }
 
 /** Hashes of the secrets a server has after it has loaded the folder. */
 const listWanted = async (config: Config): Promise<readonly string[]> =>
   (await listSecrets(config)).filter(({ use }) => use !== 'unused').map(({ sha256 }) => sha256)
-
-interface ReloadRequest {
-  readonly token: string
-  readonly wanted: readonly string[]
-}
 
 interface Wording {
   readonly done: string
@@ -60,11 +67,12 @@ const AFTER: Wording = {
     'The folder was changed. Repair those servers and run this again: it verifies every server before the next step.',
 }
 
-async function reloadAll({ context, places, token, config }: Servers, { done, failed }: Wording): Promise<void> {
+async function reloadAll(servers: Servers, { done, failed }: Wording): Promise<void> {
+  const { context, config, places } = servers
   const wanted = await listWanted(config)
   const problems: string[] = []
   for (const place of places) {
-    const problem = await tryReload(place, { token, wanted })
+    const problem = await tryReload(place, servers, wanted)
     if (problem === undefined) context.printError(`${place.origin} ${done}`)
     else problems.push(problem)
   }
@@ -72,9 +80,9 @@ async function reloadAll({ context, places, token, config }: Servers, { done, fa
 }
 
 /** What is wrong, if anything. */
-async function tryReload(place: URL, { token, wanted }: ReloadRequest): Promise<string | undefined> {
+async function tryReload(place: URL, servers: Servers, wanted: readonly string[]): Promise<string | undefined> {
   try {
-    await reload(place, token, wanted)
+    await reload(place, servers, wanted)
     return undefined
   } catch (error) {
     if (error instanceof SecretProblem) return error.message
@@ -88,8 +96,8 @@ function readPlace(text: string): URL {
   throw new ExitError(EXIT.usage, '--reload must be http://host:port or https://host:port')
 }
 
-async function reload(place: URL, token: string, wanted: readonly string[]): Promise<void> {
-  const { status, body } = await post(place, token)
+async function reload(place: URL, servers: Servers, wanted: readonly string[]): Promise<void> {
+  const { status, body } = await post(place, servers)
   if (status !== 200) throw new SecretProblem(`${place.origin} ${explainRejection(status, body)}`)
   if (readHashes(body).join() !== wanted.join()) {
     throw new SecretProblem(`${place.origin} has other secrets than this folder. ${SAME_FILES}`)
@@ -110,18 +118,13 @@ function isDocumentError(body: string): boolean {
   return reading.kind === 'json' && isJsonObject(reading.value) && typeof reading.value['error'] === 'string'
 }
 
-async function post(place: URL, token: string): Promise<{ status: number; body: string }> {
+async function post(place: URL, { token, ca }: Servers): Promise<{ status: number; body: string }> {
   try {
-    const answer = await fetch(place, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
-      redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
-    return { status: answer.status, body: await answer.text() }
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await send(place, { method: 'POST', headers, ca, timeoutMs: TIMEOUT_MS })
+    return { status: response.statusCode ?? 0, body: (await readBody(response, MAX_BYTES)).toString() }
   } catch (error) {
-    const why = error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : ''
-    throw new SecretProblem(`${place.origin} cannot be reached: ${why}`)
+    throw new SecretProblem(`${place.origin} cannot be reached: ${explainFailure(error)}`)
   }
 }
 

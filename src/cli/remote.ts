@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { messageOf } from '../base/errors.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { loadCa } from './http-client.ts'
 import type { Server } from './http-control.ts'
 import { readSecret } from './passwords.ts'
 
@@ -9,13 +11,15 @@ export interface RemoteOptions {
   readonly url?: string
   readonly as?: string
   readonly credentials?: string
+  readonly ca?: string
 }
 
 /** The server of `--url` and the credential for it; `undefined` without `--url`. */
 export async function readRemote(context: Context, options: RemoteOptions): Promise<Server | undefined> {
   if (options.url === undefined) return undefined
   const url = readUrl(options.url)
-  return { kind: 'url', url, authorization: await readAuthorization(context, url, options) }
+  const ca = loadCa(context, options.ca)
+  return { kind: 'url', url, ca, authorization: await readAuthorization(context, url, options) }
 }
 
 export interface CredentialOptions {
@@ -67,6 +71,6 @@ function readWhole(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ExitError(EXIT.failed, `${path} cannot be read: ${error instanceof Error ? error.message : error}`)
+    throw new ExitError(EXIT.failed, `${path} cannot be read: ${messageOf(error)}`)
   }
 }

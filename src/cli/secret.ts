@@ -7,9 +7,9 @@ import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { CA_OPTION, collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
-import { createReloader } from './reload-secrets.ts'
+import { createReloader, type ReloadOptions } from './reload-secrets.ts'
 import { listSecrets } from './secret-tools.ts'
 import { renderTable } from './table.ts'
 
@@ -22,9 +22,8 @@ interface CreateOptions extends JsonOption {
   readonly length?: number
 }
 
-interface RotateOptions extends JsonOption {
+interface RotateOptions extends JsonOption, ReloadOptions {
   readonly force?: boolean
-  readonly reload?: readonly string[]
 }
 
 /** `cardea secret`: the secrets that sign and verify tokens of the multi-model door and cookies of the document door. */
@@ -42,6 +41,7 @@ export function secretCommand(context: Context): Command {
   )
   sub('rotate', 'take the next step of exchanging the secret that signs; run it again for the one after')
     .option('--reload <url>', 'a multi-model door that reloads the folder; may be repeated', collect)
+    .option(...CA_OPTION)
     .option('--force', 'remove the old secret although tokens it signed may be alive')
     .action((options: RotateOptions) => ending(() => rotate(context, options)))
   withManageOptions(
@@ -106,12 +106,12 @@ async function list(context: Context, { json }: JsonOption): Promise<void> {
 
 const toRow = ({ name, use, kind, sha256 }: ListedSecret): readonly string[] => [name, use, kind ?? '-', sha256]
 
-async function rotate(context: Context, { force = false, reload = [], json = false }: RotateOptions): Promise<void> {
+async function rotate(context: Context, { force = false, json = false, ...servers }: RotateOptions): Promise<void> {
   const { values } = loadSettingsOf(context)
   const folder = values.server['jwt-secret-folder']
   if (folder === '')
     throw new SecretProblem('Only secrets in a folder can be exchanged: see --server.jwt-secret-folder.')
-  const reloader = await createReloader(context, values, reload)
+  const reloader = await createReloader(context, values, servers)
   await reloader.verify()
   const options = {
     nowSeconds: Math.floor(Date.now() / 1000),
@@ -120,7 +120,9 @@ async function rotate(context: Context, { force = false, reload = [], json = fal
   }
   const step = await recordStep(context, { json }, () => stepRotation(folder, options))
   const secrets = await listSecrets(values)
-  context.print(json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, reload.length > 0, values))
+  context.print(
+    json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, servers.reload !== undefined, values),
+  )
   if (step.kind !== 'waiting') await reloader.run()
 }
 

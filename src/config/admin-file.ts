@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
+import { messageOf } from '../base/errors.ts'
 import { replaceFile } from '../base/files.ts'
 import { type Ini, readIni } from './ini.ts'
 import { isFileReference } from './secrets.ts'
@@ -23,7 +24,7 @@ export function rewriteAdmin({ name, text, source }: AdminEntry, stored: string)
     replaceFile(path, setIniValue(content, { line, key: name }, stored))
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 

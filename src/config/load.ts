@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
+import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
@@ -169,5 +170,5 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
 
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return REASONS.get(code) ?? (error instanceof Error ? error.message : String(error))
+  return REASONS.get(code) ?? messageOf(error)
 }

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { messageOf } from '../base/errors.ts'
 import { type IniEntry, type IniFile, readIni } from './ini.ts'
 import { findOption, isConcealed } from './options.ts'
 import { addProblem, quote, type Report, renderAt } from './problems.ts'
@@ -42,7 +43,7 @@ export function expandSecret(assignment: Assignment, around: ReadDeps, report: R
   try {
     return around.readSecret(resolve(folderOf(source, around.cwd), path))
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     addProblem(report, 'bad-file', assignment, `cannot read ${quote(path)}: ${why}`)
     return undefined
   }

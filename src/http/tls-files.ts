@@ -1,6 +1,7 @@
 // Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureVersion } from 'node:tls'
+import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { ClientAuthorities, TlsFiles, TlsSettings } from './server.ts'
 
@@ -144,5 +145,3 @@ const CONTEXT_PROBLEMS: ReadonlyMap<string, string> = new Map([
 ])
 
 const codeOf = (error: unknown): string => String((error instanceof Error && 'code' in error && error.code) || '')
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

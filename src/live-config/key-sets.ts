@@ -1,5 +1,6 @@
 // The keys of `[jwt_keys]`, as lines and as files of key sets.
 
+import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Problem } from '../config/problems.ts'
 import { type Given as Everything, type OpenEntry, renderSource } from '../config/settings.ts'
@@ -29,7 +30,7 @@ export function loadKeySets({ open }: Given): LoadedKeySets {
     try {
       sets.set(entry.text, readBounded(entry.text, { maxBytes: MAX_SET_BYTES }).bytes.toString())
     } catch (error) {
-      problems.push(toKeyProblem(entry, error instanceof Error ? error.message : String(error)))
+      problems.push(toKeyProblem(entry, messageOf(error)))
     }
   }
   return { sets, problems }

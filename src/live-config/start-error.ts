@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts'
+import { messageOf, Refusal } from '../base/errors.ts'
 import { type Problem, renderProblem } from '../config/problems.ts'
 
 /** The reason why Cardea cannot start, for the operator. */
@@ -22,5 +22,5 @@ export class ConfigError extends StartError {
 /** For the operator: includes the detail that clients do not see. */
 export function reasonOf(error: unknown): string {
   const detail = error instanceof Refusal && error.detail !== undefined ? ` ${error.detail}` : ''
-  return `${error instanceof Error ? error.message : String(error)}${detail}`
+  return `${messageOf(error)}${detail}`
 }

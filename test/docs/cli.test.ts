@@ -16,7 +16,7 @@ const PAGE = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url
 const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }
 
 /** Described once for all commands. */
-const COMMON = new Set(['--json', '--url', '--as', '--credentials'])
+const COMMON = new Set(['--json', '--url', '--as', '--credentials', '--ca'])
 
 const COMMANDS = [userCommand, adminCommand, configCommand, secretCommand, tokenCommand]
 

@@ -2,10 +2,12 @@
  * A CouchDB server as the source of an import: users page by page, administrators at once. Credentials are sent to that
  * server only; redirects are not followed.
  */
+import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { createDumpReader, type Found } from '../../transfer/dump.ts'
 import { ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
+import { explainFailure, readBody, send } from '../http-client.ts'
 import type { Source } from './source.ts'
 
 export interface DocumentServer {
@@ -13,6 +15,9 @@ export interface DocumentServer {
   readonly base: URL
   /** The credential. Called for each request: a signed one is valid for a short time. */
   headers(): Readonly<Record<string, string>>
+  /** Trusted certificate authorities, and the option that names them. */
+  readonly ca?: Buffer | undefined
+  readonly caOption?: string
   /** What 400 and 401 mean. Left out: the name or password is wrong. */
   readonly rejection?: string
 }
@@ -80,7 +85,12 @@ async function loadPage(server: DocumentServer, idPrefix: string, { startKey, sk
   if (skip > 0) query.set('skip', String(skip))
   const reader = createDumpReader({ format: 'document', idPrefix })
   const found: Found[] = []
-  for await (const chunk of await load(server, `${USERS}/_all_docs?${query}`)) found.push(...reader.push(chunk))
+  const response = await load(server, `${USERS}/_all_docs?${query}`)
+  try {
+    for await (const chunk of response) found.push(...reader.push(chunk))
+  } catch (error) {
+    throw failure(server, error)
+  }
   found.push(...reader.end())
   return found
 }
@@ -105,14 +115,10 @@ async function loadJson(server: DocumentServer, path: string): Promise<unknown> 
 const MAX_BYTES = 16 * 1024 * 1024
 
 async function loadWhole(server: DocumentServer, path: string): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of await load(server, path)) {
-    bytes += chunk.length
-    if (bytes > MAX_BYTES) throw new ExitError(EXIT.failed, `The response of ${server.base.host} is too large.`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const response = await load(server, path)
+  return readBody(response, MAX_BYTES).catch((error) => {
+    throw failure(server, error)
+  })
 }
 
 const REFUSALS: ReadonlyMap<number, string> = new Map([
@@ -121,37 +127,24 @@ const REFUSALS: ReadonlyMap<number, string> = new Map([
   [404, 'it has no such database'],
 ])
 
-async function load(server: DocumentServer, path: string): Promise<AsyncIterable<Uint8Array>> {
-  const { base, headers, rejection } = server
-  const response = await fetch(new URL(path, base), {
-    headers: { ...headers(), Accept: 'application/json' },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(ANSWER_MS),
-  }).catch((error: unknown) => {
-    throw failure(base, explainFailure(error))
+async function load(server: DocumentServer, path: string): Promise<IncomingMessage> {
+  const { base, headers, ca, rejection } = server
+  const request = { headers: { ...headers(), Accept: 'application/json' }, ca, timeoutMs: ANSWER_MS }
+  const response = await send(new URL(path, base), request).catch((error) => {
+    throw failure(server, error)
   })
-  if (response.ok && response.body) return guarded(response.body, base)
-  await response.body?.cancel()
-  if (response.status >= 300 && response.status < 400)
-    throw failure(base, 'it redirects to another URL, and redirects are not followed')
+  const { statusCode: status = 0 } = response
+  if (status >= 200 && status < 300) return response
+  response.destroy()
+  if (status >= 300 && status < 400)
+    throw unreadable(base, 'it redirects to another URL, and redirects are not followed')
   // CouchDB responds 400 to a token that none of its keys has signed
-  if ((response.status === 401 || response.status === 400) && rejection !== undefined) throw failure(base, rejection)
-  throw failure(base, REFUSALS.get(response.status) ?? `it responded with status ${response.status}`)
+  if ((status === 401 || status === 400) && rejection !== undefined) throw unreadable(base, rejection)
+  throw unreadable(base, REFUSALS.get(status) ?? `it responded with status ${status}`)
 }
 
-const failure = (base: URL, why: string): ExitError =>
+const failure = ({ base, caOption }: DocumentServer, error: unknown): ExitError =>
+  error instanceof ExitError ? error : unreadable(base, explainFailure(error, caOption))
+
+const unreadable = (base: URL, why: string): ExitError =>
   new ExitError(EXIT.failed, `${base.host} cannot be read: ${why}.`)
-
-async function* guarded(body: AsyncIterable<Uint8Array>, base: URL): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body
-  } catch (error) {
-    throw failure(base, explainFailure(error))
-  }
-}
-
-/** `fetch` only says that it failed; its cause says why. */
-function explainFailure(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error ? cause.message : String(cause)
-}

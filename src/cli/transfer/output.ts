@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { messageOf } from '../../base/errors.ts'
 import { openNew, syncFolder } from '../../base/files.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -26,7 +27,7 @@ export function openOutput({ cwd }: Context, file: string | undefined): Output {
     const isReplaced = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
     return isReplaced ? createReplacement(path) : createDescriptor(openSync(path, 'w'))
   } catch (error) {
-    throw new ExitError(EXIT.failed, `${file} cannot be written: ${error instanceof Error ? error.message : error}`)
+    throw new ExitError(EXIT.failed, `${file} cannot be written: ${messageOf(error)}`)
   }
 }
 

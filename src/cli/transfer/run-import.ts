@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { messageOf } from '../../base/errors.ts'
 import { FORMAT_NAMES, type FormatName } from '../../transfer/format-names.ts'
 import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
+import { loadCa } from '../http-client.ts'
 import { type ManageOptions, manage } from '../manage.ts'
 import { readIdPrefix } from '../own-settings.ts'
 import { readAuthorization } from '../remote.ts'
@@ -73,10 +75,11 @@ type FindServer = (place: string) => Promise<DocumentServer>
 /** Asks for the credentials of each server once. */
 function createServers(
   context: Context,
-  { sourceAs, sourceCredentials }: ImportOptions,
+  { sourceAs, sourceCredentials, ca: file }: ImportOptions,
   upstream: DocumentServer | undefined,
 ): FindServer {
   const known = new Map<string, Promise<string>>()
+  const ca = loadCa(context, file)
   // a credential that is given is used; the signed identity needs none
   const isSigned = sourceAs === undefined && sourceCredentials === undefined
   const flags = {
@@ -90,7 +93,7 @@ function createServers(
     const authorization = known.get(base.origin) ?? readAuthorization(context, base, flags)
     known.set(base.origin, authorization)
     const headers = { Authorization: await authorization }
-    return { base, headers: () => headers }
+    return { base, headers: () => headers, ca: ca ?? upstream?.ca }
   }
 }
 
@@ -114,7 +117,7 @@ async function readAdmins({ cwd }: Context, place: string, findServer: FindServe
   try {
     return readAdministrators(readFileSync(resolve(cwd, place), 'utf8'))
   } catch (error) {
-    throw new ExitError(EXIT.failed, `${place} cannot be read: ${error instanceof Error ? error.message : error}`)
+    throw new ExitError(EXIT.failed, `${place} cannot be read: ${messageOf(error)}`)
   }
 }
 

@@ -4,6 +4,7 @@ import { identityHeadersForDocument } from '../../wiring/gateway.ts'
 import { chooseConfigs } from '../choose-configs.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
+import { loadCa } from '../http-client.ts'
 import type { DocumentServer } from './document-server.ts'
 import { readServerUrl } from './document-server.ts'
 
@@ -31,7 +32,13 @@ export function findUpstream(context: Context): DocumentServer {
     throw new ExitError(EXIT.failed, isArangodb ? NO_PASSWORDS : 'No upstream is configured: see upstream.document.')
   }
   const toHeaders = identityHeadersForDocument({ get: () => settings.values })
-  return { base: readServerUrl(url), headers: () => toRecord(toHeaders(IMPORTER).headers), rejection: REJECTED }
+  return {
+    base: readServerUrl(url),
+    headers: () => toRecord(toHeaders(IMPORTER).headers),
+    ca: loadCa(context, upstream['ca-file'] || undefined),
+    caOption: 'upstream.ca-file',
+    rejection: REJECTED,
+  }
 }
 
 const toRecord = (flat: readonly string[]): Record<string, string> =>

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
+import { messageOf } from '../../base/errors.ts'
 import { createEmptyFile } from '../../base/files.ts'
 import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import type { AuditFigures, FailureReporter } from './failure-reporter.ts'
@@ -89,7 +90,7 @@ class ReplacedFile implements CheckpointFile {
       this.#noteSuccess()
     } catch (error) {
       this.#next ??= content
-      this.#noteFailure(error instanceof Error ? error.message : String(error))
+      this.#noteFailure(messageOf(error))
     }
   }
 

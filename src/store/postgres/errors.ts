@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg'
-import { Refusal } from '../../base/errors.ts'
+import { messageOf, Refusal } from '../../base/errors.ts'
 import { BackupError } from '../backup/backup-error.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 
@@ -52,15 +52,15 @@ const isOwnError = (error: unknown): boolean =>
 export function toStoreError(error: unknown): unknown {
   if (isOwnError(error)) return error
   const state = stateOf(error)
-  const cause = Object.assign(new Error(messageOf(error)), { code: state ?? codeOf(error) })
+  const cause = Object.assign(new Error(describeCause(error)), { code: state ?? codeOf(error) })
   if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2))) return cause
   return new Refusal('store_unavailable', { detail: cause.message, cause, retryAfterSeconds: 1 })
 }
 
-function messageOf(error: unknown): string {
+function describeCause(error: unknown): string {
   // a host name with several addresses fails with one error for each
   const first = error instanceof AggregateError ? error.errors[0] : error
-  return first instanceof Error ? first.message : 'unknown failure of the database driver'
+  return first instanceof Error ? messageOf(first) : 'unknown failure of the database driver'
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

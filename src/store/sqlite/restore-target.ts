@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '../../base/errors.ts'
 import { openNew, syncFolder } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError } from '../backup/backup-error.ts'
@@ -86,7 +87,7 @@ function createOwnFile(path: string): void {
   try {
     closeSync(openNew(path))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new BackupError(`The store cannot be written: ${reason}. Nothing was changed.`)
   }
 }

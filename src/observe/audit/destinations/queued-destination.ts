@@ -1,3 +1,4 @@
+import { messageOf } from '../../../base/errors.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
 import type { AuditRecord } from '../audit-record.ts'
 import type { AuditFigures, FailureReporter } from '../failure-reporter.ts'
@@ -118,6 +119,6 @@ export class QueuedDestination {
 
 /** `fetch` keeps the reason in the cause of its error. */
 function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause === undefined ? messageOf(error) : `${messageOf(error)}: ${messageOf(cause)}`
 }
