@@ -4,9 +4,7 @@ import { loadAuditKey } from '../live-config/audit.ts'
 import { reasonOf, StartError } from '../live-config/start-error.ts'
 import { readVerifyingKey, type VerifyingKey } from '../observe/audit/checkpoint.ts'
 import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint-file.ts'
-import type { Finding } from '../observe/audit/findings.ts'
-import type { VerifiedChain } from '../observe/audit/verify-chain.ts'
-import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify-trail.ts'
+import { type VerifiedChain, type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
 import { openSnapshot } from '../store/backup/engines.ts'
 import { withBackupErrors } from './backup-report.ts'
@@ -25,13 +23,13 @@ export function verifyAudit(context: Context, options: AuditVerifyOptions): Prom
   return withBackupErrors(json, async () => {
     const { verified, hasKeys } = await readTrail(context, options)
     context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, hasKeys))
-    if (verified.findings.every(({ acknowledged }) => acknowledged)) return
+    if (verified.findings.length === 0) return
     throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
   })
 }
 
 /** Reads the store itself, so that a server that was tampered with cannot hide anything. */
-export async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptions) {
+async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptions) {
   const { store, audit, node } = loadSettingsOf(context).values
   const keyFile = audit['key-file']
   const own = files.length === 0 ? loadOwnKey(keyFile) : undefined
@@ -66,17 +64,13 @@ function loadKey(path: string): VerifyingKey {
 
 function renderTrail({ chains, findings }: VerifiedTrail, hasKeys: boolean): string {
   if (chains.length === 0 && findings.length === 0) return 'There are no audit records.'
-  const lines = findings.map((finding) => `${toPrintable(finding.node)}: ${renderFinding(finding)}`)
+  const lines = findings.map(
+    (finding) => `${toPrintable(finding.node)}: ${finding.kind}: ${toPrintable(finding.message)}`,
+  )
   const advice = hasKeys
     ? []
     : ['Without audit.key-file there are no checkpoints: whether the newest records were removed cannot be found out.']
   return [...chains.map(renderChain), ...lines, ...advice].join('\n')
-}
-
-function renderFinding({ kind, message, id, acknowledged }: Finding): string {
-  const text = `${kind}: ${toPrintable(message)}${id === undefined ? '' : ` [${id}]`}`
-  if (!acknowledged) return text
-  return `${text}, acknowledged on ${new Date(acknowledged.time).toISOString()}: ${toPrintable(acknowledged.reason)}`
 }
 
 function renderChain({ node, records, first, last, signedTo, findings }: VerifiedChain): string {

@@ -1,9 +1,8 @@
 import { Command } from 'commander'
-import type { AuditAcknowledgeOptions } from './audit-acknowledge.ts'
 import type { AuditListOptions } from './audit-list.ts'
 import type { AuditVerifyOptions } from './audit-verify.ts'
 import type { Context } from './context.ts'
-import { collect, readLimit, readName, withExitCodes, withManageOptions } from './manage.ts'
+import { collect, readLimit, withExitCodes, withManageOptions } from './manage.ts'
 
 /** `cardea audit`: who did what, and whether the records are as they were written. */
 export const auditCommand = (context: Context): Command =>
@@ -11,7 +10,6 @@ export const auditCommand = (context: Context): Command =>
     .description('list the audit trail, and verify that it was not changed')
     .addCommand(listCommand(context))
     .addCommand(verifyCommand(context))
-    .addCommand(acknowledgeCommand(context))
 
 function listCommand(context: Context): Command {
   const command = new Command('list')
@@ -37,18 +35,5 @@ function verifyCommand(context: Context): Command {
   return withExitCodes(command).action(async (options: AuditVerifyOptions) => {
     const { verifyAudit } = await import('./audit-verify.ts')
     await verifyAudit(context, options)
-  })
-}
-
-function acknowledgeCommand(context: Context): Command {
-  const command = new Command('acknowledge')
-    .description('record that findings of verify are known, so that verify succeeds in spite of them')
-    .argument('<finding...>', 'ids of findings, as verify prints them')
-    .requiredOption('--reason <text>', 'what happened, for those who read the trail later', readName)
-    .option('--key <file>', 'as for verify', collect)
-    .option('--json', 'print JSON')
-  return withExitCodes(command).action(async (ids: readonly string[], options: AuditAcknowledgeOptions) => {
-    const { acknowledgeFindings } = await import('./audit-acknowledge.ts')
-    await acknowledgeFindings(context, ids, options)
   })
 }

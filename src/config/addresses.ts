@@ -185,8 +185,7 @@ export const storeUrl: Codec<string> = {
   carriesSecret: (value) => !SQLITE.test(value),
 }
 
-const DESTINATIONS =
-  'stdout, file:PATH, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, http://… or https://…, separated by commas'
+const DESTINATIONS = 'stdout, file:PATH, syslog+tcp://HOST:PORT, http://… or https://…, separated by commas'
 const FILE = /^file:(.+)$/s
 const WEBHOOK_WITH_PATH = /^https?:\/\/[^/?]+(?:\/.|\?)/i
 
@@ -196,7 +195,7 @@ function readDestination(item: string): string {
   if (!url || url.hostname === '' || url.username !== '' || url.password !== '' || url.hash !== '')
     return refuse(DESTINATIONS)
   if (/^https?:$/.test(url.protocol)) return url.href
-  const isSyslog = /^syslog\+(?:udp|tcp):$/.test(url.protocol) && /^\/?$/.test(url.pathname) && url.search === ''
+  const isSyslog = url.protocol === 'syslog+tcp:' && /^\/?$/.test(url.pathname) && url.search === ''
   return isSyslog ? item.replace(/\/$/, '') : refuse(DESTINATIONS)
 }
 

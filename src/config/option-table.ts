@@ -1138,7 +1138,7 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Where audit records are copied to, besides the store.',
       details:
-        'file:PATH and stdout write one JSON object per line; syslog+udp://HOST:PORT and syslog+tcp://HOST:PORT send messages of RFC 5424; http(s)://… is a webhook. Several are separated by commas.',
+        'file:PATH and stdout write one JSON object per line; syslog+tcp://HOST:PORT sends messages of RFC 5424; http(s)://… is a webhook. Several are separated by commas.',
       secret: true,
       fixed: FIXED.audit,
     }),

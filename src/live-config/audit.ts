@@ -6,7 +6,6 @@ import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import { signAcknowledgement } from '../observe/audit/acknowledgement.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { type AuditReporter, type AuditTrail, createAuditTrail } from '../observe/audit/audit-trail.ts'
@@ -16,7 +15,6 @@ import { Checkpoints } from '../observe/audit/checkpoints.ts'
 import { type AuditErasure, createErasureSigner } from '../observe/audit/erasure.ts'
 import type { AuditFigures } from '../observe/audit/failure-reporter.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
-import { toSafeText } from '../observe/security-record.ts'
 import { createFailureReporter, type DestinationDeps, openDestinations } from './audit-destinations.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
@@ -30,8 +28,6 @@ export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuar
    * writing at this moment keep the name.
    */
   erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
-  /** Records, signed, that an operator knows of these findings of `verify`. */
-  acknowledge(findings: readonly string[], reason: string): Promise<void>
   /** Deletes records that are too old, now and from time to time until it is closed. */
   startPurging(): void
   /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
@@ -64,7 +60,7 @@ export async function requireDestinations(deps: CopyDeps): Promise<void> {
 
 /** Throws a `StartError` if the key cannot be used. */
 export function openAudit(deps: AuditDeps): Audit {
-  const { config, store, events } = deps
+  const { config, store } = deps
   const key = loadAuditKey(config().audit['key-file'])
   const { trail, file } = openTrail(deps, key)
   const purging = createPurging(deps, trail)
@@ -85,7 +81,6 @@ export function openAudit(deps: AuditDeps): Audit {
     },
     list: (range) => list(store, trail, range),
     erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
-    acknowledge: (findings, reason) => acknowledge({ findings, reason: toSafeText(reason) }, { events, trail, key }),
     startPurging: purging.start,
     async probe() {
       if (isRefusing(deps)) await copies.probe()
@@ -157,20 +152,6 @@ async function erase(name: string, { store, events, trail, sign }: ErasingParts)
   if (records > 0) events.record('user.erased', { subject: pseudonym, records })
   await trail.flush()
   return { pseudonym, records }
-}
-
-interface AcknowledgingParts extends Pick<AuditDeps, 'events'> {
-  readonly trail: AuditTrail
-  readonly key: SigningKey | undefined
-}
-
-async function acknowledge(
-  known: Parameters<typeof signAcknowledgement>[0],
-  { events, trail, key }: AcknowledgingParts,
-): Promise<void> {
-  await confirmChange(events)
-  events.record('audit.acknowledged', signAcknowledgement(known, key))
-  await trail.flush()
 }
 
 /** About the time between two attempts to write. */

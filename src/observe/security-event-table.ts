@@ -461,19 +461,6 @@ export const SECURITY_EVENTS = {
     scope: 'server',
     fields: REASON,
   },
-  'audit.acknowledged': {
-    level: 'warn',
-    outcome: 'success',
-    sentence: 'findings of audit verify acknowledged',
-    story: 'Findings of audit verify were acknowledged',
-    scope: 'request',
-    fields: {
-      findings: list('Ids of the findings, as `cardea audit verify` prints them.'),
-      reason: text('Why, as the operator has written it.'),
-      key: optional(text('Id of the audit key that signed it. Absent if there is no key.')),
-      signature: optional(text('Ed25519, of the ids and the reason.')),
-    },
-  },
   'upstream.token-rejected': {
     level: 'error',
     outcome: 'failure',

@@ -12,7 +12,7 @@ import { makeAuditKey, readSigningKey, type SigningKey } from '../../src/observe
 import { createCheckpointFile, loadCheckpoint } from '../../src/observe/audit/checkpoint-file.ts'
 import { Checkpoints } from '../../src/observe/audit/checkpoints.ts'
 import { createErasureSigner } from '../../src/observe/audit/erasure.ts'
-import { verifyTrail } from '../../src/observe/audit/verify-trail.ts'
+import { verifyTrail } from '../../src/observe/audit/verify.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { readAuditContent } from '../../src/store/backup/audit-content.ts'
 import { openSnapshot } from '../../src/store/backup/engines.ts'

@@ -9,7 +9,7 @@ import { type AuditReporter, createAuditTrail } from '../../src/observe/audit/au
 import { makeAuditKey, readCheckpoint, readSigningKey, signCheckpoint } from '../../src/observe/audit/checkpoint.ts'
 import type { CheckpointFile } from '../../src/observe/audit/checkpoint-file.ts'
 import { Checkpoints, type CheckpointsDeps } from '../../src/observe/audit/checkpoints.ts'
-import { ChainVerifier, type VerifyOptions } from '../../src/observe/audit/verify-chain.ts'
+import { ChainVerifier, type VerifyOptions } from '../../src/observe/audit/verify.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { openStore } from '../../src/store/create-store.ts'
 

@@ -48,11 +48,6 @@ export const AUDIT_DESCRIPTIONS = {
       records: integer('How many records were changed.'),
     }),
   },
-  'audit.acknowledge': {
-    summary: 'Record that findings of `cardea audit verify` are known; only at the control socket',
-    body: object({ findings: listOf(text('Id of a finding.')), reason: text() }),
-    reply: object({ findings: listOf(text()) }),
-  },
   'audit.events': {
     summary: 'List the kinds of audit events',
     reply: object({

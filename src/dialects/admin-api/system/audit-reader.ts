@@ -6,8 +6,6 @@ export interface AuditReader {
   list(range: AuditRange): Promise<readonly AuditRecord[]>
   /** Replaces the name in all records, and the addresses that this user had. */
   erase(name: string): Promise<AuditErased>
-  /** Records that an operator knows of these findings of `cardea audit verify`. */
-  acknowledge(findings: readonly string[], reason: string): Promise<void>
 }
 
 export interface AuditErased {

@@ -2,9 +2,8 @@ import { Refusal } from '../../../base/errors.ts'
 import { readJson } from '../../../base/json.ts'
 import { type ShownRecord, toShownRecord } from '../../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
-import { isFindingId } from '../../../observe/audit/findings.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
-import { type Members, readCount, readMembers, requireArgument, requireText, TEXT_LIST } from '../json.ts'
+import { readCount, readMembers, requireText } from '../json.ts'
 import type { Operation } from '../operation.ts'
 
 export interface AuditPage {
@@ -36,19 +35,6 @@ export const AUDIT_OPERATIONS = {
       return audit.erase(name)
     },
   },
-  'audit.acknowledge': {
-    method: 'POST',
-    path: '/audit/acknowledge',
-    async run({ audit }, { body, caller }) {
-      const members = readMembers(body, ['findings', 'reason'])
-      const [findings, reason] = [readFindings(members), requireText(members, 'reason')]
-      // an administrator who is an attacker must not be able to hide what another attacker did to the store
-      if (caller && !caller.isOwner)
-        throw new Refusal('forbidden', { about: 'Acknowledge findings with `cardea audit acknowledge` on the server.' })
-      await audit.acknowledge(findings, reason)
-      return { findings }
-    },
-  },
   'audit.events': {
     method: 'GET',
     path: '/audit/events',
@@ -66,15 +52,6 @@ export const AUDIT_OPERATIONS = {
 } as const satisfies Record<string, Operation<unknown>>
 
 const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
-const MAX_ACKNOWLEDGED = 100
-
-function readFindings(members: Members): readonly string[] {
-  const findings = requireArgument(members, 'findings', TEXT_LIST)
-  if (findings.length === 0 || findings.length > MAX_ACKNOWLEDGED || !findings.every(isFindingId))
-    throw refuse(`findings must be 1 to ${MAX_ACKNOWLEDGED} ids of findings.`)
-  return findings
-}
 
 const readRange = (query: URLSearchParams): AuditRange => ({
   user: query.get('user') ?? undefined,

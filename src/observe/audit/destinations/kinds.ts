@@ -1,7 +1,6 @@
 import type { Destination, DestinationSettings } from './destination.ts'
 import { createFileDestination } from './file.ts'
 import { createStdoutDestination } from './stdout.ts'
-import { createUdpSyslog } from './syslog.ts'
 import { TcpSyslog } from './tcp-syslog.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -17,7 +16,6 @@ const webhook: DestinationKind = { create: (text, settings) => createWebhook(new
 export const DESTINATION_KINDS: Readonly<Record<string, DestinationKind>> = {
   stdout: { isForServers: true, create: createStdoutDestination },
   file: { create: (text, settings) => createFileDestination(text.slice('file:'.length), settings) },
-  'syslog+udp': { create: (text) => createUdpSyslog(new URL(text)) },
   'syslog+tcp': { create: (text) => new TcpSyslog(new URL(text)) },
   http: webhook,
   https: webhook,
