@@ -81,7 +81,7 @@ export const ERRORS = {
   not_serving: 'User data is stale; the store has been unreachable for too long.',
   spool_full: 'Too many request bodies are being buffered.',
   upstream_failed: 'Invalid response from the upstream server.',
-  upstream_unavailable: 'The upstream server cannot be reached.',
+  upstream_unavailable: 'The upstream server cannot be used now.',
   upstream_rejects_identity: 'The upstream server rejects the identity that this server signs.',
   upstream_timeout: 'The upstream server did not respond in time.',
   body_consumed:

@@ -32,7 +32,6 @@ const NO_MONITOR: Monitor = {
   listTotals: async () => [],
   readCounts: () => ({}),
   listNodes: async () => [],
-  checkParts: async () => new Map(),
   listCertificates: () => [],
   listSecretAges: () => [],
 }
@@ -80,7 +79,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
   const deps = createOperationDeps({
     liveConfig,
     directory,
-    gateway: { readiness: { list: () => [] } },
+    checkHealth: async () => [],
     limits: limits.accounts,
     listening: createLive([]),
     monitor: NO_MONITOR,

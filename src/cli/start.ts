@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { exitCodeOf } from '../config/problems.ts'
-import type { UpstreamStatus } from '../gateway/readiness.ts'
+import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { ConfigError } from '../live-config/start-error.ts'
 import { prepareAuditKey } from './audit-key.ts'
@@ -46,8 +46,7 @@ async function renderGreeting({ app, addresses }: Greeting, password = 'PASSWORD
   return [renderAddresses(addresses, password), problems, 'Stop with Ctrl-C.'].filter(Boolean).join('\n\n')
 }
 
-function renderProblems(statuses: readonly UpstreamStatus[]): string {
-  const findings = statuses.flatMap((status) => status.findings)
+function renderProblems(findings: readonly UpstreamFinding[]): string {
   if (findings.length === 0) return ''
   const lines = findings.map(({ upstream, reason, check }) => `  ${upstream}: ${reason}\n    ${check}`)
   return `Not ready. Cardea tries again every few seconds:\n${lines.join('\n')}`

@@ -6,7 +6,7 @@ import { renderFacts, toPrintable } from './table.ts'
 
 /** `cardea status`: what a running server says about itself. */
 export function statusCommand(context: Context): Command {
-  const command = new Command('status').description('ask a running server for its version, listeners and store')
+  const command = new Command('status').description('ask a running server for its version, listeners, store and state')
   return withExitCodes(withManageOptions(command)).action(async (options: ManageOptions) => {
     const health = await manage(context, options, (control) => control.call('health'), { needsServer: true })
     report(context, options, health, () => renderHealth(health))
@@ -25,7 +25,8 @@ function renderHealth(health: Health): string {
     ['process', `${health.pid}, since ${new Date(health.startedAt * 1000).toISOString()}`],
     ['listening', health.listening.join(', ') || 'nowhere'],
     ['store', `${health.store}, ${age}`],
-    ...health.upstreams.map(({ door, isReady }) => [`${door} upstream`, isReady ? 'ready' : 'not ready'] as const),
+    ['state', health.isReady ? 'ready' : 'not ready'],
+    ...health.parts.map(({ name, problem }) => [`  ${name}`, problem === null ? 'ok' : `failed: ${problem}`] as const),
     ['restart needed for', health.needRestart.join(', ') || 'nothing'],
   ])
   const findings = health.upstreams.flatMap(({ findings }) =>

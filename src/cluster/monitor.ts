@@ -3,8 +3,8 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
 import { isLost } from '../dialects/admin-api/system/nodes.ts'
-import { type Component, findProblems, shareBriefly } from '../dialects/admin-api/system/probes.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
+import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createTotalsRecorder } from '../observe/record-totals.ts'
 import { readCounts, type TotalsStore } from '../observe/totals.ts'
@@ -18,7 +18,7 @@ export interface MonitorDeps {
   stalenessMs(): number
   /** The secrets in use now. */
   secrets(): NodeSecrets
-  components(): readonly Component[]
+  readonly checkHealth: CheckHealth
 }
 
 export interface NodeSecrets {
@@ -41,14 +41,14 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
   const { store, metrics, clock } = deps
   const instance = randomUUID()
   const recorder = createTotalsRecorder({ metrics, store, clock, instance })
-  const checkParts = shareBriefly(() => findProblems(deps.components()))
   const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
-  const describe = async () => describeNode(deps, startedAt, await checkParts())
+  const describe = async () => describeNode(deps, startedAt, await deps.checkHealth())
   const registry = createNodeRegistry({ store, clock, instance, name: deps.nodeName, describe })
   return {
     instance,
     async listTotals(step, from) {
-      await recorder.flush()
+      // the health says that the store cannot be written
+      await recorder.flush().catch(() => {})
       return store.listTotals(step, from)
     },
     readCounts: () => readCounts(metrics),
@@ -61,7 +61,6 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
       await registry.heartbeat()
       return findDifferingNodes(deps)
     },
-    checkParts,
     listCertificates: () => toCertificates(metrics),
     listSecretAges: () => toSecretAges(metrics),
     async close() {
@@ -74,13 +73,13 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
 const describeNode = (
   { stalenessMs, secrets }: MonitorDeps,
   startedAt: number,
-  checked: ReadonlyMap<string, string | undefined>,
+  parts: readonly HealthPart[],
 ): NodeState => ({
   version: PRODUCT.version,
   startedAt,
   lagMs: Math.round(stalenessMs()),
   keysHash: toKeysHash(secrets()),
-  problems: [...checked].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : [])),
+  problems: parts.flatMap(({ name, problem }) => (problem ? [`${name}: ${problem.reason}`] : [])),
 })
 
 /** Equal on nodes that have the same secrets. Keyed, so that it does not help to guess a weak cookie secret. */

@@ -6,11 +6,12 @@ import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import { readJsonBody } from './identity-probe.ts'
 import { codeOf } from './upstream-errors.ts'
 
-/** `unready`: the server responds, but asks not to be used now. */
-export type UpstreamHealth =
-  | { readonly kind: 'up' }
-  | { readonly kind: 'unready'; readonly status: string }
-  | { readonly kind: 'down' }
+export interface UpstreamHealth {
+  /** `unready`: the server responds, but asks not to be used now. */
+  readonly kind: 'up' | 'unready' | 'down'
+  /** With which it asks so, such as `maintenance_mode`. */
+  readonly status?: string
+}
 
 const UP: UpstreamHealth = Object.freeze({ kind: 'up' })
 const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
@@ -59,7 +60,15 @@ export interface UpstreamWatch {
   onResponded(url: string): void
 }
 
-export function createUpstreamWatch(events: SecurityEvents, hints: () => UpstreamHints, clock: Clock): UpstreamWatch {
+export interface UpstreamWatchDeps {
+  readonly events: SecurityEvents
+  hints(): UpstreamHints
+  /** Inspects the upstreams again. */
+  inspectAgain(): void
+  readonly clock: Clock
+}
+
+export function createUpstreamWatch({ events, hints, inspectAgain, clock }: UpstreamWatchDeps): UpstreamWatch {
   const downSinceMs = new Map<string, number>()
   return {
     onUnconnected(url, error) {
@@ -68,8 +77,10 @@ export function createUpstreamWatch(events: SecurityEvents, hints: () => Upstrea
     },
     onFailed: (url, error) =>
       events.record('upstream.failed', { upstream: toPublic(url), reason: describe(error), check: hints().failed }),
-    onRejected: (url, reason) =>
-      events.record('upstream.token-rejected', { upstream: toPublic(url), reason, check: hints().rejected }),
+    onRejected(url, reason) {
+      events.record('upstream.token-rejected', { upstream: toPublic(url), reason, check: hints().rejected })
+      inspectAgain()
+    },
     onResponded(url) {
       const sinceMs = downSinceMs.get(url)
       if (sinceMs === undefined) return

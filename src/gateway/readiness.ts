@@ -1,32 +1,19 @@
 /** Whether the upstream servers can be used. Requests are forwarded anyway: an upstream may be repaired at any time. */
 import type { Log } from '../base/log.ts'
+import type { HealthCheck, HealthProblem } from '../observe/health.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFinding } from './upstream-check.ts'
 
-export interface UpstreamStatus {
-  /** The door in front of it. */
-  readonly door: string
-  /** `false`: something is wrong, or it was not inspected yet. */
-  readonly isReady: boolean
-  readonly findings: readonly UpstreamFinding[]
-}
-
 export interface UpstreamReadiness {
-  /** The result of the last inspection; empty where no upstream is configured. */
-  list(): readonly UpstreamStatus[]
-  /** Begins to inspect every upstream. */
+  /** Begins to inspect every upstream, and repeats it from now on. */
   inspect(): void
-  /** The result of the inspections that were begun. */
-  settled(): Promise<readonly UpstreamStatus[]>
-  /** One check for each configured upstream, made now. */
-  checks(): readonly UpstreamCheck[]
+  /** A request has shown that an upstream cannot be used. Inspects at once, unless that is known already. */
+  inspectAgain(): void
+  /** The findings of the inspections that were begun. */
+  settled(): Promise<readonly UpstreamFinding[]>
+  /** One check for each configured upstream. */
+  checks(): readonly HealthCheck[]
   stop(): void
-}
-
-export interface UpstreamCheck {
-  readonly door: string
-  /** Why the upstream cannot be used; `undefined`: it can. */
-  findProblem(): Promise<string | undefined>
 }
 
 export interface InspectedUpstream {
@@ -41,8 +28,9 @@ export interface ReadinessDeps {
   readonly log: Log
 }
 
-/** How often an upstream with a problem is inspected again. */
+/** How often upstreams are inspected again, if one has a problem and otherwise. */
 const RETRY_MS = 5000
+const REPEAT_MS = 60_000
 
 export const createReadiness = (deps: ReadinessDeps): UpstreamReadiness => new Readiness(deps)
 
@@ -53,37 +41,39 @@ class Readiness implements UpstreamReadiness {
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #hasStarted = false
+  #begun = 0
   #running: Promise<void> = Promise.resolve()
 
   constructor(deps: ReadinessDeps) {
     this.#deps = deps
   }
 
-  list(): readonly UpstreamStatus[] {
-    return this.#listConfigured().map(({ door }) => {
-      const findings = this.#findings.get(door)
-      return { door, isReady: findings?.length === 0, findings: findings ?? [] }
-    })
-  }
-
-  checks(): readonly UpstreamCheck[] {
+  checks(): readonly HealthCheck[] {
     return this.#listConfigured().map((inspected) => ({
+      name: `upstream.${inspected.door}`,
       door: inspected.door,
-      findProblem: () => this.#findProblem(inspected),
+      find: () => this.#findProblem(inspected),
+      findings: () => this.#findings.get(inspected.door) ?? [],
     }))
   }
 
   readonly inspect = (): void => {
     this.#hasStarted = true
+    this.#begun += 1
     // in sequence, so that the last result belongs to the last call
     this.#running = this.#running
       .then(() => this.#inspectOnce())
       .catch((error) => this.#deps.log.error('upstream servers not inspected', { error }))
+      .finally(() => (this.#begun -= 1))
   }
 
-  async settled(): Promise<readonly UpstreamStatus[]> {
+  readonly inspectAgain = (): void => {
+    if (this.#hasStarted && this.#begun === 0 && this.#listFindings().length === 0) this.inspect()
+  }
+
+  async settled(): Promise<readonly UpstreamFinding[]> {
     await this.#running
-    return this.list()
+    return this.#listFindings()
   }
 
   stop(): void {
@@ -95,6 +85,10 @@ class Readiness implements UpstreamReadiness {
     return this.#deps.upstreams.filter(({ upstream }) => upstream.isSet())
   }
 
+  #listFindings(): readonly UpstreamFinding[] {
+    return this.#listConfigured().flatMap(({ door }) => this.#findings.get(door) ?? [])
+  }
+
   async #inspectOnce(): Promise<void> {
     clearTimeout(this.#timer)
     for (const { door, upstream } of this.#listConfigured()) {
@@ -102,25 +96,28 @@ class Readiness implements UpstreamReadiness {
       report(this.#deps.log, door, { before: this.#findings.get(door), found })
       this.#findings.set(door, found)
     }
-    const isDue = !this.#isStopped && this.list().some(({ isReady }) => !isReady)
-    if (isDue) this.#timer = setTimeout(this.inspect, RETRY_MS).unref()
+    if (this.#isStopped) return
+    this.#timer = setTimeout(this.inspect, this.#listFindings().length > 0 ? RETRY_MS : REPEAT_MS).unref()
   }
 
-  async #findProblem({ door, upstream, healthPath }: InspectedUpstream): Promise<string | undefined> {
-    const health = await upstream.checkHealth(healthPath)
-    if (health.kind === 'down') return 'no server responds'
-    if (health.kind === 'unready') return `the server responds with the status ${health.status}`
-    const found = this.#findings.get(door)
-    if (found === undefined) return this.#hasStarted ? 'not inspected yet' : undefined
-    return describeUnusable(found)
+  async #findProblem({ door, upstream, healthPath }: InspectedUpstream): Promise<HealthProblem | undefined> {
+    const { kind, status } = await upstream.checkHealth(healthPath)
+    if (kind === 'down') {
+      this.inspectAgain()
+      return { reason: 'no server responds' }
+    }
+    if (status !== undefined) return { reason: `the server responds with the status ${status}`, status }
+    // the first inspection has begun
+    if (this.#hasStarted && !this.#findings.has(door)) await this.#running
+    return describeUnusable(this.#findings.get(door) ?? [])
   }
 }
 
 /** One server that responds is enough, so those that could not be reached do not count. */
-function describeUnusable(findings: readonly UpstreamFinding[]): string | undefined {
+function describeUnusable(findings: readonly UpstreamFinding[]): HealthProblem | undefined {
   const counted = findings.filter(({ problem }) => problem !== 'unreachable')
   if (counted.length === 0) return undefined
-  return counted.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ')
+  return { reason: counted.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ') }
 }
 
 interface Inspection {

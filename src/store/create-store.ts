@@ -2,9 +2,10 @@ import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port/store.ts'
 import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
-import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
+import { type Engine, IncompatibleStoreError, isRead } from './engine.ts'
 import { createAuditStore } from './operations/audit.ts'
 import { createChangeFeed } from './operations/changes.ts'
+import { createWriteCheck } from './operations/check-writes.ts'
 import { createNodeStore } from './operations/nodes.ts'
 import { createPasswordLinkStore, createRecoveryCodeStore } from './operations/one-time-secrets.ts'
 import { createSessionRecordStore } from './operations/session-records.ts'
@@ -69,6 +70,7 @@ const createStore = (engine: Engine, damaged: DamagedRecords): Store =>
     ...createSettingStore(engine),
     ...createAuditStore(engine),
     ...createChangeFeed(engine),
+    ...createWriteCheck(engine),
     close: () => engine.close(),
   })
 
@@ -95,8 +97,11 @@ function observe(engine: Engine, onOperation: OnOperation): Engine {
 const isUnavailable = (error: unknown): error is Refusal =>
   error instanceof Refusal && error.code === 'store_unavailable'
 
-/** Reads and writes are reported separately: with a full disk or a lock, reads still succeed. */
-type Access = 'read' | 'written'
+/** Reported separately: with a full disk or a lock, reads still succeed. */
+type Access = 'read' | 'written' | 'found at its path'
+
+/** How often the file is looked for. */
+const PLACE_MS = 500
 
 /** Logs once when the engine becomes unavailable, with the reason, and once when it is available again. */
 export function logOutages(engine: Engine, log: Log): Engine {
@@ -117,18 +122,17 @@ export function logOutages(engine: Engine, log: Log): Engine {
       throw error
     }
   }
+  const look = async () => watch('found at its path', async () => engine.requirePlace?.()).catch(() => {})
+  const timer = engine.requirePlace && setInterval(look, PLACE_MS).unref()
   return {
     name: engine.name,
-    ask: (step) => watch(accessOf(step.statement), () => engine.ask(step)),
+    ask: (step) => watch(isRead(step.statement) ? 'read' : 'written', () => engine.ask(step)),
     transact: (begin) => watch('written', () => engine.transact(begin)),
     onWake: (listener) => engine.onWake(listener),
     close() {
       isClosed = true
+      clearInterval(timer)
       return engine.close()
     },
   }
 }
-
-const isRead = ({ text }: Statement): boolean => text.startsWith('SELECT')
-
-const accessOf = (statement: Statement): Access => (isRead(statement) ? 'read' : 'written')

@@ -40,8 +40,12 @@ export interface Engine {
   /** Runs an operation in a transaction, as the only writer. May start it again after a rollback. */
   transact<T>(begin: () => Operation<T>): Promise<T>
   onWake(listener: () => void): () => void
+  /** Throws if the file that is open is no longer the one at its path. Left out: the store is not a file. */
+  requirePlace?(): void
   close(): Promise<void>
 }
+
+export const isRead = ({ text }: Statement): boolean => /^(?:SELECT|WITH) /.test(text)
 
 /** The store exists but cannot be used as it is. The message is for the operator. */
 export class IncompatibleStoreError extends Error {

@@ -17,6 +17,7 @@ import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import type { Health } from '../dialects/admin-api/system/health.ts'
 import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
 import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
+import { showParts } from '../dialects/admin-api/system/probes.ts'
 import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
 import type { LimitEditor } from '../dialects/admin-api/users/limit-editor.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
@@ -28,7 +29,6 @@ import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { DoorAccess } from '../directory/door-access.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
-import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Route, Step } from '../http/request-context.ts'
@@ -38,8 +38,9 @@ import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
+import type { CheckHealth } from '../observe/health.ts'
 import { createRevalidation, type DoorParts, toDoorOptions } from './door-parts.ts'
-import { type OpenedParts, toComponents } from './opened-parts.ts'
+import type { OpenedParts } from './opened-parts.ts'
 import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUsersSettings } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
@@ -112,7 +113,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
     ...options,
     live: parts.live,
     confirm,
-    components: () => toComponents(parts),
+    checkHealth: parts.checkHealth,
     renderMetrics: parts.metrics.render,
     requirePassword: createRequirePasswordInBody({
       ...parts.passwordProof,
@@ -145,7 +146,7 @@ function findConsoleFiles(): ConsoleFiles {
 export interface OperationSources {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
-  readonly gateway: { readonly readiness: Pick<UpstreamReadiness, 'list'> }
+  readonly checkHealth: CheckHealth
   readonly limits: LimitEditor
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
@@ -187,7 +188,8 @@ function explainAccess(liveConfig: LiveConfig, account: Account, database: strin
   return [explainDocumentAccess(account, database, document), explainMultiModelAccess(account, database)]
 }
 
-function describeHealth({ liveConfig, directory, gateway, listening }: OperationSources): Health {
+async function describeHealth(sources: OperationSources): Promise<Health> {
+  const { liveConfig, directory, checkHealth, listening } = sources
   const { settings, configured, warnings } = liveConfig.get()
   return {
     product: PRODUCT.name,
@@ -200,7 +202,7 @@ function describeHealth({ liveConfig, directory, gateway, listening }: Operation
     listening: listening.get(),
     needRestart: compareSettings(settings, configured).needRestart,
     warnings: [...warnings, ...listOutdatedCertificates(settings.values, SYSTEM_CLOCK.nowMs())],
-    upstreams: gateway.readiness.list(),
+    ...showParts(await checkHealth()),
   }
 }
 
@@ -232,7 +234,7 @@ export async function openControlSocket(
     dialect: createAdminApiDialect({
       ...createOperationDeps(parts),
       live: parts.live,
-      components: () => toComponents(parts),
+      checkHealth: parts.checkHealth,
       renderMetrics: parts.metrics.render,
       authenticate: async () => OWNER,
       requirePassword: async () => {},

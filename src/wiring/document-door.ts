@@ -101,7 +101,7 @@ function createDialectOptions(parts: DoorParts, { document }: Config) {
     name: document.name,
     version: document.version,
     product: PRODUCT,
-    isServing: parts.directory.isFresh,
+    checkHealth: parts.checkHealth,
     clock: SYSTEM_CLOCK,
     node: createNodeDeps(parts, users),
     users,

@@ -109,6 +109,12 @@ const toCommonDeps = ({ gateway, config, revalidate }: UpstreamParts): Common =>
   clock: SYSTEM_CLOCK,
 })
 
+const toWatchDeps = ({ gateway, liveConfig }: UpstreamParts) => ({
+  events: liveConfig.events,
+  inspectAgain: gateway.readiness.inspectAgain,
+  clock: SYSTEM_CLOCK,
+})
+
 /** CouchDB behind the document door. */
 export function createDocumentUpstream(parts: UpstreamParts): Upstream {
   const { config } = parts
@@ -134,7 +140,7 @@ export function createDocumentUpstream(parts: UpstreamParts): Upstream {
         openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
         advice: () => toAdvice(hints()),
       },
-      watch: createUpstreamWatch(parts.liveConfig.events, hints, SYSTEM_CLOCK),
+      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints }),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
     { door: 'document', healthPath: '/_up' },
@@ -189,7 +195,7 @@ export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
       toIdentityHeaders,
       probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
       inspection: { openProbes: MULTI_MODEL_OPEN_PROBES, advice: () => toAdvice(toMultiModelHints()) },
-      watch: createUpstreamWatch(parts.liveConfig.events, toMultiModelHints, SYSTEM_CLOCK),
+      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: toMultiModelHints }),
       requestIdHeader: 'X-Request-Id',
     }),
     { door: 'multi-model', healthPath: '/_admin/server/availability' },
@@ -233,7 +239,7 @@ export function createServiceUpstream({ name, url }: Service, parts: UpstreamPar
         service: name,
         clock: SYSTEM_CLOCK,
       }),
-      watch: createUpstreamWatch(parts.liveConfig.events, () => toServiceHints(name), SYSTEM_CLOCK),
+      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: () => toServiceHints(name) }),
       requestIdHeader: 'X-Request-Id',
     }),
   )

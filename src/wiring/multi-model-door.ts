@@ -84,21 +84,13 @@ function createDialect(dialectParts: DialectParts): Dialect {
   const { name, version } = config.get()['multi-model']
   const auth = { ...shared, signIns }
   const users = { ...shared, isPassword: signIns.isPassword }
-  const isUpstreamDown = async () =>
-    upstream.isSet() && (await upstream.checkHealth('/_admin/server/availability')).kind !== 'up'
   const dialect = createMultiModelDialect({
     ...shared,
     name,
     authenticate,
     routes: [
       ...ownRoutes({ auth, users, tokens: shared, ring: parts.tokenSecrets.ring }),
-      ...standInRoutes({
-        ...shared,
-        version,
-        product: PRODUCT,
-        isServing: parts.directory.isFresh,
-        isUpstreamDown,
-      }),
+      ...standInRoutes({ ...shared, version, product: PRODUCT, checkHealth: parts.checkHealth }),
     ],
     fallback: createFallback({ ...shared, auth, upstream, services, confirmCredential, isElsewhere: isMounted }),
     hasUpstream: upstream.isSet,

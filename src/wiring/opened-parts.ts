@@ -8,7 +8,6 @@ import type { Log } from '../base/log.ts'
 import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
 import { createLiveEvents, type LiveEvents } from '../dialects/admin-api/system/live-events.ts'
 import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
-import { type Component, listComponents } from '../dialects/admin-api/system/probes.ts'
 import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
 import type { LimitEditor } from '../dialects/admin-api/users/limit-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
@@ -19,6 +18,7 @@ import { createAdministration } from '../live-config/administration.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
 import { createSecretsEditor } from '../live-config/secrets-editor.ts'
+import { type CheckHealth, createHealth } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import {
   addAuditMetrics,
@@ -50,8 +50,9 @@ export interface OpenedParts {
   readonly metrics: Metrics
   /** Counts the requests of one door in the metrics. */
   observeRequests(door: string): RequestObserver
-  /** Totals, nodes and health, for the administrator. */
+  /** Totals and nodes, for the administrator. */
   readonly monitor: Monitor
+  readonly checkHealth: CheckHealth
   /** `undefined` unless `tracing.endpoint` is set. */
   readonly tracing: Tracing | undefined
   /** What happens at this node, for clients that follow it. */
@@ -118,7 +119,14 @@ async function openBase({ liveConfig, log, metrics, closing }: BaseDeps) {
   const listening = createLive<readonly string[]>([])
   const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
   const observeRequests = (door: string) => createRequestObserver(metrics, door)
-  return { liveConfig, directory, tokenSecrets, gateway, listening, metrics, observeRequests, accessLog, tracing, log }
+  const checkHealth = createHealth(() => ({
+    directory,
+    store: liveConfig.store,
+    rings: listRings({ tokenSecrets, gateway }),
+    upstreams: gateway.readiness.checks(),
+  }))
+  const parts = { liveConfig, directory, tokenSecrets, gateway, listening, checkHealth }
+  return { ...parts, metrics, observeRequests, accessLog, tracing, log }
 }
 
 type BaseParts = Awaited<ReturnType<typeof openBase>>
@@ -135,14 +143,13 @@ const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: LimitE
   createLiveEvents({
     readCounts: monitor.readCounts,
     countLocked: () => limits.listNames().length,
-    countFailingUpstreams: () => base.gateway.readiness.list().filter(({ isReady }) => !isReady).length,
+    countFailingUpstreams: async () =>
+      (await base.checkHealth()).filter(({ door, problem }) => door !== undefined && problem).length,
     onRecord: base.liveConfig.audit.onRecord,
     onRevoked: base.directory.onRevoked,
   })
 
-type MonitoredParts = Pick<OpenedParts, 'liveConfig' | 'directory' | 'tokenSecrets' | 'gateway' | 'metrics'>
-
-const openMonitor = (parts: MonitoredParts): RunningMonitor =>
+const openMonitor = (parts: BaseParts): RunningMonitor =>
   createMonitor({
     store: parts.liveConfig.store,
     metrics: parts.metrics,
@@ -154,17 +161,7 @@ const openMonitor = (parts: MonitoredParts): RunningMonitor =>
       ringVersions: listRings(parts).map((ring) => ring.get().version),
       cookieSecret: parts.liveConfig.get().settings.values.chttpd_auth.secret,
     }),
-    components: () => toComponents(parts),
-  })
-
-/** The parts that must work for this server to be ready. */
-export const toComponents = (
-  parts: Pick<OpenedParts, 'directory' | 'tokenSecrets' | 'gateway'>,
-): readonly Component[] =>
-  listComponents({
-    readStore: parts.directory.catchUp,
-    rings: listRings(parts),
-    upstreams: parts.gateway.readiness.checks(),
+    checkHealth: parts.checkHealth,
   })
 
 const listRings = ({ tokenSecrets, gateway }: Pick<OpenedParts, 'tokenSecrets' | 'gateway'>): readonly LiveRing[] =>

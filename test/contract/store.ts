@@ -21,6 +21,7 @@ import { TOKEN_USE_TESTS } from './store-token-uses.ts'
 import { NODE_TESTS, TOTALS_TESTS } from './store-totals.ts'
 import { USER_SEARCH_TESTS } from './store-user-search.ts'
 import { USER_TESTS } from './store-users.ts'
+import { WRITE_CHECK_TESTS } from './store-write-check.ts'
 
 /** An empty place for a store. */
 export interface StorePlace {
@@ -57,6 +58,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   settings: SETTING_TESTS,
   'audit trail': AUDIT_TESTS,
   'change feed': FEED_TESTS,
+  'check of writes': WRITE_CHECK_TESTS,
   'several processes': PROCESS_TESTS,
 }
 

@@ -32,7 +32,7 @@ function create(options: Partial<LiveEventsDeps> = {}) {
   const live = createLiveEvents({
     readCounts: (): Counts => ({ ...counts }),
     countLocked: () => 2,
-    countFailingUpstreams: () => 1,
+    countFailingUpstreams: async () => 1,
     onRecord: add(listeners),
     onRevoked: add(revoked),
     everyMs: NEVER_MS,

@@ -145,7 +145,7 @@ const NO_USERS: UsersDeps = {
 const IDENTITY = {
   product: { name: 'Cardea', version: '0.0.0' },
   authenticate: async () => ANONYMOUS,
-  isServing: async () => true,
+  checkHealth: async () => [],
 }
 
 const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }

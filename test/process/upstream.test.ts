@@ -9,6 +9,7 @@ import { FREE_PORTS, type Started, start, stop } from '../support/process.ts'
 import { basic, send } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { openBackend } from '../support/upstream.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** A CouchDB that can be set up as its administrator would. */
 interface FakeCouchdb {
@@ -111,6 +112,40 @@ describe('start in front of CouchDB', () => {
     assert.equal(upstreams.length, 1)
     assert.deepEqual([upstreams[0].door, upstreams[0].isReady], ['document', false])
     assert.ok(upstreams[0].findings.some(({ problem }: { problem: string }) => problem === 'open'))
+    await stop(cardea)
+  })
+
+  it('notices a CouchDB that rejects its identity later, and when it accepts it again', async (t) => {
+    const couchdb = await openCouchdb(t)
+    const folder = join(makeFolder(t), 'data')
+    const cardea = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    await cardea.says(/Stop with Ctrl-C/)
+    const key = readKey(cardea)
+    couchdb.key = key
+    await cardea.says(READY)
+    const { document } = await cardea.doors()
+    const password = /^ {2}password {2}(\S+)$/m.exec(cardea.stdout())?.[1] ?? ''
+    const ask = (path: string) => send(document, { path, headers: { Authorization: basic('admin', password) } })
+    await waitUntil(async () => (await ask('/_cardea/ready')).status === 200)
+    assert.equal((await ask('/_up')).status, 200)
+
+    couchdb.key = 'b3RoZXI='
+    assert.equal((await ask('/db')).status, 502)
+    await cardea.says(/"problem":"identity rejected".*\n(?:.*\n)*.*"problem":"identity rejected"/)
+    await waitUntil(async () => (await ask('/_cardea/ready')).status === 503)
+    assert.equal((await ask('/_up')).status, 503)
+    const { isReady, parts, upstreams } = (await ask('/_cardea/api/health')).json
+    const overview = (await ask('/_cardea/api/overview')).json.health
+    assert.deepEqual([overview.isReady, overview.parts, overview.upstreams], [isReady, parts, upstreams])
+    assert.deepEqual([isReady, upstreams[0].isReady], [false, false])
+    assert.match(parts.find(({ name }: { name: string }) => name === 'upstream.document').problem, /identity rejected/)
+    const status = await runCommand(['status', '--config', folder])
+    assert.match(status.stdout, /^state +not ready$/m)
+    assert.match(status.stdout, /^ {2}upstream.document +failed: .* identity rejected/m)
+
+    couchdb.key = key
+    await waitUntil(async () => (await ask('/_up')).status === 200)
+    await waitUntil(async () => (await ask('/_cardea/api/health')).json.isReady)
     await stop(cardea)
   })
 

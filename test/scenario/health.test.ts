@@ -13,6 +13,13 @@ import { waitUntil } from '../support/wait.ts'
 
 const READY = '/_cardea/ready'
 const LIVE = '/_cardea/live'
+/** The body of the first response that is not 200. One check serves all requests of a second. */
+async function waitForUnready({ document }: { readonly document: string }) {
+  const ask = () => send(document, { path: READY, headers: ADMIN })
+  await waitUntil(async () => (await ask()).status === 503)
+  return (await ask()).json
+}
+
 const HEALTHY = { status: 'ok', components: { store: 'ok', keys: 'ok' } }
 
 test('both doors answer anonymous probes', async (t) => {
@@ -104,19 +111,21 @@ test('secrets that cannot be reloaded make the server unready', async (t) => {
   rmSync(join(folder, 'a'))
   const reload = { method: 'POST', path: '/_admin/server/jwt', headers: { Authorization: superuser({}) } }
   assert.notEqual((await send(front.multiModel, reload)).status, 200)
-  const ready = await send(front.multiModel, { path: READY, headers: ADMIN })
-  assert.deepEqual([ready.status, ready.json.components], [503, { store: 'ok', keys: 'failed' }])
-  assert.match(ready.json.reasons.keys, /secret/)
+  const ready = await waitForUnready(front)
+  assert.deepEqual(ready.components, { store: 'ok', keys: 'failed' })
+  assert.match(ready.reasons.keys, /secret/)
+  assert.equal((await send(front.document, { path: '/_up' })).status, 200, 'the old secrets are in use')
 })
 
-test('a store that cannot be read makes the server unready', async (t) => {
-  const file = join(makeFolder(t), 'cardea.db')
-  const front = await startServer(t, { store: { url: `sqlite:${file}` } })
-  assert.deepEqual((await send(front.document, { path: READY })).json, HEALTHY)
-  const other = new DatabaseSync(file)
-  other.exec('DROP TABLE cardea_state')
-  other.close()
-  // the check of another door: the first one shares its result for a second
-  const ready = await send(front.multiModel, { path: READY })
-  assert.deepEqual([ready.status, ready.json.components], [503, { store: 'failed', keys: 'ok' }])
-})
+for (const table of ['cardea_state', 'cardea_users', 'cardea_sessions'])
+  test(`a store without ${table} makes the server unready, and writes are 503`, async (t) => {
+    const file = join(makeFolder(t), 'cardea.db')
+    const front = await startServer(t, { store: { url: `sqlite:${file}` } })
+    assert.deepEqual((await send(front.document, { path: READY })).json, HEALTHY)
+    const other = new DatabaseSync(file)
+    other.exec(`DROP TABLE ${table}`)
+    other.close()
+    const ready = await waitForUnready(front)
+    assert.deepEqual(ready.components, { store: 'failed', keys: 'ok' })
+    assert.match(ready.reasons.store, /^a table is missing/)
+  })

@@ -13,6 +13,7 @@ import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { type App, ConfigError, createApp } from '../../src/wiring/app.ts'
 import { isRefused } from '../support/directory.ts'
+import { waitUntil } from '../support/wait.ts'
 
 type Options = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>
 
@@ -135,6 +136,7 @@ describe('health', () => {
     assert.deepEqual(await Promise.all(paths.map(async (path) => (await ask(path))[0])), [200, 200])
     // from now on the changes of the store are not followed
     await app.directory.close()
+    await waitUntil(async () => (await ask(paths[0]))[0] === 503)
     const reason = 'The user directory cannot be reached.'
     assert.deepEqual(await ask(paths[0]), [503, { error: 'service unavailable', reason }])
     const words = { error: true, code: 503, errorNum: 503, errorMessage: 'service unavailable' }

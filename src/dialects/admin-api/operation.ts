@@ -60,7 +60,7 @@ export interface OperationDeps {
   passwordRules(): PasswordRules
   readonly secrets: SecretsEditor
   readonly monitor: Monitor
-  health(): Health
+  health(): Promise<Health>
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
 }

@@ -1,6 +1,7 @@
 /** The dependencies and settings of the document dialect. */
 import type { Authenticated } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
+import type { CheckHealth } from '../../observe/health.ts'
 import type { CorsRules } from './cors.ts'
 import type { DocumentUpstream } from './forward.ts'
 import type { NodeDeps } from './node.ts'
@@ -14,8 +15,7 @@ export interface DocumentDeps extends Omit<SessionDeps, 'settings'> {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
-  /** Whether the user data is fresh enough to authenticate requests. */
-  isServing(): Promise<boolean>
+  readonly checkHealth: CheckHealth
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly node: NodeDeps
   readonly users: UsersDeps

@@ -12,13 +12,7 @@ export interface DocumentUpstream {
   forward(context: RequestContext): Promise<Reply>
   /** Reads the whole response body into memory and decodes it. A larger or truncated body is `upstream_failed`. */
   forwardWhole(context: RequestContext, maxBytes: number): Promise<Reply>
-  checkHealth(path: string): Promise<DocumentUpstreamHealth>
 }
-
-/** `unready`: the status asks load balancers to send no requests, such as `maintenance_mode`. */
-export type DocumentUpstreamHealth =
-  | { readonly kind: 'up' | 'down' }
-  | { readonly kind: 'unready'; readonly status: string }
 
 /** Forwards a request, unless it would change a protected option. Masks the secrets in a configuration. */
 export function forwardGuarded(

@@ -4,6 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { findDoorProblem } from '../../observe/health.ts'
 import { requireBody, toJsonReply } from './body.ts'
 import type { DocumentDeps } from './deps.ts'
 import type { NodeDeps } from './node.ts'
@@ -20,15 +21,14 @@ export const welcome = ({ name, version, product, settings }: DocumentDeps): Rep
   })
 
 /** For load balancers. A 404 asks them to send no requests. */
-export async function up({ settings, upstream, isServing }: DocumentDeps): Promise<Reply> {
+export async function up({ settings, checkHealth }: DocumentDeps): Promise<Reply> {
   const { maintenanceMode } = settings()
   if (maintenanceMode !== 'false')
     return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
-  if (!(await isServing())) throw new Refusal('not_serving')
-  const health = upstream?.isSet() ? await upstream.checkHealth('/_up') : undefined
-  if (health?.kind === 'down') throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
-  if (health?.kind === 'unready') return toJsonReply(404, { status: health.status })
-  return toJsonReply(200, { status: 'ok', seeds: {} })
+  const failed = findDoorProblem(await checkHealth(), 'document')
+  if (failed === undefined) return toJsonReply(200, { status: 'ok', seeds: {} })
+  if (failed.problem?.status !== undefined) return toJsonReply(404, { status: failed.problem.status })
+  throw new Refusal(failed.door ? 'upstream_unavailable' : 'not_serving', { retryAfterSeconds: 1 })
 }
 
 export const membership = ({ nodeName }: NodeDeps): Reply =>

@@ -3,6 +3,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import { describeRing } from '../../keys/ring.ts'
+import { type CheckHealth, findDoorProblem } from '../../observe/health.ts'
 import { type AccessSettings, mayReadAll, requireOperator, requireSuperuser } from './access.ts'
 import { modeRoute, type ServerMode } from './mode.ts'
 import { toDoneReply, toJsonReply, toMergedReply, toWrappedReply } from './reply.ts'
@@ -21,10 +22,7 @@ export interface StatusDeps {
   readonly product: { readonly name: string; readonly version: string }
   settings(): ServerSettings
   readonly mode: ServerMode
-  /** Whether the user data is fresh enough to authenticate requests. */
-  isServing(): Promise<boolean>
-  /** Whether there is an upstream and none of its servers responds. */
-  isUpstreamDown?(): Promise<boolean>
+  readonly checkHealth: CheckHealth
 }
 
 /** Without an upstream, Cardea answers what drivers and tools ask first. */
@@ -43,14 +41,14 @@ export function statusRoutes(deps: StatusDeps): readonly Route[] {
   ]
 }
 
-/** 503 while no request can be authenticated, or no server of the upstream responds. */
-export const availabilityRoute = ({ mode, isServing, isUpstreamDown }: StatusDeps): Route => ({
+/** 503 while the store, or the upstream of this door, cannot be used. */
+export const availabilityRoute = ({ mode, checkHealth }: StatusDeps): Route => ({
   path: '/_admin/server/availability',
   methods: {
     GET: async () => {
-      if (!(await isServing())) throw new Refusal('not_serving')
-      if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
-      return toMergedReply(200, { mode: mode.get() })
+      const failed = findDoorProblem(await checkHealth(), 'multi-model')
+      if (failed === undefined) return toMergedReply(200, { mode: mode.get() })
+      throw new Refusal(failed.door ? 'upstream_unavailable' : 'not_serving', { retryAfterSeconds: 1 })
     },
   },
 })

@@ -15,6 +15,11 @@ import type { SettingStore } from './settings.ts'
 import type { FailureStore, SignInStore, TokenUseStore } from './sign-ins.ts'
 import type { UserSearchStore, UserStore } from './users.ts'
 
+export interface WriteCheck {
+  /** Throws if a table is missing, or nothing can be written. Changes nothing. */
+  checkWrites(): Promise<void>
+}
+
 export interface Store
   extends UserStore,
     UserSearchStore,
@@ -30,7 +35,8 @@ export interface Store
     NodeStore,
     SettingStore,
     AuditStore,
-    ChangeFeed {
+    ChangeFeed,
+    WriteCheck {
   /** For logs and health. */
   readonly engine: string
   /** Waits for running operations. Later calls are refused. */

@@ -11,9 +11,10 @@ const OUTDATED = new Set(['0A000', '26000'])
 
 /**
  * SQLSTATE classes about the server and the connection to it: connection, wrong password, no such database, not
- * writable, out of resources, busy, operator, system.
+ * writable, out of resources, busy, operator, system. And about the schema: Cardea's statements are constant, so one
+ * that is rejected needs a table that is missing, was changed, or must not be used.
  */
-const UNAVAILABLE = new Set(['08', '25', '28', '3D', '53', '55', '57', '58'])
+const UNAVAILABLE = new Set(['08', '25', '28', '3D', '3F', '42', '53', '55', '57', '58'])
 
 const stateOf = (error: unknown): string | undefined => (error instanceof DatabaseError ? error.code : undefined)
 

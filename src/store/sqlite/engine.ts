@@ -6,11 +6,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
-import type { Engine, Operation, Row, Statement, Step } from '../engine.ts'
+import { type Engine, isRead, type Operation, type Row, type Statement, type Step } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
 import { configureConnection, migrateSqlite, openFile, requireIntact } from './database.ts'
 import { isBusy, isDamaged, toStoreError } from './errors.ts'
+import { createPlace, type Place } from './place.ts'
 
 /** Together with SQLite's own timeout about ten seconds. */
 const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
@@ -23,14 +24,14 @@ export async function openSqlite(path: string, log: Log): Promise<Engine> {
     await withRetries(WHEN_BUSY, () => configureConnection(opened))
     await withRetries(WHEN_BUSY, () => requireIntact(opened))
     await withRetries(WHEN_BUSY, () => migrateSqlite(opened, MIGRATIONS, log))
-    return createSqliteEngine(opened, log)
+    return createSqliteEngine(opened, createPlace(path), log)
   } catch (error) {
     database?.close()
     throw toStoreError(error)
   }
 }
 
-function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
+function createSqliteEngine(database: DatabaseSync, place: Place, log: Log): Engine {
   const runStep = createStepRunner(database)
   const wake = createNotifier(log)
   const checkpoints = createCheckpoints(database, log)
@@ -53,9 +54,17 @@ function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
   }
   return {
     name: 'sqlite',
-    ask: (step) => attempt(() => runStep(step)),
+    ...place,
+    ask: (step) =>
+      attempt(() => {
+        if (!isRead(step.statement)) place.requirePlace?.()
+        return runStep(step)
+      }),
     async transact(begin) {
-      const result = await attempt(() => inTransaction(database, () => runOperation(begin(), runStep)))
+      const result = await attempt(() => {
+        place.requirePlace?.()
+        return inTransaction(database, () => runOperation(begin(), runStep))
+      })
       wake.notify()
       checkpoints.schedule()
       return result

@@ -5,6 +5,8 @@ const AS_OWNER = 'run this as the user of the server, or change the owner of the
 
 /** SQLite result codes about the file and its environment, not about the statement: what is wrong, and what to do. */
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
+  // Cardea's statements are constant: one that SQLite cannot run does not fit the schema
+  [1, `a table is missing, or was changed by another program: ${RESTORE}`],
   [3, `no permission: ${AS_OWNER}`],
   [5, 'another process holds the lock: end the program that has the file open'],
   [6, 'another process holds the lock: end the program that has the file open'],
@@ -43,6 +45,13 @@ export const isDamaged = (error: unknown): boolean => DAMAGED.has(codeOf(error) 
 
 /** A failed check, in the form of the error that SQLite throws when it finds damage itself. */
 export const createDamage = (finding: string): Error => Object.assign(new Error(finding), { errcode: 11 })
+
+/** The file that is open was deleted, moved or replaced: what is written to it is lost when the server stops. */
+export const createMisplaced = (path: string): Refusal =>
+  new Refusal('store_unavailable', {
+    detail: `${path} was deleted, moved or replaced: put the file back, or restart the server to use what is there now`,
+    retryAfterSeconds: 1,
+  })
 
 const FILE_FAILURES: ReadonlyMap<unknown, string> = new Map([
   ['EROFS', 'the file system is read-only: remount it for writing, or move the store'],

@@ -1,7 +1,19 @@
 // Faults of the disk and of the file of the store: what was acknowledged stays, what was not acknowledged is 503, and
 // the message for the operator says what to do. docs/guides/faults.md has the same rows.
 import assert from 'node:assert/strict'
-import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
@@ -9,6 +21,7 @@ import { createTestCardea } from '../../../src/index.ts'
 import { AS_ADMIN, type Reply, send } from '../../support/request.ts'
 import { makeFolder } from '../../support/scope.ts'
 import { type Server, startServer } from '../../support/server.ts'
+import { waitUntil } from '../../support/wait.ts'
 import { mountDisk } from './disk.ts'
 
 const PASSWORD = 'the password of a user'
@@ -32,6 +45,17 @@ const cookieOf = (reply: Reply): string => reply.headers['set-cookie']?.[0]?.spl
 
 const findSessionName = async ({ document }: Server, cookie: string): Promise<unknown> =>
   (await send(document, { path: '/_session', headers: { Cookie: cookie } })).json.userCtx.name
+
+/** What every view of the health says about the store, once ready has this status. */
+async function findStoreProblem({ document }: Server, status = 503): Promise<unknown> {
+  const ask = (path: string) => send(document, { as: AS_ADMIN, path })
+  await waitUntil(async () => (await ask('/_cardea/ready')).status === status)
+  const health = (await ask('/_cardea/api/health')).json
+  const overview = (await ask('/_cardea/api/overview')).json.health
+  for (const view of [health, overview]) assert.equal(view.isReady, status === 200)
+  assert.deepEqual(overview.parts, health.parts)
+  return health.parts.find(({ name }: { name: string }) => name === 'store').problem
+}
 
 /** Of the lines about the store: the audit trail, which is written a moment later, has lines of its own. */
 const listReasons = ({ log }: Server): readonly unknown[] =>
@@ -72,6 +96,7 @@ describe('the disk is full', () => {
     // one line for a while, not one for each request
     assert.deepEqual([...new Set(listReasons(server))], ['the disk is full: free some space'])
     assert.ok(listReasons(server).length <= 3)
+    assert.equal(await findStoreProblem(server), 'the disk is full: free some space')
     disk.free()
     assert.equal((await send(server.document, signOut)).status, 200)
     assert.equal(await findSessionName(server, cookie), null)
@@ -81,6 +106,56 @@ describe('the disk is full', () => {
     for (const name of ['ada', 'after', ...created]) assert.equal((await signIn(again, name)).status, 200, name)
     assert.equal(await findSessionName(again, cookie), null)
   })
+})
+
+interface Loss {
+  readonly name: string
+  do(folder: string): void
+  /** Puts the same files back. */
+  undo?(folder: string): void
+}
+
+const asideOf = (folder: string): string => `${folder}.aside`
+
+const LOSSES: readonly Loss[] = [
+  { name: 'its folder is deleted', do: (folder) => rmSync(folder, { recursive: true }) },
+  {
+    name: 'its file is replaced by a copy',
+    do: (folder) => {
+      const path = join(folder, 'cardea.db')
+      copyFileSync(path, join(folder, 'copy'))
+      renameSync(join(folder, 'copy'), path)
+    },
+  },
+  { name: 'its write-ahead log is deleted', do: (folder) => rmSync(join(folder, 'cardea.db-wal')) },
+  {
+    name: 'its folder is moved away for a while',
+    do: (folder) => renameSync(folder, asideOf(folder)),
+    undo: (folder) => renameSync(asideOf(folder), folder),
+  },
+]
+
+describe('the file behind the store is no longer the file at its path', () => {
+  for (const loss of LOSSES)
+    test(`writes are 503, it is logged within a second, and ready fails: ${loss.name}`, async (t) => {
+      const folder = join(makeFolder(t), 'data')
+      mkdirSync(folder)
+      const server = await open(t, folder)
+      await putUser(server, 'ada')
+      loss.do(folder)
+      const lostMs = performance.now()
+      assert.equal((await putUser(server, 'lost')).status, 503)
+      const isLogged = () => server.log.some(({ message }) => message === 'the store cannot be found at its path')
+      await waitUntil(isLogged)
+      assert.ok(performance.now() - lostMs < 2000, 'within a second, on a busy machine two')
+      assert.match(String(await findStoreProblem(server)), /was deleted, moved or replaced/)
+      assert.equal((await send(server.document, { path: '/_up' })).status, 503)
+      assert.equal((await signIn(server, 'ada')).status, 200, 'known users sign in')
+      if (!loss.undo) return
+      loss.undo(folder)
+      assert.equal((await putUser(server, 'after')).status, 201)
+      await waitUntil(async () => (await findStoreProblem(server, 200)) === null)
+    })
 })
 
 describe('the file system is read-only', () => {

@@ -13,7 +13,7 @@ import {
   oneOf,
   text,
 } from './schema.ts'
-import { UPSTREAM } from './server.ts'
+import { CHECKED } from './server.ts'
 
 const LINE = named('Line', listOf(nullable(number()), 'One value for each step; null: no node has written any.'))
 const LINES = mapOf(LINE, 'By name of the door or of the credential handler.')
@@ -53,11 +53,7 @@ const HEALTH = named(
   object({
     node: text(),
     store: text('The engine.'),
-    parts: listOf(
-      object({ name: text(), isWorking: flag(), problem: nullable(text()) }),
-      'What Cardea cannot work without: the store, its keys, the upstream servers.',
-    ),
-    upstreams: listOf(UPSTREAM),
+    ...CHECKED,
     nodes: nullable(object({ total: integer(), ready: integer() }), 'null: the store cannot be read.'),
     certificates: listOf(object({ listener: text(), expiresAt: integer() })),
     secrets: listOf(object({ option: text(), ageSeconds: number('Since the newest file was changed.') })),

@@ -1,7 +1,7 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, integer, listOf, named, number, object, text } from './schema.ts'
+import { type Description, flag, integer, listOf, named, nullable, number, object, text } from './schema.ts'
 
-export const UPSTREAM = named(
+const UPSTREAM = named(
   'Upstream',
   object({
     door: text(),
@@ -10,16 +10,26 @@ export const UPSTREAM = named(
   }),
 )
 
+/** What the checks of the parts have found. */
+export const CHECKED = {
+  isReady: flag('Whether all parts work, as /_cardea/ready.'),
+  parts: listOf(
+    object({ name: text(), isWorking: flag(), problem: nullable(text()) }),
+    'What Cardea cannot work without: the store, its keys, the upstream servers.',
+  ),
+  upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
+}
+
 export const SERVER_DESCRIPTIONS = {
   health: {
     summary: 'Show the state of this node',
     reply: object({
+      ...CHECKED,
       product: text(),
       version: text(),
       pid: integer(),
       store: text(),
       stalenessMs: number('The age of its knowledge of changes that other nodes made.'),
-      upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
       node: text(),
       startedAt: integer('Seconds since the epoch.'),
       listening: listOf(text(), 'The URLs of all listeners.'),

@@ -1,5 +1,9 @@
 /** The state of this node. */
 export interface Health {
+  /** Whether all parts work. */
+  readonly isReady: boolean
+  /** What Cardea cannot work without. */
+  readonly parts: readonly PartStatus[]
   readonly product: string
   readonly version: string
   readonly pid: number
@@ -17,6 +21,12 @@ export interface Health {
   readonly needRestart: readonly string[]
   /** Warnings about the configuration. */
   readonly warnings: readonly string[]
+}
+
+export interface PartStatus {
+  readonly name: string
+  readonly isWorking: boolean
+  readonly problem: string | null
 }
 
 /** Whether the upstream of a door can be used, and what to change if it cannot. */

@@ -12,7 +12,7 @@ export interface LiveEventsDeps {
   /** What this node has counted since its start. */
   readCounts(): Counts
   countLocked(): number
-  countFailingUpstreams(): number
+  countFailingUpstreams(): Promise<number>
   /** Both return a function that removes the listener. */
   onRecord(listener: (record: AuditRecord) => void): () => void
   onRevoked(listener: () => void): () => void
@@ -62,7 +62,7 @@ export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
         stream.end()
         remove(stream)
       })
-      stream.send('counts', sampler.counts())
+      void sampler.counts().then((counts) => stream.send('counts', counts))
       return stream.read()
     },
     close() {
@@ -82,7 +82,7 @@ function startSending(deps: LiveEventsDeps, { sampler, sendAll, confirmAll }: Se
   sampler.restart()
   const tick = () => {
     sendAll('overview', sampler.overview())
-    sendAll('counts', sampler.counts())
+    void sampler.counts().then((counts) => sendAll('counts', counts))
     confirmAll()
   }
   const timer = setInterval(tick, deps.everyMs ?? EVERY_MS).unref()
@@ -117,7 +117,10 @@ function createSampler(deps: LiveEventsDeps) {
         latencyMs: { p50: toPercentileMs(since, 'decision', 0.5), p95: toPercentileMs(since, 'decision', 0.95) },
       }
     },
-    counts: () => ({ lockedAccounts: deps.countLocked(), failingUpstreams: deps.countFailingUpstreams() }),
+    counts: async () => ({
+      lockedAccounts: deps.countLocked(),
+      failingUpstreams: await deps.countFailingUpstreams(),
+    }),
   }
 }
 

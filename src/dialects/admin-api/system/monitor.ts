@@ -10,8 +10,6 @@ export interface Monitor {
   /** What this node has counted since its start. */
   readCounts(): Counts
   listNodes(): Promise<readonly NodeRecord[]>
-  /** Why each part that Cardea depends on cannot be used, by its name; `undefined`: it works. */
-  checkParts(): Promise<ReadonlyMap<string, string | undefined>>
   listCertificates(): readonly Certificate[]
   listSecretAges(): readonly SecretAge[]
 }

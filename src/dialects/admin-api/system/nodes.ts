@@ -19,7 +19,7 @@ const LOST_SECONDS = 60
 
 export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
 
-export const isReady = (node: NodeRecord, now: number): boolean =>
+export const isNodeReady = (node: NodeRecord, now: number): boolean =>
   node.state.problems.length === 0 && !isLost(node, now)
 
 function showNode(node: NodeRecord, { now, own }: { now: number; own: string }) {
@@ -30,7 +30,7 @@ function showNode(node: NodeRecord, { now, own }: { now: number; own: string }) 
     instance,
     ...shown,
     seenAt,
-    isReady: isReady(node, now),
+    isReady: isNodeReady(node, now),
     isLost: isLost(node, now),
     isThisNode: instance === own,
     problems,

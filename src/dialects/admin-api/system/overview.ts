@@ -3,7 +3,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
 import type { Operation, OperationDeps } from '../operation.ts'
-import { isReady } from './nodes.ts'
+import { isNodeReady } from './nodes.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: {
@@ -14,7 +14,9 @@ export const OVERVIEW_OPERATIONS = {
       const range = RANGES[name]
       const now = nowSeconds(SYSTEM_CLOCK)
       const from = startOf(range, now)
-      const steps = toSteps(await deps.monitor.listTotals(range.stored, from), range, from)
+      // the health below is most needed while the store cannot be read
+      const stored = await deps.monitor.listTotals(range.stored, from).catch(() => [])
+      const steps = toSteps(stored, range, from)
       return {
         range: name,
         from,
@@ -54,12 +56,12 @@ export const toSums = (counts: Counts) => ({
 })
 
 async function showHealth({ monitor, health }: OperationDeps) {
-  const { node, store, upstreams, warnings, needRestart } = health()
-  const parts = [...(await monitor.checkParts())]
+  const { node, store, isReady, parts, upstreams, warnings, needRestart } = await health()
   return {
     node,
     store,
-    parts: parts.map(([name, problem]) => ({ name, isWorking: problem === undefined, problem: problem ?? null })),
+    isReady,
+    parts,
     upstreams,
     nodes: await countNodes(monitor),
     certificates: monitor.listCertificates(),
@@ -73,5 +75,5 @@ async function showHealth({ monitor, health }: OperationDeps) {
 async function countNodes(monitor: OperationDeps['monitor']) {
   const nodes = await monitor.listNodes().catch(() => undefined)
   const now = nowSeconds(SYSTEM_CLOCK)
-  return nodes ? { total: nodes.length, ready: nodes.filter((node) => isReady(node, now)).length } : null
+  return nodes ? { total: nodes.length, ready: nodes.filter((node) => isNodeReady(node, now)).length } : null
 }

@@ -1,0 +1,140 @@
+/**
+ * The health of this server: one table of checks. Everything that says whether the server works reads it: the probes, the
+ * health paths of the doors, the admin API, the list of nodes, and through them the command line and the console.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Refusal } from '../base/errors.ts'
+
+/** A part that Cardea cannot work without. */
+export interface HealthCheck {
+  readonly name: string
+  /** The only door that needs it. Left out: every door does. */
+  readonly door?: string
+  /** Looks now. `undefined`: the part works. */
+  find(): Promise<HealthProblem | undefined>
+  /** What an operator should change, for each server behind this part. */
+  findings?(): readonly HealthFinding[]
+}
+
+export interface HealthProblem {
+  /** In words for the operator. */
+  readonly reason: string
+  /** Requests are served all the same, for now. */
+  readonly isBridged?: boolean
+  /** The status with which an upstream asks load balancers to send no requests, such as `maintenance_mode`. */
+  readonly status?: string
+}
+
+export interface HealthFinding {
+  /** URL of the server. */
+  readonly upstream: string
+  readonly problem: string
+  readonly reason: string
+  /** What to change. */
+  readonly check: string
+}
+
+/** The result of a check. */
+export interface HealthPart {
+  readonly name: string
+  readonly door?: string
+  /** `undefined`: it works. */
+  readonly problem: HealthProblem | undefined
+  readonly findings: readonly HealthFinding[]
+}
+
+export type CheckHealth = () => Promise<readonly HealthPart[]>
+
+export interface HealthSources {
+  readonly directory: {
+    /** Rejects if the store cannot be read. */
+    catchUp(): Promise<void>
+    /** Whether the user data is fresh enough to authenticate requests. */
+    isFresh(): Promise<boolean>
+  }
+  readonly store: { checkWrites(): Promise<void> }
+  readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
+  readonly upstreams: readonly HealthCheck[]
+}
+
+/** Services are not in the table: each serves only its own paths. */
+const listChecks = ({ directory, store, rings, upstreams }: HealthSources): readonly HealthCheck[] => [
+  {
+    name: 'store',
+    async find() {
+      const unread = await findFailure(directory.catchUp)
+      if (unread !== undefined) return { reason: unread, isBridged: await directory.isFresh() }
+      const unwritten = await findFailure(store.checkWrites)
+      return unwritten === undefined ? undefined : { reason: unwritten }
+    },
+  },
+  {
+    // after a failed reload the old secrets stay in use, but a restart would fail and other nodes may have new ones
+    name: 'keys',
+    async find() {
+      const problem = rings.find((ring) => ring.problem)?.problem
+      return problem && { reason: problem.reason, isBridged: true }
+    },
+  },
+  ...upstreams,
+]
+
+const MAX_STORE_MS = 1000
+const MAX_MS = 3000
+
+async function findFailure(work: () => Promise<void>): Promise<string | undefined> {
+  try {
+    return await inTime(
+      work().then(() => undefined),
+      MAX_STORE_MS,
+      NO_RESPONSE,
+    )
+  } catch (error) {
+    return (error instanceof Refusal ? error.detail : undefined) ?? 'the store cannot be used'
+  }
+}
+
+const NO_RESPONSE = 'no response in time'
+
+/** One check serves all callers of a second: anonymous clients must not cause any number of requests to the parts. */
+export function createHealth(sources: () => HealthSources): CheckHealth {
+  let current: { readonly names: string; readonly parts: Promise<readonly HealthPart[]> } | undefined
+  return () => {
+    const checks = listChecks(sources())
+    // the start and a reload of the configuration add upstreams
+    const names = checks.map(({ name }) => name).join()
+    if (current?.names === names) return current.parts
+    const started = { names, parts: Promise.all(checks.map(lookAt)) }
+    current = started
+    const forget = () => {
+      if (current === started) current = undefined
+    }
+    void started.parts.then(() => setTimeout(forget, SHARED_MS).unref())
+    return started.parts
+  }
+}
+
+const SHARED_MS = 1000
+
+async function lookAt(check: HealthCheck): Promise<HealthPart> {
+  const { name, door } = check
+  const problem = await inTime(check.find(), MAX_MS, { reason: NO_RESPONSE }).catch(() => ({
+    reason: 'the check failed',
+  }))
+  return { name, ...(door !== undefined && { door }), problem, findings: check.findings?.() ?? [] }
+}
+
+async function inTime<T>(work: Promise<T>, maxMs: number, late: T): Promise<T> {
+  const done = new AbortController()
+  const timeout = pause(maxMs, late, { signal: done.signal, ref: false })
+  try {
+    return await Promise.race([work, timeout])
+  } finally {
+    timeout.catch(() => {})
+    done.abort()
+  }
+}
+
+/** What keeps this door from serving requests; `undefined`: nothing. */
+export const findDoorProblem = (parts: readonly HealthPart[], name: string): HealthPart | undefined =>
+  parts.find(({ door = name, problem }) => door === name && problem && !problem.isBridged)

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import type { WriteCheck } from '../../directory/store-port/store.ts'
+import { type Engine, type Operation, one, type Statement } from '../engine.ts'
+import { STATEMENTS } from '../statements.ts'
+
+/** Every table of the schema. */
+export const TABLES = [
+  'cardea_state',
+  'cardea_users',
+  'cardea_user_entries',
+  'cardea_ended_sessions',
+  'cardea_settings',
+  'cardea_used_codes',
+  'cardea_failure_state',
+  'cardea_failures',
+  'cardea_sessions',
+  'cardea_token_uses',
+  'cardea_sign_ins',
+  'cardea_totals',
+  'cardea_nodes',
+  'cardea_recovery_codes',
+  'cardea_password_links',
+  'cardea_audit',
+  'cardea_audit_chains',
+]
+
+/** Reads no row, but fails if a table is missing or must not be read. */
+const FIND_TABLES: Statement = {
+  name: 'findTables',
+  text: `SELECT 1 FROM ${TABLES.join(', ')} WHERE 1 = 0`,
+}
+
+export const createWriteCheck = (engine: Engine): WriteCheck => ({
+  checkWrites: () => engine.transact(() => tryToWrite(randomUUID())),
+})
+
+/** Reads every table, and writes a row that it removes again: SQLite does not write a page that stays the same. */
+function* tryToWrite(id: string): Operation<void> {
+  yield one(FIND_TABLES)
+  yield one(STATEMENTS.putNode, id, id, 0, '{}')
+  yield one(STATEMENTS.removeNode, id)
+}
