@@ -367,7 +367,7 @@ export const texts = {
     none: 'No users yet',
     noneText: 'A user signs in at both doors with one password.',
     importText: 'Users of CouchDB or ArangoDB keep their passwords when they are imported:',
-    importCommand: 'cardea import users.json',
+    importCommand: 'cardea import users.json --from document',
     importGuide: 'docs/guides/move-users.md',
     refusedLastDay: 'Refused, last 24 h',
     refusedSince: (time: string) => `Refused since ${time}`,
@@ -518,7 +518,8 @@ export const texts = {
     found: (users: number, others: number) =>
       `${plural(users, 'user', 'users')}${others > 0 ? `; ${plural(others, 'other record is', 'other records are')} ignored` : ''}`,
     problems: {
-      format: 'This is not a file of cardea export. For dumps of CouchDB and ArangoDB use the command cardea import.',
+      format:
+        'This is not a file of cardea export. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
       cutOff: 'The last line is missing: the file is incomplete.',
     },
     replace: 'Replace users that exist already',

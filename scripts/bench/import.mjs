@@ -13,7 +13,7 @@ function importOnce(users) {
     writeConfig(folder, 1)
     const dump = join(folder, 'users.ndjson')
     await writeDump(dump, users)
-    const importing = startCardea(['import', dump, '--config', folder, '--json'], { cwd: folder })
+    const importing = startCardea(['import', dump, '--from', 'document', '--config', folder, '--json'], { cwd: folder })
     const readPeak = watchMemory(importing.child)
     const code = await importing.ended
     const mib = readPeak()

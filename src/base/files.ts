@@ -44,6 +44,24 @@ export function replaceFile(path: string, content: string | Uint8Array, newMode 
 }
 
 /**
+ * Replaces a file with one that `write` makes under another name beside it, such as by `openNewStream`: under its own
+ * name, a file is always complete. Links are followed.
+ */
+export async function replaceByWriting<T>(path: string, write: (temporary: string) => Promise<T>): Promise<T> {
+  const target = realPathOf(path)
+  const temporary = toTemporary(target)
+  try {
+    const result = await write(temporary)
+    renameSync(temporary, target)
+    syncFolder(dirname(target))
+    return result
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+/**
  * Creates a file that only its owner can read. It is complete from the moment it appears. Returns `false`, and changes
  * nothing, if the file already exists.
  */
@@ -65,7 +83,7 @@ const isExisting = (error: unknown): boolean => error instanceof Error && 'code'
 
 /** Writes a temporary file in the folder of the target and syncs it to disk. */
 function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
-  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
+  const temporary = toTemporary(target)
   const file = openNew(temporary)
   try {
     writeAll(file, typeof content === 'string' ? Buffer.from(content) : content)
@@ -79,6 +97,9 @@ function writeTemporary(target: string, content: string | Uint8Array, prepare: (
   }
   return temporary
 }
+
+const toTemporary = (target: string): string =>
+  join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
 
 function realPathOf(path: string): string {
   try {

@@ -1,5 +1,12 @@
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
+import { openNewStream, replaceByWriting } from '../base/files.ts'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
+import type { Administrator } from '../directory/account-directory.ts'
 import { FORMAT_NAMES, type FormatName } from '../transfer/format-names.ts'
 import { FORMATS } from '../transfer/formats.ts'
 import { type Loss, REPORTED_LOSSES, type WrittenSetting } from '../transfer/records.ts'
@@ -9,9 +16,8 @@ import { EXIT } from './exit-codes.ts'
 import { type ManageOptions, manage, withExitCodes, withManageOptions } from './manage.ts'
 import { readIdPrefix } from './own-settings.ts'
 import { renderAdministrators } from './transfer/administrators.ts'
-import { type Output, openOutput } from './transfer/output.ts'
-import { createProgress, type Progress, renderCount } from './transfer/progress.ts'
-import { createJsonReport, createTextReport, type Report } from './transfer/report.ts'
+import { renderCount } from './transfer/progress.ts'
+import { createReport, type Report } from './transfer/report.ts'
 
 interface ExportOptions extends ManageOptions {
   readonly to: FormatName
@@ -19,19 +25,21 @@ interface ExportOptions extends ManageOptions {
 }
 
 interface ExportSummary {
-  readonly users: number
-  readonly settings: number
+  users: number
+  settings: number
   /** By kind of loss, how many users it affects. */
-  readonly losses: Readonly<Record<string, number>>
+  readonly losses: Partial<Record<Loss, number>>
   /** Users that are not exported because their records are damaged. */
-  readonly damaged: readonly string[]
+  readonly damaged: string[]
 }
 
 interface Work {
-  readonly options: ExportOptions
+  readonly control: Control
+  readonly format: FormatName
   readonly idPrefix: string
-  readonly progress: Progress
   readonly report: Report<ExportSummary>
+  /** Grows with the output. */
+  readonly summary: ExportSummary
 }
 
 /** `cardea export`: all users, in a form that Cardea or one of the databases reads. */
@@ -48,16 +56,21 @@ export function exportCommand(context: Context): Command {
 
 async function runExport(context: Context, file: string | undefined, options: ExportOptions): Promise<void> {
   requireFit(file, options)
-  const progress = createProgress({ what: 'exporting', screen: process.stderr, nowMs: () => performance.now() })
   // without a file, standard output is for the users
   const print = file === undefined ? context.printError : context.print
-  const report: Report<ExportSummary> = options.json
-    ? createJsonReport((text) => void process.stdout.write(text))
-    : createTextReport({ print, progress, render: renderSummary })
-  const work: Work = { options, idPrefix: readIdPrefix(context), progress, report }
+  const report = createReport({ what: 'exporting', isJson: options.json ?? false, print, render: renderSummary })
+  const summary: ExportSummary = { users: 0, settings: 0, losses: {}, damaged: [] }
+  const idPrefix = readIdPrefix(context)
   await manage(context, options, async (control) => {
-    const summary = await writeWhole(openOutput(context, file), (output) => exportUsers(control, output, work))
-    if (options.admins !== undefined) await exportAdmins(control, openOutput(context, options.admins), work)
+    const { administrators } = await control.call('transfer.administrators')
+    const work = { control, format: options.to, idPrefix, report, summary }
+    await writeOutput(context, file, renderFile(work, administrators))
+    if (options.admins !== undefined) {
+      const { text, lost } = renderAdministrators(administrators)
+      await writeOutput(context, options.admins, [text])
+      for (const id of lost)
+        report.add({ kind: 'note', id, reason: 'A configuration file cannot contain this administrator.' })
+    }
     report.end(summary)
     requireIntact(summary)
   })
@@ -67,18 +80,6 @@ function requireFit(file: string | undefined, { json, admins, to }: ExportOption
   if (json && file === undefined)
     throw new ExitError(EXIT.usage, '--json prints a report of the export: give a file for the users.')
   if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins needs --to document.')
-}
-
-/** Removes an output that could not be completed. */
-async function writeWhole<T>(output: Output, work: (output: Output) => Promise<T>): Promise<T> {
-  try {
-    const result = await work(output)
-    await output.finish()
-    return result
-  } catch (error) {
-    output.discard()
-    throw error
-  }
 }
 
 const MAX_NAMED = 20
@@ -94,57 +95,30 @@ function requireIntact({ damaged }: ExportSummary): void {
   )
 }
 
+/** The text of the whole file, some users at a time. */
+async function* renderFile(work: Work, administrators: readonly Administrator[]): AsyncGenerator<string> {
+  const { control, report, summary } = work
+  const { head, separator, renderTail, holdsSettings } = FORMATS[work.format]
+  const { users: total } = await control.call('transfer.count')
+  const settings = holdsSettings ? await loadSettings(control, report) : []
+  yield head
+  for await (const { users, damaged = [] } of loadPages(work)) {
+    for (const user of users) addLosses(user, work)
+    const text = users.map((user) => user.text).join(separator)
+    yield summary.users > 0 && users.length > 0 ? `${separator}${text}` : text
+    summary.users += users.length
+    summary.damaged.push(...damaged)
+    report.progress.update({ done: summary.users, total, records: summary.users })
+  }
+  yield `${summary.users > 0 ? '\n' : ''}${renderTail(administrators, settings)}`
+  summary.settings = settings.length
+}
+
+type ExportPage = OperationResult<'transfer.export'>
+
 const PAGE = 200
 
-async function exportUsers(control: Control, output: Output, work: Work): Promise<ExportSummary> {
-  const { options, idPrefix, progress } = work
-  const { users: total } = await control.call('transfer.count')
-  const { administrators } = await control.call('transfer.administrators')
-  const settings = options.to === 'cardea' ? await readSettings(control, work.report) : []
-  const writer = FORMATS[options.to].createWriter({ idPrefix, administrators, settings })
-  const losses = new Map<Loss, number>()
-  const damaged: string[] = []
-  let records = 0
-  await output.write(writer.head)
-  for await (const { users, ...page } of readPages(control, options.to, idPrefix)) {
-    damaged.push(...(page.damaged ?? []))
-    for (const user of users) reportLosses(user, losses, work.report)
-    const text = users.map((user) => user.text).join(writer.separator)
-    if (users.length > 0) await output.write(`${records > 0 ? writer.separator : ''}${text}`)
-    records += users.length
-    progress.update({ done: records, total, records })
-  }
-  await output.write(writer.tail(records))
-  return { users: records, settings: settings.length, losses: Object.fromEntries(losses), damaged }
-}
-
-/** Settings made at run time. A server elsewhere does not send secrets. */
-async function readSettings(control: Control, report: Work['report']): Promise<readonly WrittenSetting[]> {
-  const { settings } = await control.call('transfer.settings')
-  return settings.flatMap(({ section, key, text }) => {
-    if (text !== undefined) return [{ section, key, text }]
-    const reason = 'A secret setting is exported only on the machine of the server, without --url.'
-    report.add({ kind: 'note', id: `${section}.${key}`, reason })
-    return []
-  })
-}
-
-type Exported = OperationResult<'transfer.export'>['users'][number]
-
-/** Reports losses that change how a user signs in, and counts all. */
-function reportLosses({ name: id, losses }: Exported, counts: Map<Loss, number>, report: Work['report']): void {
-  for (const loss of losses) {
-    counts.set(loss, (counts.get(loss) ?? 0) + 1)
-    const reason = REPORTED_LOSSES.get(loss)
-    if (reason !== undefined) report.add({ kind: 'note', id, reason })
-  }
-}
-
-async function* readPages(
-  control: Control,
-  format: FormatName,
-  idPrefix: string,
-): AsyncGenerator<OperationResult<'transfer.export'>> {
+async function* loadPages({ control, format, idPrefix }: Work): AsyncGenerator<ExportPage> {
   const query = { format, 'id-prefix': idPrefix, limit: String(PAGE) }
   let after: string | undefined
   do {
@@ -154,12 +128,48 @@ async function* readPages(
   } while (after !== undefined)
 }
 
-async function exportAdmins(control: Control, output: Output, { report }: Work): Promise<void> {
-  const { administrators } = await control.call('transfer.administrators')
-  const { text, lost } = renderAdministrators(administrators)
-  await writeWhole(output, () => output.write(text))
-  for (const id of lost)
-    report.add({ kind: 'note', id, reason: 'A configuration file cannot contain this administrator.' })
+/** Settings made at run time. A server elsewhere does not send secrets. */
+async function loadSettings(control: Control, report: Work['report']): Promise<readonly WrittenSetting[]> {
+  const { settings } = await control.call('transfer.settings')
+  return settings.flatMap(({ section, key, text }) => {
+    if (text !== undefined) return [{ section, key, text }]
+    const reason = 'A secret setting is exported only on the machine of the server, without --url.'
+    report.add({ kind: 'note', id: `${section}.${key}`, reason })
+    return []
+  })
+}
+
+/** Counts what is lost, and reports what changes how a user signs in. */
+function addLosses({ name: id, losses }: ExportPage['users'][number], { report, summary }: Work): void {
+  for (const loss of losses) {
+    summary.losses[loss] = (summary.losses[loss] ?? 0) + 1
+    const reason = REPORTED_LOSSES.get(loss)
+    if (reason !== undefined) report.add({ kind: 'note', id, reason })
+  }
+}
+
+/** Writes a file for its owner alone, or standard output. A pipe or a device is written directly. */
+async function writeOutput({ cwd }: Context, file: string | undefined, content: Content): Promise<void> {
+  if (file === undefined) return writeStandardOutput(content)
+  const path = resolve(cwd, file)
+  try {
+    const isReplaced = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
+    if (isReplaced) await replaceByWriting(path, (temporary) => pipeline(content, openNewStream(temporary)))
+    else await pipeline(content, (await open(path, 'w')).createWriteStream())
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+    throw new ExitError(EXIT.failed, `${file} cannot be written: ${error.message}`)
+  }
+}
+
+type Content = AsyncIterable<string> | Iterable<string>
+
+async function writeStandardOutput(content: Content): Promise<void> {
+  for await (const text of content) {
+    // if the reader has closed the pipe, there is nothing to wait for
+    if (process.stdout.destroyed || process.stdout.write(text)) continue
+    await Promise.race([once(process.stdout, 'drain'), once(process.stdout, 'close')])
+  }
 }
 
 function renderSummary({ users, settings, losses }: ExportSummary): string {

@@ -8,12 +8,16 @@ import type { ImportOptions } from './transfer/run-import.ts'
 export function importCommand(context: Context): Command {
   const command = new Command('import')
     .description('import users from a dump or a CouchDB server')
-    .argument('[source]', 'a file, - for standard input, or the URL of a CouchDB server')
+    .argument('[source]', 'a file, - for standard input, or the URL of a CouchDB server, whose format is document')
     .option(
       '--from-upstream',
       'import from the CouchDB server behind the document door, with the secret that it shares',
     )
-    .addOption(new Option('--from <form>', 'format of the source (default: detected)').choices(FORMAT_NAMES))
+    .addOption(
+      new Option('--from <form>', 'format of the file (default: cardea, as "cardea export" writes it)').choices(
+        FORMAT_NAMES,
+      ),
+    )
     .option(
       '--admins [place]',
       'import administrators too: an ini file, the JSON of _config/admins, or a URL (default: the CouchDB server of the source)',

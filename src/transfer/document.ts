@@ -7,33 +7,14 @@ import type { NewPassword, UserDraft } from '../directory/users/user-directory.t
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
-import {
-  createRecordReader,
-  type Loss,
-  type Reading,
-  type RecordReader,
-  type RecordWriter,
-  renderObject,
-  toReason,
-} from './records.ts'
+import { type Loss, type Reading, type RecordReader, renderObject, toReason, type Written } from './records.ts'
 import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 
-export interface DocumentNames {
-  /** The prefix of the id of a user document, such as `org.couchdb.user:`. */
-  readonly idPrefix: string
-}
-
 /** Reads documents, or rows of a listing that contain them. */
-export const createDocumentReader = (names: DocumentNames): RecordReader =>
-  createRecordReader(findId, (value) => readRow(requireObject(value, 'the record'), names))
-
-/** A user or design document, a row that contains one, or the header of a backup. */
-export function isDocumentRecord(value: unknown, { idPrefix }: DocumentNames): boolean {
-  const id = findId(value) ?? ''
-  return id.startsWith(idPrefix) || id.startsWith(DESIGN) || (isJsonObject(value) && isBackupHead(value))
-}
-
-const isBackupHead = (value: Readonly<Record<string, unknown>>): boolean => value['name'] === '@cloudant/couchbackup'
+export const createDocumentReader = (idPrefix: string): RecordReader => ({
+  read: (value) => readRow(requireObject(value, 'the record'), idPrefix),
+  label: (value) => ({ id: findId(value), heading: 'users' }),
+})
 
 const findId = (value: unknown): string | undefined => {
   if (!isJsonObject(value)) return undefined
@@ -41,20 +22,19 @@ const findId = (value: unknown): string | undefined => {
   return typeof id === 'string' ? id : undefined
 }
 
-function readRow(row: JsonObject, names: DocumentNames): Reading {
-  if (Object.hasOwn(row, '_id')) return readDocument(row, names)
-  if (isBackupHead(row)) return { kind: 'passed', reason: 'the head of a backup' }
+function readRow(row: JsonObject, idPrefix: string): Reading {
+  if (Object.hasOwn(row, '_id')) return readDocument(row, idPrefix)
+  if (row['name'] === '@cloudant/couchbackup') return { kind: 'passed', reason: 'the head of a backup' }
   const id = findId(row)
   if (id === undefined) throw refuse('This is neither a document nor a row of a listing.')
   if (row['error'] !== undefined || row['doc'] === null) return { kind: 'passed', id, reason: 'deleted' }
   if (row['doc'] === undefined) throw refuse('The row has no document: list them with include_docs=true.')
-  return readDocument(requireObject(row['doc'], 'doc'), names)
+  return readDocument(requireObject(row['doc'], 'doc'), idPrefix)
 }
 
-const DESIGN = '_design/'
-const NOT_USERS = [DESIGN, '_local/']
+const NOT_USERS = ['_design/', '_local/']
 
-function readDocument(document: JsonObject, { idPrefix }: DocumentNames): Reading {
+function readDocument(document: JsonObject, idPrefix: string): Reading {
   const id = requireText(document['_id'], '_id')
   if (NOT_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'not a user document' }
   if (document['_deleted'] === true) return { kind: 'passed', id, reason: 'deleted' }
@@ -107,25 +87,20 @@ function readPassword(document: JsonObject): NewPassword | undefined {
 const findNotes = (document: JsonObject): readonly string[] =>
   document['_attachments'] === undefined ? [] : ['Its attachments are not imported.']
 
-/** Writes a body for `POST /_users/_bulk_docs`: one document per line, without revisions, so that each creates a user. */
-export const createDocumentWriter = ({ idPrefix }: DocumentNames): RecordWriter => ({
-  head: '{"docs":[\n',
-  separator: ',\n',
-  tail: () => '\n]}\n',
-  writeUser(user) {
-    const { name, document } = user
-    const losses = findLosses(user)
-    const members: (readonly [string, Json])[] = [
-      ['_id', `${idPrefix}${name}`],
-      ['name', name],
-      ['type', 'user'],
-      ['roles', document.roles],
-      ...(losses.some((loss) => NO_PASSWORD.has(loss)) ? [] : toHashMembers(user.password)),
-      ...document.members,
-    ]
-    return { text: renderObject(members), losses }
-  },
-})
+/** Writes a document without its revision, so that it creates a user. */
+export function writeDocument(user: User, idPrefix: string): Written {
+  const { name, document } = user
+  const losses = findLosses(user)
+  const members: (readonly [string, Json])[] = [
+    ['_id', `${idPrefix}${name}`],
+    ['name', name],
+    ['type', 'user'],
+    ['roles', document.roles],
+    ...(losses.some((loss) => NO_PASSWORD.has(loss)) ? [] : toHashMembers(user.password)),
+    ...document.members,
+  ]
+  return { text: renderObject(members), losses }
+}
 
 const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated', 'limits'])
 

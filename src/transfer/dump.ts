@@ -1,137 +1,108 @@
 /**
- * Reads a dump of users in any format, in constant memory, from chunks of any size. Never throws because of what a dump
- * contains; a record that is rejected does not stop the next one from being read.
+ * Reads a dump of users in constant memory, from chunks of any size. Each record, or a list of records, is on a line of
+ * its own; the rows of `_all_docs` and the documents of a bulk request are lines of an open list. Never throws because
+ * of what a dump contains; a record that is rejected does not stop the next one from being read.
  */
-import { isJsonObject, readJson } from '../base/json.ts'
-import type { DocumentNames } from './document.ts'
+import { findMember, isJsonObject, readJson } from '../base/json.ts'
+import { type Line, LineSplitter } from '../base/lines.ts'
 import type { FormatName } from './format-names.ts'
-import { FORMATS, guessFormat } from './formats.ts'
-import type { Reading, RecordReader } from './records.ts'
-import { createSplitter, type Piece, type PieceFlaw } from './split.ts'
-
-export interface DumpOptions extends DocumentNames {
-  /** Left out: recognised by the first record. */
-  readonly format?: FormatName | undefined
-}
+import { FORMATS } from './formats.ts'
+import { type Reading, type RecordReader, toReason } from './records.ts'
 
 export interface Found {
-  readonly line: number
+  /** Left out if the source has no lines. */
+  readonly line?: number
   /** Characters of the record; if a line contains several records, its length divided by their number. */
   readonly size: number
   readonly reading: Reading
-}
-
-export interface DumpReader {
-  push(chunk: Uint8Array): readonly Found[]
-  end(): readonly Found[]
-  /** `undefined`: not yet known. */
-  format(): FormatName | undefined
 }
 
 /** The longest record, in bytes. */
 export const MAX_RECORD_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 100
 
-const PIECE_FLAWS: Readonly<Record<PieceFlaw, string>> = {
-  too_long: `The record is longer than ${MAX_RECORD_BYTES} bytes.`,
+const FLAWS = {
+  too_long: `The record is longer than ${MAX_RECORD_BYTES} bytes. Each must be on a line of its own.`,
   not_utf8: 'The record is not UTF-8.',
-  cut_off: 'The list is not closed: the dump is incomplete.',
-}
+  not_json: 'The record is not JSON. Each must be on a line of its own.',
+  duplicate_name: 'A member is duplicated.',
+} as const
 
-export const createDumpReader = (options: DumpOptions): DumpReader => new AnyDumpReader(options)
+const CUT_OFF = 'The list is not closed: the dump is incomplete.'
 
-class AnyDumpReader implements DumpReader {
-  readonly #names: DocumentNames
-  readonly #splitter = createSplitter(MAX_RECORD_BYTES)
-  #format: FormatName | undefined
-  #reader: RecordReader | undefined
+/** A line that opens a list and holds no element of it. */
+const LIST_HEAD = /^(?:\{.*"(?:rows|docs)"\s*:\s*)?\[$/
+
+export class DumpReader {
+  readonly #lines = new LineSplitter(MAX_RECORD_BYTES)
+  readonly #reader: RecordReader
+  #isInList = false
   #isOver = false
   #line = 1
 
-  constructor({ format, ...names }: DumpOptions) {
-    this.#names = names
-    if (format) this.#use(format)
-  }
-
-  format(): FormatName | undefined {
-    return this.#format
+  constructor(format: FormatName, idPrefix: string) {
+    this.#reader = FORMATS[format].createReader(idPrefix)
   }
 
   push(chunk: Uint8Array): readonly Found[] {
-    return this.#isOver ? [] : this.#readAll(this.#splitter.push(chunk))
+    return this.#lines.push(chunk).flatMap((line) => this.#readLine(line))
   }
 
+  /** What was not complete before, and what is wrong with the dump as a whole. */
   end(): readonly Found[] {
-    const found = this.#readAll(this.#splitter.end())
-    const last = this.#isOver ? undefined : this.#reader?.end()
-    return last ? [...found, { line: this.#line, size: 0, reading: last }] : found
+    const rest = this.#lines.end()
+    const found = rest ? this.#readLine(rest) : []
+    if (this.#isOver) return found
+    const flaw = this.#isInList ? CUT_OFF : this.#reader.findFlaw?.()
+    return flaw === undefined ? found : [...found, this.#toFound(refused(flaw))]
   }
 
-  #use(format: FormatName): RecordReader {
-    this.#format = format
-    this.#reader = FORMATS[format].createReader(this.#names)
-    return this.#reader
+  #readLine(line: Line): readonly Found[] {
+    if (this.#isOver) return []
+    this.#line = line.number
+    if ('flaw' in line) return [this.#toFound(refused(FLAWS[line.flaw]))]
+    // a byte order mark is white space here
+    const text = line.text.trim()
+    if (text === '' || this.#isListEdge(text)) return []
+    const readings = this.#readRecords(this.#isInList && text.endsWith(',') ? text.slice(0, -1) : text)
+    const size = Math.ceil(text.length / readings.length)
+    this.#isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
+    return readings.map((reading) => this.#toFound(reading, size))
   }
 
-  #readAll(pieces: readonly Piece[]): Found[] {
-    const found: Found[] = []
-    for (const piece of pieces) {
-      if (this.#isOver) break
-      this.#line = piece.line
-      const readings = this.#readPiece(piece)
-      this.#isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
-      const size = 'text' in piece ? Math.ceil(piece.text.length / readings.length) : 0
-      for (const reading of readings) found.push({ line: piece.line, size, reading })
+  #toFound(reading: Reading, size = 0): Found {
+    return { line: this.#line, size, reading }
+  }
+
+  #isListEdge(text: string): boolean {
+    const isEdge = this.#isInList ? text.startsWith(']') : text.endsWith('[') && LIST_HEAD.test(text)
+    if (isEdge) this.#isInList = !this.#isInList
+    return isEdge
+  }
+
+  #readRecords(text: string): readonly Reading[] {
+    const json = readJson(text, { noDuplicates: true })
+    if (json.kind === 'refused') return [refused(FLAWS[json.reason])]
+    // too deep to be serialised again by every client
+    if (isDeep(json.value)) return [refused(`The record is nested more than ${MAX_DEPTH} deep.`)]
+    return listRecords(json.value).map((record) => this.#readRecord(record))
+  }
+
+  #readRecord(record: unknown): Reading {
+    try {
+      return this.#reader.read(record)
+    } catch (error) {
+      return { kind: 'refused', ...this.#reader.label(record), reason: toReason(error) }
     }
-    return found
-  }
-
-  #readPiece(piece: Piece): readonly Reading[] {
-    const { value, flaw } = readValue(piece)
-    if (flaw !== undefined) return [{ kind: 'refused', reason: flaw }]
-    const records: readonly unknown[] = Array.isArray(value) ? value : [value]
-    return records.map((record) => this.#findReader(record)?.read(record) ?? UNKNOWN_FORMAT)
-  }
-
-  #findReader(record: unknown): RecordReader | undefined {
-    if (this.#reader) return this.#reader
-    const format = guessFormat(record, this.#names)
-    return format && this.#use(format)
   }
 }
 
-const UNKNOWN_FORMAT: Reading = Object.freeze({
-  kind: 'refused',
-  reason: 'The format of the dump cannot be recognised by its first record: use --from.',
-  isLast: true,
-})
+const refused = (reason: string): Reading => ({ kind: 'refused', reason })
 
-type Value =
-  | { readonly value: unknown; readonly flaw?: undefined }
-  | { readonly value?: undefined; readonly flaw: string }
-
-function readValue(piece: Piece): Value {
-  if ('flaw' in piece) return { flaw: PIECE_FLAWS[piece.flaw] }
-  const reading = readJson(piece.text, { noDuplicates: true })
-  if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
-  // too deep to be serialised again by every client
-  return hasManyOpeners(piece.text) && isDeep(reading.value)
-    ? { flaw: `The record is nested more than ${MAX_DEPTH} deep.` }
-    : reading
-}
-
-const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A member is duplicated.' } as const
-
-const [OPEN_LIST, OPEN_OBJECT] = [0x5b, 0x7b] as const
-
-/** A cheap test without allocations: few records have enough brackets to be nested too deeply. */
-function hasManyOpeners(text: string): boolean {
-  let openers = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === OPEN_LIST || code === OPEN_OBJECT) openers += 1
-  }
-  return openers > MAX_DEPTH
+/** The elements of a list or of a whole listing on one line, or the record itself. */
+function listRecords(value: unknown): readonly unknown[] {
+  const list = isJsonObject(value) ? (findMember(value, 'rows') ?? findMember(value, 'docs')) : value
+  return Array.isArray(list) ? list : [value]
 }
 
 /** Level by level, not by recursion: the depth is untrusted. */

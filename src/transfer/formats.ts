@@ -1,37 +1,48 @@
 import type { Administrator } from '../directory/account-directory.ts'
-import { createCardeaReader, createCardeaWriter, isCardeaHead } from './cardea.ts'
-import { createDocumentReader, createDocumentWriter, type DocumentNames, isDocumentRecord } from './document.ts'
-import { FORMAT_NAMES, type FormatName } from './format-names.ts'
-import { createMultiModelReader, isMultiModelRecord } from './multi-model.ts'
-import { createMultiModelWriter } from './multi-model-writer.ts'
-import type { RecordReader, RecordWriter, WrittenSetting } from './records.ts'
+import type { User } from '../directory/users/user.ts'
+import { CARDEA_HEAD, createCardeaReader, renderCardeaTail, writeCardeaUser } from './cardea.ts'
+import { createDocumentReader, writeDocument } from './document.ts'
+import type { FormatName } from './format-names.ts'
+import { MULTI_MODEL_READER } from './multi-model.ts'
+import { writeMultiModelUser } from './multi-model-writer.ts'
+import type { RecordReader, Written, WrittenSetting } from './records.ts'
 
-export interface WriterDeps extends DocumentNames {
-  readonly administrators: readonly Administrator[]
-  /** Settings made at run time. Only Cardea's own format contains them. */
-  readonly settings?: readonly WrittenSetting[]
-}
-
+/** `idPrefix`: the beginning of the ids of user documents, such as `org.couchdb.user:`. */
 interface Format {
-  /** Whether a dump that begins with this record is of this format. */
-  isLike(first: unknown, names: DocumentNames): boolean
-  createReader(names: DocumentNames): RecordReader
-  createWriter(deps: WriterDeps): RecordWriter
+  createReader(idPrefix: string): RecordReader
+  writeUser(user: User, idPrefix: string): Written
+  /** A file is the head, the users with the separator between them, and the tail. Each user is on a line of its own. */
+  readonly head: string
+  readonly separator: string
+  readonly holdsSettings: boolean
+  renderTail(administrators: readonly Administrator[], settings: readonly WrittenSetting[]): string
 }
 
 export const FORMATS: Readonly<Record<FormatName, Format>> = {
   cardea: {
-    isLike: isCardeaHead,
     createReader: createCardeaReader,
-    createWriter: ({ administrators, settings }) => createCardeaWriter(administrators, settings),
+    writeUser: writeCardeaUser,
+    head: CARDEA_HEAD,
+    separator: '\n',
+    holdsSettings: true,
+    renderTail: renderCardeaTail,
   },
-  document: { isLike: isDocumentRecord, createReader: createDocumentReader, createWriter: createDocumentWriter },
+  // a body for `POST /_users/_bulk_docs`
+  document: {
+    createReader: createDocumentReader,
+    writeUser: writeDocument,
+    head: '{"docs":[\n',
+    separator: ',\n',
+    holdsSettings: false,
+    renderTail: () => ']}\n',
+  },
+  // like the data file of a dump
   'multi-model': {
-    isLike: isMultiModelRecord,
-    createReader: createMultiModelReader,
-    createWriter: createMultiModelWriter,
+    createReader: () => MULTI_MODEL_READER,
+    writeUser: writeMultiModelUser,
+    head: '',
+    separator: '\n',
+    holdsSettings: false,
+    renderTail: () => '',
   },
 }
-
-export const guessFormat = (first: unknown, names: DocumentNames): FormatName | undefined =>
-  FORMAT_NAMES.find((name) => FORMATS[name].isLike(first, names))

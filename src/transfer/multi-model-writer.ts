@@ -12,30 +12,24 @@ import { toSimpleAuthData } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
 import { isUsable } from '../passwords/schemes.ts'
-import { type Loss, type RecordWriter, renderObject } from './records.ts'
+import { type Loss, renderObject, type Written } from './records.ts'
 
-/** Writes one document per line, like the data file of a dump. */
-export const createMultiModelWriter = (): RecordWriter => ({
-  head: '',
-  separator: '\n',
-  tail: (users) => (users > 0 ? '\n' : ''),
-  writeUser(user) {
-    const { name, isActive, multiModel } = user
-    const losses = findLosses(user)
-    const simple = losses.some((loss) => NO_PASSWORD.has(loss)) ? undefined : toSimpleAuthData(user.password)
-    const members: readonly (readonly [string, Json])[] = [
-      ['_key', toKey(name)],
-      ['user', name],
-      ['source', 'LOCAL'],
-      ['authData', { active: isActive, simple: toAuthData(simple) }],
-      ['databases', Object.fromEntries([...multiModel.grants].map(([database, grant]) => [database, toEntry(grant)]))],
-      ['userData', multiModel.extra],
-      ['configData', multiModel.config],
-      ['accessTokens', []],
-    ]
-    return { text: renderObject(members), losses }
-  },
-})
+export function writeMultiModelUser(user: User): Written {
+  const { name, isActive, multiModel } = user
+  const losses = findLosses(user)
+  const simple = losses.some((loss) => NO_PASSWORD.has(loss)) ? undefined : toSimpleAuthData(user.password)
+  const members: readonly (readonly [string, Json])[] = [
+    ['_key', toKey(name)],
+    ['user', name],
+    ['source', 'LOCAL'],
+    ['authData', { active: isActive, simple: toAuthData(simple) }],
+    ['databases', Object.fromEntries([...multiModel.grants].map(([database, grant]) => [database, toEntry(grant)]))],
+    ['userData', multiModel.extra],
+    ['configData', multiModel.config],
+    ['accessTokens', []],
+  ]
+  return { text: renderObject(members), losses }
+}
 
 const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor', 'limits'])
 

@@ -5,21 +5,17 @@ import { requireGrants, requireName } from '../directory/users/check-user.ts'
 import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/users/user.ts'
 import { readSimpleAuthData } from '../passwords/password.ts'
 import { isNoAuthData } from './multi-model-writer.ts'
-import { createRecordReader, type Reading, type RecordReader } from './records.ts'
+import type { Reading, RecordReader } from './records.ts'
 import { refuse, requireCount, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
 /** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
-export const createMultiModelReader = (): RecordReader =>
-  createRecordReader(findId, (value) => readLine(requireObject(value, 'The record')))
+export const MULTI_MODEL_READER: RecordReader = {
+  read: (value) => readLine(requireObject(value, 'The record')),
+  label: (value) => ({ id: findId(value), heading: 'users' }),
+}
 
 const DOCUMENT = 2300
 const REMOVAL = 2302
-
-export function isMultiModelRecord(value: unknown): boolean {
-  if (!isJsonObject(value)) return false
-  const isEnvelope = typeof findMember(value, 'type') === 'number' && Object.hasOwn(value, 'data')
-  return isEnvelope || (Object.hasOwn(value, 'user') && Object.hasOwn(value, 'authData'))
-}
 
 const findId = (value: unknown): string | undefined => {
   if (!isJsonObject(value)) return undefined

@@ -1,6 +1,6 @@
 /** The records of a dump: what reading one yields, and what writing one needs. */
 import { Refusal } from '../base/errors.ts'
-import type { Json, User } from '../directory/users/user.ts'
+import type { Json } from '../directory/users/user.ts'
 import type { UserDraft } from '../directory/users/user-directory.ts'
 
 /** The result of reading one record. Reasons and notes are sentences for people and contain no secrets. */
@@ -8,16 +8,16 @@ export type Reading =
   | { readonly kind: 'user'; readonly id: string; readonly draft: UserDraft; readonly notes: readonly string[] }
   | { readonly kind: 'administrator'; readonly id: string; readonly text: string }
   | { readonly kind: 'setting'; readonly id: string; readonly setting: WrittenSetting }
-  /** Neither a user nor an error: a design document, a deletion, the header of the file. */
+  /** Neither a user nor an error: a design document, a deletion, the first and last line of a file. */
   | { readonly kind: 'passed'; readonly id?: string; readonly reason: string }
   /** `isLast`: nothing after it can be read. */
-  | {
-      readonly kind: 'refused'
-      readonly id?: string
-      readonly heading?: Heading
-      readonly reason: string
-      readonly isLast?: boolean
-    }
+  | (Partial<Label> & { readonly kind: 'refused'; readonly reason: string; readonly isLast?: boolean })
+
+/** Names a record in the report, even if it is rejected. */
+export interface Label {
+  readonly id: string | undefined
+  readonly heading: Heading
+}
 
 /** What a record is counted as. A record that does not tell counts as a user. */
 export type Heading = 'users' | 'administrators' | 'settings'
@@ -31,29 +31,12 @@ export interface WrittenSetting {
 
 /** Reads the records of one dump, in order. */
 export interface RecordReader {
-  /** Never throws. */
+  /** Throws a `Refusal` that says what is wrong with the record. */
   read(value: unknown): Reading
-  /** Called at the end of the dump; returns what is wrong with it as a whole. */
-  end(): Reading | undefined
+  label(value: unknown): Label
+  /** What is wrong with the dump as a whole, at its end. */
+  findFlaw?(): string | undefined
 }
-
-/** A stateless reader. `findId` finds the id of a record for the report, even if the record is rejected. */
-export const createRecordReader = (
-  findId: (value: unknown) => string | undefined,
-  read: (value: unknown) => Reading,
-  findHeading: (value: unknown) => Heading = () => 'users',
-): RecordReader => ({
-  end: () => undefined,
-  read(value) {
-    try {
-      return read(value)
-    } catch (error) {
-      const id = findId(value)
-      const heading = findHeading(value)
-      return { kind: 'refused', ...(id === undefined ? {} : { id }), heading, reason: toReason(error) }
-    }
-  },
-})
 
 /** The sentence of a `Refusal`. Any other error is a bug and is thrown again. */
 export function toReason(error: unknown): string {
@@ -86,15 +69,6 @@ export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([
   ['limits', 'The expiry date or the required password change cannot be exported: exported without the password.'],
   ['access_tokens', 'The access tokens cannot be exported: only their digests are stored.'],
 ])
-
-/** How the records of a dump are joined. */
-export interface RecordWriter {
-  readonly head: string
-  writeUser(user: User): Written
-  /** Between two records. */
-  readonly separator: string
-  tail(users: number): string
-}
 
 /** JSON with the members in this order: a JavaScript object would put names that look like numbers first. */
 export const renderObject = (members: readonly (readonly [name: string, value: Json])[]): string =>

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createCardeaWriter } from '../../src/transfer/cardea.ts'
 import { limitedUser as anyUser } from './arbitrary.ts'
-import { readingsOf, toUser } from './read.ts'
+import { readingsOf, toUser, writeDump } from './read.ts'
 
 const HEAD = '{"cardea":"directory","version":1}'
 const END = '{"end":"directory"}'
@@ -11,7 +10,7 @@ const dump = (...lines: readonly (string | object)[]): string =>
   [HEAD, ...lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))), END].join('\n')
 
 /** What became of the records between head and end. */
-const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(...lines)).slice(1, -1)
+const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(...lines), 'cardea').slice(1, -1)
 
 const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] = [
   ['a record that is not JSON', '{"user":', /not JSON/],
@@ -96,9 +95,13 @@ describe("files in Cardea's format", () => {
   })
 
   const HEADS: readonly [row: string, input: string, reason: RegExp][] = [
-    ['another first line', '{"cardea":"settings","version":1}\n{"user":{"name":"ann"}}', /first line/],
+    [
+      'another first line',
+      '{"cardea":"settings","version":1}\n{"user":{"name":"ann"}}',
+      /--from document or --from multi-model/,
+    ],
     ['a later version', '{"cardea":"directory","version":2}\n{"user":{"name":"ann"}}', /version/],
-    ['no first line', '{"user":{"name":"ann"}}', /first line/],
+    ['no first line', '{"user":{"name":"ann"}}', /not a file of "cardea export"/],
   ]
   for (const [row, input, reason] of HEADS) {
     it(`with ${row} are rejected whole`, () => {
@@ -109,7 +112,7 @@ describe("files in Cardea's format", () => {
   }
 
   it('without the last line are reported as incomplete', () => {
-    const readings = readingsOf(`${HEAD}\n{"user":{"name":"ann"}}\n`)
+    const readings = readingsOf(`${HEAD}\n{"user":{"name":"ann"}}\n`, 'cardea')
     assert.deepEqual(
       readings.map(({ kind }) => kind),
       ['passed', 'user', 'refused'],
@@ -117,7 +120,7 @@ describe("files in Cardea's format", () => {
   })
 
   it('end with their last line', () => {
-    const readings = readingsOf(`${dump()}\n{"user":{"name":"ann"}}`)
+    const readings = readingsOf(`${dump()}\n{"user":{"name":"ann"}}`, 'cardea')
     assert.deepEqual(
       readings.map(({ kind }) => kind),
       ['passed', 'passed', 'refused'],
@@ -127,9 +130,7 @@ describe("files in Cardea's format", () => {
   it('keep everything of every user', () => {
     fc.assert(
       fc.property(fc.array(anyUser, { maxLength: 4 }), (users) => {
-        const writer = createCardeaWriter([{ name: 'root', text: '-hashed-x,y' }])
-        const text = `${writer.head}${users.map((user) => writer.writeUser(user).text).join(writer.separator)}${writer.tail(users.length)}`
-        const readings = readingsOf(text)
+        const readings = readingsOf(writeDump(users, 'cardea'), 'cardea')
         const drafts = readings.flatMap((reading) => (reading.kind === 'user' ? [reading.draft] : []))
         assert.deepEqual(drafts.map(toUser), users)
         assert.deepEqual(readings.at(-2), { kind: 'administrator', id: 'root', text: '-hashed-x,y' })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createUser, type User } from '../../src/directory/users/user.ts'
-import { createDocumentWriter } from '../../src/transfer/document.ts'
+import { writeDocument } from '../../src/transfer/document.ts'
 import { user as anyUser, members, name, pbkdf2, roles, simple } from './arbitrary.ts'
-import { ID_PREFIX, readDump, readingsOf, readUserOf, reasonOf, toUser } from './read.ts'
+import { ID_PREFIX, readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
 
 const HASH = { password_scheme: 'pbkdf2', pbkdf2_prf: 'sha256', salt: 's', iterations: 10, derived_key: 'ab' }
 const ANN = {
@@ -93,13 +93,16 @@ describe('reading user documents', () => {
       'a listing',
       `{"total_rows":1,"offset":0,"rows":[\r\n{"id":"${ANN._id}","key":"${ANN._id}","value":{},"doc":${line}}\r\n]}`,
     ],
+    ['a listing on one line', `{"total_rows":1,"offset":0,"rows":[{"id":"${ANN._id}","doc":${line}}]}`],
+    ['a list with one on each line', `[\n${line}\n]\n`],
     ['a bulk request', `{"docs":[${line}]}`],
+    ['a bulk request with one on each line', `{"docs":[\n${line}\n],"new_edits":false}`],
     ['a backup with a list per line', `{"name":"@cloudant/couchbackup","version":"2"}\n[${line}]\n`],
     ['a backup without its first line', `[${line}]\n[]\n`],
   ]
   for (const [row, dump] of LAYOUTS) {
-    it(`recognises ${row}`, () => {
-      const users = readDump(dump).filter(({ reading }) => reading.kind === 'user')
+    it(`reads ${row}`, () => {
+      const users = readDump(dump, 'document').filter(({ reading }) => reading.kind === 'user')
       assert.deepEqual(
         users.map(({ reading }) => reading.kind === 'user' && reading.draft.name),
         ['ann'],
@@ -108,9 +111,8 @@ describe('reading user documents', () => {
   }
 })
 
-const writer = createDocumentWriter({ idPrefix: ID_PREFIX })
 const write = (user: User) => {
-  const { text, losses } = writer.writeUser(user)
+  const { text, losses } = writeDocument(user, ID_PREFIX)
   return { document: JSON.parse(text), losses }
 }
 const BOB = createUser('bob', {
@@ -167,8 +169,7 @@ describe('writing user documents', () => {
     fc.assert(
       fc.property(fc.array(carried, { maxLength: 4 }), (drafts) => {
         const users = drafts.map(({ password, ...draft }) => toUser({ ...draft, password: { stored: password } }))
-        const texts = users.map((user) => writer.writeUser(user).text)
-        const readings = readingsOf(`${writer.head}${texts.join(writer.separator)}${writer.tail(users.length)}`)
+        const readings = readingsOf(writeDump(users, 'document'), 'document')
         const read = readings.flatMap((reading) => (reading.kind === 'user' ? [toUser(reading.draft)] : []))
         assert.deepEqual(read.map(withoutOrder), users.map(withoutOrder))
       }),
@@ -179,7 +180,7 @@ describe('writing user documents', () => {
   it('writes every user so that it can be read', () => {
     fc.assert(
       fc.property(anyUser, (user) => {
-        const [reading] = readingsOf(writer.writeUser(user).text, 'document')
+        const [reading] = readingsOf(writeDocument(user, ID_PREFIX).text, 'document')
         assert.equal(reading?.kind, 'user')
       }),
       { numRuns: 300 },

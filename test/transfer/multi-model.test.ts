@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createUser, type User } from '../../src/directory/users/user.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { createMultiModelWriter } from '../../src/transfer/multi-model-writer.ts'
+import { writeMultiModelUser } from '../../src/transfer/multi-model-writer.ts'
 import { user as anyUser, salted } from './arbitrary.ts'
-import { readDump, readingsOf, readUserOf, reasonOf, toUser } from './read.ts'
+import { readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
 
 const HASH = '14af9cd53b0ef83109c84a633203b213a3f6e5533a389cf5ca03a6b836133a54'
 const SIMPLE = { method: 'sha256', salt: '1a2b3c4d', hash: HASH }
@@ -124,17 +124,16 @@ describe('reading users of ArangoDB', () => {
     assert.equal(readUserOf({ ...ALICE, authData: { active: true } }, 'multi-model').draft.password, undefined)
   })
 
-  it('recognises the lines of a dump, with or without envelopes, and skips deletions', () => {
+  it('reads the lines of a dump, with or without envelopes, and skips deletions', () => {
     const dump = [ALICE, { type: 2300, key: '1', data: ALICE }, { type: 2302, data: { _key: '1' } }]
     const text = dump.map((line) => JSON.stringify(line)).join('\n')
     assert.deepEqual(
-      readDump(text).map(({ reading }) => reading.kind),
+      readDump(text, 'multi-model').map(({ reading }) => reading.kind),
       ['user', 'user', 'passed'],
     )
   })
 })
 
-const writer = createMultiModelWriter()
 const BOB = createUser('bob', { scheme: 'salted', method: 'sha256', salt: 's', hash: HASH })
 
 describe('writing users of ArangoDB', () => {
@@ -147,7 +146,7 @@ describe('writing users of ArangoDB', () => {
   ]
   for (const [row, user, hash, losses] of LOSSES) {
     it(`with ${row}`, () => {
-      const written = writer.writeUser(user)
+      const written = writeMultiModelUser(user)
       assert.equal(JSON.parse(written.text).authData.simple.hash, hash)
       assert.deepEqual(written.losses, losses)
     })
@@ -155,14 +154,14 @@ describe('writing users of ArangoDB', () => {
 
   it('writes a user without a password so that reading finds none', () => {
     for (const user of [PBKDF2, TOTP]) {
-      const { draft, notes } = readUserOf(JSON.parse(writer.writeUser(user).text), 'multi-model')
+      const { draft, notes } = readUserOf(JSON.parse(writeMultiModelUser(user).text), 'multi-model')
       assert.deepEqual([draft.password, draft.keepsPassword, notes.length], [undefined, true, 1])
     }
     assert.equal(readUserOf(ALICE, 'multi-model').draft.keepsPassword, undefined)
   })
 
   it('derives a valid key from the name', () => {
-    const keyOf = (name: string) => JSON.parse(writer.writeUser({ ...BOB, name }).text)._key
+    const keyOf = (name: string) => JSON.parse(writeMultiModelUser({ ...BOB, name }).text)._key
     assert.match(keyOf('ž/"\\'), /^[0-9a-f]{32}$/)
     assert.equal(keyOf('ann'), keyOf('ann'))
     assert.notEqual(keyOf('ann'), keyOf('anna'))
@@ -180,8 +179,7 @@ describe('writing users of ArangoDB', () => {
             multiModel: { ...user.multiModel, tokens: [] },
           }),
         )
-        const texts = users.map((user) => writer.writeUser(user).text)
-        const readings = readingsOf(`${writer.head}${texts.join(writer.separator)}${writer.tail(users.length)}`)
+        const readings = readingsOf(writeDump(users, 'multi-model'), 'multi-model')
         const read = readings.flatMap((reading) => (reading.kind === 'user' ? [toUser(reading.draft)] : []))
         assert.deepEqual(
           read.map((user) => ({ ...user, document: { ...user.document, revision: '' } })),

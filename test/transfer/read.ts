@@ -2,21 +2,29 @@ import { toNewUser } from '../../src/directory/users/apply-update.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { UserDraft } from '../../src/directory/users/user-directory.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
-import { createDumpReader, type DumpOptions, type Found } from '../../src/transfer/dump.ts'
+import { DumpReader, type Found } from '../../src/transfer/dump.ts'
 import type { FormatName } from '../../src/transfer/format-names.ts'
+import { FORMATS } from '../../src/transfer/formats.ts'
 
 export const ID_PREFIX = 'org.couchdb.user:'
 
 /** All records of a dump. */
-export function readDump(input: string | Uint8Array, format?: FormatName): readonly Found[] {
-  const options: DumpOptions = { idPrefix: ID_PREFIX, format }
-  const reader = createDumpReader(options)
+export function readDump(input: string | Uint8Array, format: FormatName): readonly Found[] {
+  const reader = new DumpReader(format, ID_PREFIX)
   const found = reader.push(Buffer.from(input))
   return [...found, ...reader.end()]
 }
 
+/** A file with these users and one administrator, as `cardea export` writes it. */
+export function writeDump(users: readonly User[], format: FormatName): string {
+  const { head, separator, writeUser, renderTail } = FORMATS[format]
+  const texts = users.map((user) => writeUser(user, ID_PREFIX).text)
+  const end = renderTail([{ name: 'root', text: '-hashed-x,y' }], [])
+  return `${head}${texts.join(separator)}${texts.length > 0 ? '\n' : ''}${end}`
+}
+
 /** What was read, without places; refusals by their reasons. */
-export const readingsOf = (input: string | Uint8Array, format?: FormatName) =>
+export const readingsOf = (input: string | Uint8Array, format: FormatName) =>
   readDump(input, format).map(({ reading }) => reading)
 
 /** One record of a format, which must be a user. */

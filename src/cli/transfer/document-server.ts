@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
-import { createDumpReader, type Found } from '../../transfer/dump.ts'
+import { DumpReader, type Found } from '../../transfer/dump.ts'
 import { ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { explainFailure, readBody, send } from '../http-client.ts'
@@ -47,8 +47,6 @@ export async function openServerSource(server: DocumentServer, idPrefix: string)
   const total = await countDocuments(server)
   let done = 0
   return {
-    hasLines: false,
-    format: () => 'document',
     position: () => ({ done, total }),
     async *read(signal) {
       let after: Position = { startKey: undefined, skip: 0 }
@@ -83,7 +81,7 @@ async function loadPage(server: DocumentServer, idPrefix: string, { startKey, sk
   const query = new URLSearchParams({ include_docs: 'true', limit: String(PAGE) })
   if (startKey !== undefined) query.set('startkey', JSON.stringify(startKey))
   if (skip > 0) query.set('skip', String(skip))
-  const reader = createDumpReader({ format: 'document', idPrefix })
+  const reader = new DumpReader('document', idPrefix)
   const found: Found[] = []
   const response = await load(server, `${USERS}/_all_docs?${query}`)
   try {
@@ -91,34 +89,29 @@ async function loadPage(server: DocumentServer, idPrefix: string, { startKey, sk
   } catch (error) {
     throw failure(server, error)
   }
-  found.push(...reader.end())
-  return found
+  // lines of a response mean nothing to the reader of the report
+  return [...found, ...reader.end()].map(({ size, reading }) => ({ size, reading }))
 }
 
 async function countDocuments(server: DocumentServer): Promise<number | undefined> {
-  const info = await loadJson(server, USERS)
-  const count = isJsonObject(info) ? info['doc_count'] : undefined
+  const info = readJson(await loadText(server, USERS))
+  if (info.kind === 'refused') throw new ExitError(EXIT.failed, `The server at ${server.base.host} is not a CouchDB.`)
+  const count = isJsonObject(info.value) ? info.value['doc_count'] : undefined
   return typeof count === 'number' ? count : undefined
 }
 
 /** The `[admins]` section of that server, as JSON. */
-export async function loadAdministrators(server: DocumentServer): Promise<string> {
-  return (await loadWhole(server, '_node/_local/_config/admins')).toString()
-}
-
-async function loadJson(server: DocumentServer, path: string): Promise<unknown> {
-  const reading = readJson((await loadWhole(server, path)).toString())
-  if (reading.kind === 'json') return reading.value
-  throw new ExitError(EXIT.failed, `The server at ${server.base.host} is not a CouchDB.`)
-}
+export const loadAdministrators = (server: DocumentServer): Promise<string> =>
+  loadText(server, '_node/_local/_config/admins')
 
 const MAX_BYTES = 16 * 1024 * 1024
 
-async function loadWhole(server: DocumentServer, path: string): Promise<Buffer> {
+async function loadText(server: DocumentServer, path: string): Promise<string> {
   const response = await load(server, path)
-  return readBody(response, MAX_BYTES).catch((error) => {
+  const body = await readBody(response, MAX_BYTES).catch((error) => {
     throw failure(server, error)
   })
+  return body.toString()
 }
 
 const REFUSALS: ReadonlyMap<number, string> = new Map([

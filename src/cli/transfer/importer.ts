@@ -1,20 +1,26 @@
-// Imports records: collects them into batches, sends those to the directory, reports every rejected record.
+// Imports records: collects users into batches, sends those to the directory, counts and reports what became of each.
+import type { OperationResult } from '../../dialects/admin-api/operations.ts'
+import { isStoredAdministrator } from '../../transfer/document.ts'
 import { toDraftJson } from '../../transfer/draft.ts'
-import type { Reading } from '../../transfer/records.ts'
+import type { Found } from '../../transfer/dump.ts'
+import type { Heading, Reading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
-import { createAdministratorImport } from './administrators.ts'
-import type { ImportRecord, ImportRules, Outcome, OutcomeKind, Totals } from './import-summary.ts'
 import type { Report } from './report.ts'
-import { createSettingImport } from './settings.ts'
 
-export interface ImporterDeps {
-  readonly control: Control
-  readonly rules: ImportRules
-  readonly report: Pick<Report<unknown>, 'add'>
+export interface ImportRules {
+  /** Whether an imported record replaces the existing one of that name. */
+  readonly replaces: boolean
+  readonly isTrial: boolean
 }
 
+type Outcome = OperationResult<'transfer.import'>['outcomes'][number]
+
+export type Counts = Record<Outcome['kind'], number>
+
+const none = (): Counts => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
+
 type UserReading = Reading & { readonly kind: 'user' }
-type ImportUser = ImportRecord & { readonly reading: UserReading }
+type ImportUser = Found & { readonly reading: UserReading }
 
 /** A batch is small, so that other requests do not wait for long and memory does not grow. */
 const MAX_COST = 100
@@ -23,89 +29,127 @@ const CHARACTERS_FOR_ONE = 2048
 const CLEAR_COST = 50
 
 export class Importer {
-  readonly #deps: ImporterDeps
-  readonly #totals = { users: none(), administrators: none(), settings: none(), passed: 0 }
-  readonly #importAdministrator: (name: string, text: string) => Promise<Outcome>
-  readonly #importSetting: ReturnType<typeof createSettingImport>
+  /** `passed`: records that are neither users nor errors. */
+  readonly totals: Readonly<Record<Heading, Counts>> & { passed: number } = {
+    users: none(),
+    administrators: none(),
+    settings: none(),
+    passed: 0,
+  }
+  readonly #control: Control
+  readonly #rules: ImportRules
+  readonly #report: Pick<Report<unknown>, 'add'>
+  #administrators: Existing | undefined
+  #settings: Existing | undefined
   #batch: ImportUser[] = []
   #cost = 0
 
-  constructor(deps: ImporterDeps) {
-    this.#deps = deps
-    this.#importAdministrator = createAdministratorImport(deps.control, deps.rules)
-    this.#importSetting = createSettingImport(deps.control, deps.rules)
+  constructor(control: Control, rules: ImportRules, report: Pick<Report<unknown>, 'add'>) {
+    this.#control = control
+    this.#rules = rules
+    this.#report = report
   }
 
-  totals(): Totals {
-    return this.#totals
-  }
-
-  async add(record: ImportRecord): Promise<void> {
+  async add(record: Found): Promise<void> {
     const { reading } = record
-    if (reading.kind === 'user') return this.#addUser({ ...record, reading })
-    if (reading.kind === 'administrator') {
-      const outcome = await this.#importAdministrator(reading.id, reading.text)
-      return this.#count(record, this.#totals.administrators, outcome)
-    }
-    if (reading.kind === 'setting')
-      return this.#count(record, this.#totals.settings, await this.#importSetting(reading.setting))
-    if (reading.kind === 'passed') this.#totals.passed += 1
-    else this.#count(record, this.#totals[reading.heading ?? 'users'], reading)
+    if (reading.kind === 'user') await this.#addUser({ ...record, reading })
+    else if (reading.kind === 'administrator')
+      this.#count(record, 'administrators', await this.#importAdministrator(reading))
+    else if (reading.kind === 'setting') this.#count(record, 'settings', await this.#importSetting(reading))
+    else if (reading.kind === 'refused') this.#count(record, reading.heading ?? 'users', reading)
+    else this.totals.passed += 1
   }
 
   /** Resolves when everything added so far is imported. */
   async flush(): Promise<void> {
-    const { control, rules } = this.#deps
     const sent = this.#batch
     this.#batch = []
     this.#cost = 0
-    const outcomes = await sendBatch(control, sent, rules)
-    for (const [index, record] of sent.entries()) {
-      const outcome = outcomes[index]
-      if (outcome) this.#count(record, this.#totals.users, outcome)
+    for (const [index, outcome] of (await this.#send(sent)).entries()) {
+      const record = sent[index]
+      if (record) this.#count(record, 'users', outcome)
     }
   }
 
   async #addUser(record: ImportUser): Promise<void> {
-    for (const note of record.reading.notes) this.#report(record, 'note', note)
+    const { size, reading } = record
+    const { password } = reading.draft
+    for (const note of reading.notes) this.#add(record, 'note', note)
     this.#batch.push(record)
-    this.#cost += costOf(record)
+    this.#cost += 1 + Math.floor(size / CHARACTERS_FOR_ONE) + (password && 'password' in password ? CLEAR_COST : 0)
     if (this.#cost >= MAX_COST) await this.flush()
   }
 
-  #count(record: ImportRecord, counts: Record<OutcomeKind, number>, outcome: Outcome): void {
-    counts[outcome.kind] += 1
-    if (outcome.kind === 'refused') this.#report(record, 'refused', outcome.reason)
+  /** Sends a batch, in halves if it is too large for the server. */
+  async #send(batch: readonly ImportUser[]): Promise<readonly Outcome[]> {
+    if (batch.length === 0) return []
+    const users = batch.map(({ reading }) => toDraftJson(reading.draft))
+    try {
+      const body = { users, replace: this.#rules.replaces, trial: this.#rules.isTrial }
+      return (await this.#control.call('transfer.import', { body })).outcomes
+    } catch (error) {
+      if (!(error instanceof ControlFailure) || error.code !== 'body_too_large') throw error
+      if (batch.length === 1) return [{ kind: 'refused', reason: error.message }]
+      const middle = Math.ceil(batch.length / 2)
+      return [...(await this.#send(batch.slice(0, middle))), ...(await this.#send(batch.slice(middle)))]
+    }
   }
 
-  #report({ line, reading: { id } }: ImportRecord, kind: 'refused' | 'note', reason: string): void {
-    this.#deps.report.add({ kind, ...(line !== undefined && { line }), ...(id !== undefined && { id }), reason })
+  async #importAdministrator({ id: name, text }: Reading & { kind: 'administrator' }): Promise<Outcome> {
+    this.#administrators ??= await loadAdministrators(this.#control)
+    const body = isStoredAdministrator(text) ? { stored: text } : { password: text }
+    const put = () => this.#control.call('admin.set', { params: { name }, body })
+    return importOne({ existing: this.#administrators, id: name, text, put }, this.#rules)
+  }
+
+  /** Each is checked as `cardea config set` checks it. */
+  async #importSetting({ setting: { section, key, text } }: Reading & { kind: 'setting' }): Promise<Outcome> {
+    this.#settings ??= await loadSettings(this.#control)
+    const put = () => this.#control.call('setting.set', { params: { section, key }, body: { value: text } })
+    return importOne({ existing: this.#settings, id: settingId(section, key), text, put }, this.#rules)
+  }
+
+  #count(record: Found, heading: Heading, outcome: Outcome): void {
+    this.totals[heading][outcome.kind] += 1
+    if (outcome.kind === 'refused') this.#add(record, 'refused', outcome.reason)
+  }
+
+  #add({ line, reading: { id } }: Found, kind: 'refused' | 'note', reason: string): void {
+    this.#report.add({ kind, line, id, reason })
   }
 }
 
-const none = (): Record<OutcomeKind, number> => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
+/** The texts of the administrators or settings that exist already. A secret that may not be read is `undefined`. */
+type Existing = ReadonlyMap<string, string | undefined>
 
-function costOf({ size, reading: { draft } }: ImportUser): number {
-  const isClear = draft.password !== undefined && 'password' in draft.password
-  return 1 + Math.floor(size / CHARACTERS_FOR_ONE) + (isClear ? CLEAR_COST : 0)
+async function loadAdministrators(control: Control): Promise<Existing> {
+  const { administrators } = await control.call('transfer.administrators')
+  return new Map(administrators.map(({ name, text }) => [name, text]))
 }
 
-/** Sends a batch, in halves if it is too large for the server. */
-async function sendBatch(
-  control: Control,
-  batch: readonly ImportUser[],
-  rules: ImportRules,
-): Promise<readonly Outcome[]> {
-  if (batch.length === 0) return []
-  const users = batch.map(({ reading }) => toDraftJson(reading.draft))
+const settingId = (section: string, key: string): string => JSON.stringify([section, key])
+
+async function loadSettings(control: Control): Promise<Existing> {
+  const { settings } = await control.call('transfer.settings')
+  return new Map(settings.map(({ section, key, text }) => [settingId(section, key), text]))
+}
+
+interface Single {
+  readonly existing: Existing
+  readonly id: string
+  readonly text: string
+  put(): Promise<unknown>
+}
+
+/** Administrators and settings are imported one by one: there are few, and each costs at most one hash. */
+async function importOne({ existing, id, text, put }: Single, { replaces, isTrial }: ImportRules): Promise<Outcome> {
+  const isNew = !existing.has(id)
+  if (!isNew && (!replaces || existing.get(id) === text)) return { kind: 'kept' }
   try {
-    const body = { users, replace: rules.replaces, trial: rules.isTrial }
-    return (await control.call('transfer.import', { body })).outcomes
+    if (!isTrial) await put()
+    return { kind: isNew ? 'created' : 'replaced' }
   } catch (error) {
-    if (!(error instanceof ControlFailure) || error.code !== 'body_too_large') throw error
-    if (batch.length === 1) return [{ kind: 'refused', reason: error.message }]
-    const middle = Math.ceil(batch.length / 2)
-    const first = await sendBatch(control, batch.slice(0, middle), rules)
-    return [...first, ...(await sendBatch(control, batch.slice(middle), rules))]
+    if (!(error instanceof ControlFailure)) throw error
+    return { kind: 'refused', reason: error.message }
   }
 }

@@ -1,62 +1,65 @@
 // The report of an import or export: lines for people, or one JSON value. It is written as it grows, because there can be
 // as many messages as records.
+import type { Context } from '../context.ts'
 import { toPrintable } from '../table.ts'
-import type { Progress } from './progress.ts'
+import { createProgress, type Progress } from './progress.ts'
 
 /** A message about one record. */
 export interface Message {
   readonly kind: 'refused' | 'note'
-  /** Line of the file; left out if the source has no lines. */
-  readonly line?: number
-  readonly id?: string
+  /** Line of the file; `undefined` if the source has no lines. */
+  readonly line?: number | undefined
+  readonly id?: string | undefined
   readonly reason: string
 }
 
 /** `S`: the summary at the end. */
 export interface Report<S> {
+  readonly progress: Progress
   add(message: Message): void
   end(summary: S): void
 }
 
-export type Print = (text: string) => void
-
-export interface TextReportOptions<S> {
-  readonly print: Print
-  readonly progress: Progress
+export interface ReportOptions<S> {
+  /** What happens, such as `importing`. */
+  readonly what: string
+  readonly isJson: boolean
+  readonly print: Context['print']
   render(summary: S): string
 }
 
-/** Prints each message at once, and removes the progress bar before it. */
-export const createTextReport = <S>({ print, progress, render }: TextReportOptions<S>): Report<S> => ({
-  add({ kind, line, id, reason }) {
-    const place = [...(line === undefined ? [] : [`line ${line}`]), ...(id === undefined ? [] : [shorten(id)])]
+export function createReport<S extends object>({ what, isJson, print, render }: ReportOptions<S>): Report<S> {
+  const progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
+  if (isJson) return { progress, ...createJsonReport<S>((text) => void process.stdout.write(text)) }
+  // a message removes the progress bar before it
+  const printLine = (text: string) => {
     progress.clear()
-    print(`${kind}: ${[place.join(', '), reason].filter((part) => part !== '').join(': ')}`)
-  },
-  end(summary) {
-    progress.clear()
-    print(render(summary))
-  },
-})
+    print(text)
+  }
+  return {
+    progress,
+    add: (message) => printLine(renderMessage(message)),
+    end: (summary) => printLine(render(summary)),
+  }
+}
 
 const MAX_CHARACTERS = 200
 
-function shorten(id: string): string {
-  const text = toPrintable(id)
-  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
+function renderMessage({ kind, line, id, reason }: Message): string {
+  const name = id === undefined ? '' : toPrintable(id)
+  const shortened = name.length > MAX_CHARACTERS ? `${name.slice(0, MAX_CHARACTERS)}…` : name
+  const place = [line === undefined ? '' : `line ${line}`, shortened].filter((part) => part !== '').join(', ')
+  return `${kind}: ${place === '' ? '' : `${place}: `}${reason}`
 }
 
 /** One JSON object, written piece by piece. */
-export function createJsonReport<S extends object>(write: Print): Report<S> {
-  let separator = '{"messages":[\n'
+function createJsonReport<S extends object>(write: (text: string) => void): Omit<Report<S>, 'progress'> {
+  let before = '{"messages":['
   return {
     add(message) {
-      write(`${separator}${JSON.stringify(message)}`)
-      separator = ',\n'
+      write(`${before}\n${JSON.stringify(message)}`)
+      before = ','
     },
-    end(summary) {
-      const head = separator === ',\n' ? '\n' : '{"messages":['
-      write(`${head}],\n${JSON.stringify(summary).slice(1)}\n`)
-    },
+    end: (summary) => write(`${before === ',' ? '\n' : before}],\n${JSON.stringify(summary).slice(1)}\n`),
   }
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
-import { FORMAT_NAMES, type FormatName } from '../../transfer/format-names.ts'
+import type { Found } from '../../transfer/dump.ts'
+import type { FormatName } from '../../transfer/format-names.ts'
 import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -11,16 +12,9 @@ import { readIdPrefix } from '../own-settings.ts'
 import { readAuthorization } from '../remote.ts'
 import { readAdministrators } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
-import {
-  type ImportRecord,
-  type ImportRules,
-  type ImportSummary,
-  renderImportSummary,
-  type Totals,
-} from './import-summary.ts'
-import { Importer } from './importer.ts'
-import { createProgress, type Progress } from './progress.ts'
-import { createJsonReport, createTextReport, type Report } from './report.ts'
+import { type ImportSummary, renderImportSummary } from './import-summary.ts'
+import { Importer, type ImportRules } from './importer.ts'
+import { createReport, type Report } from './report.ts'
 import { openFileSource, type Source } from './source.ts'
 import { findUpstream } from './upstream-server.ts'
 
@@ -35,29 +29,25 @@ export interface ImportOptions extends ManageOptions {
   readonly sourceCredentials?: string
 }
 
-interface Work {
-  readonly source: Source
-  readonly administrators: readonly ImportRecord[]
-  readonly rules: ImportRules
-  readonly progress: Progress
-  readonly report: Report<ImportSummary>
-}
+const ADDRESS = /^https?:\/\//i
 
 export async function runImport(context: Context, given: string | undefined, options: ImportOptions): Promise<void> {
   const upstream = options.fromUpstream ? findUpstream(context) : undefined
   const place = requirePlace(given, upstream)
-  const progress = createProgress({ what: 'importing', screen: process.stderr, nowMs: () => performance.now() })
-  const report: Report<ImportSummary> = options.json
-    ? createJsonReport((text) => void process.stdout.write(text))
-    : createTextReport({ print: context.print, progress, render: renderImportSummary })
-  const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
+  const format = requireFormat(place, options.from)
+  const isJson = options.json ?? false
+  const report = createReport({ what: 'importing', isJson, print: context.print, render: renderImportSummary })
   const findServer = createServers(context, options, upstream)
+  const idPrefix = readIdPrefix(context)
   // problems of the sources are reported before the server or store is opened
-  const source = await openSource(place, { idPrefix: readIdPrefix(context), from: options.from, context, findServer })
+  const source = ADDRESS.test(place)
+    ? await openServerSource(await findServer(place), idPrefix)
+    : openFileSource(context, place, { format, idPrefix })
   const admins = options.admins === true ? place : options.admins
-  const administrators = admins === undefined ? [] : await readAdmins(context, admins, findServer)
+  const administrators = admins === undefined ? [] : readAdministrators(await loadAdmins(context, admins, findServer))
+  const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
   const isWhole = await manage(context, options, (control) =>
-    importAll(control, { source, administrators, rules, progress, report }),
+    importAll(control, { source, administrators, format, rules, report }),
   )
   if (!isWhole) throw new ExitError(EXIT.failed, 'Not everything was imported.')
 }
@@ -68,7 +58,11 @@ function requirePlace(given: string | undefined, upstream: DocumentServer | unde
   return given ?? upstream?.base.href ?? ''
 }
 
-const ADDRESS = /^https?:\/\//i
+function requireFormat(place: string, from: FormatName | undefined): FormatName {
+  if (!ADDRESS.test(place)) return from ?? 'cardea'
+  if (from === undefined || from === 'document') return 'document'
+  throw new ExitError(EXIT.usage, 'Only CouchDB is read from a URL. Import a dump of the other formats.')
+}
 
 type FindServer = (place: string) => Promise<DocumentServer>
 
@@ -97,84 +91,55 @@ function createServers(
   }
 }
 
-interface SourceDeps {
-  readonly context: Context
-  readonly from: FormatName | undefined
-  readonly idPrefix: string
-  readonly findServer: FindServer
-}
-
-async function openSource(place: string, { context, from, idPrefix, findServer }: SourceDeps): Promise<Source> {
-  if (!ADDRESS.test(place)) return openFileSource(context, place, { format: from, idPrefix })
-  if (from !== undefined && from !== 'document') {
-    throw new ExitError(EXIT.usage, 'Only CouchDB is read from a URL. Import a dump of the other formats.')
-  }
-  return openServerSource(await findServer(place), idPrefix)
-}
-
-async function readAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<readonly ImportRecord[]> {
-  if (ADDRESS.test(place)) return readAdministrators(await loadAdministrators(await findServer(place)))
+async function loadAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<string> {
+  if (ADDRESS.test(place)) return loadAdministrators(await findServer(place))
   try {
-    return readAdministrators(readFileSync(resolve(cwd, place), 'utf8'))
+    return readFileSync(resolve(cwd, place), 'utf8')
   } catch (error) {
     throw new ExitError(EXIT.failed, `${place} cannot be read: ${messageOf(error)}`)
   }
 }
 
+interface Work {
+  readonly source: Source
+  /** Imported after the source. */
+  readonly administrators: readonly Found[]
+  readonly format: FormatName
+  readonly rules: ImportRules
+  readonly report: Report<ImportSummary>
+}
+
 /** Returns whether everything was imported. The report is ended even if the import fails. */
-async function importAll(
-  control: Control,
-  { source, administrators, rules, progress, report }: Work,
-): Promise<boolean> {
+async function importAll(control: Control, work: Work): Promise<boolean> {
+  const { format, rules, report } = work
   const startMs = performance.now()
-  const importer = new Importer({ control, rules, report })
-  const interrupt = catchInterrupt()
+  const importer = new Importer(control, rules, report)
+  const { signal, release } = catchInterrupt()
   try {
-    await addAll(source, importer, { progress, signal: interrupt.signal })
-    if (!interrupt.signal.aborted) for (const record of administrators) await importer.add(record)
-    requireFormat(source)
+    await addAll(importer, work, signal)
   } finally {
-    interrupt.release()
-    report.end({
-      format: source.format(),
-      isTrial: rules.isTrial,
-      isStopped: interrupt.signal.aborted,
-      ...importer.totals(),
-      elapsedMs: Math.round(performance.now() - startMs),
-    })
+    release()
+    const elapsedMs = Math.round(performance.now() - startMs)
+    report.end({ format, isTrial: rules.isTrial, isStopped: signal.aborted, ...importer.totals, elapsedMs })
   }
-  return isWhole(importer.totals()) && !interrupt.signal.aborted
+  const { users, administrators, settings } = importer.totals
+  return users.refused + administrators.refused + settings.refused === 0 && !signal.aborted
 }
 
-const isWhole = ({ users, administrators, settings }: Totals): boolean =>
-  users.refused + administrators.refused + settings.refused === 0
-
-interface Running {
-  readonly progress: Progress
-  readonly signal: AbortSignal
-}
-
-async function addAll(source: Source, importer: Importer, { progress, signal }: Running): Promise<void> {
+async function addAll(importer: Importer, work: Work, signal: AbortSignal): Promise<void> {
+  const { source, administrators, report } = work
   let records = 0
   for await (const found of source.read(signal)) {
-    for (const { line, ...record } of found) {
+    for (const record of found) {
       if (signal.aborted) break
-      await importer.add(source.hasLines ? { ...record, line } : record)
+      await importer.add(record)
       records += 1
     }
     if (signal.aborted) break
-    progress.update({ ...source.position(), records })
+    report.progress.update({ ...source.position(), records })
   }
   await importer.flush()
-}
-
-/** Throws if no record could be read, so that the format is unknown. */
-function requireFormat(source: Source): void {
-  if (source.format() !== undefined) return
-  throw new ExitError(
-    EXIT.usage,
-    `The format of the source cannot be recognised. Use --from ${FORMAT_NAMES.join('|')}.`,
-  )
+  for (const record of administrators) if (!signal.aborted) await importer.add(record)
 }
 
 /** Aborted by the first interrupt; a second one ends the process. */

@@ -2,10 +2,10 @@
 
 import { Refusal } from '../../../base/errors.ts'
 import type { ImportOutcome, UserDraft } from '../../../directory/users/user-directory.ts'
-import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
+import { FORMAT_NAMES, type FormatName } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
 import { readDraft } from '../../../transfer/read-draft.ts'
-import { type RecordWriter, toReason, type Written } from '../../../transfer/records.ts'
+import { toReason, type Written } from '../../../transfer/records.ts'
 import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps } from '../operation.ts'
 import type { StoredSetting } from '../system/settings-editor.ts'
@@ -47,9 +47,10 @@ export const TRANSFER_OPERATIONS = {
     method: 'GET',
     path: '/transfer/users',
     async run({ directory, events }, { query }): Promise<ExportPage> {
-      const writer = readWriter(query)
+      const { writeUser } = readFormat(query)
+      const idPrefix = query.get('id-prefix') ?? ''
       const { page, next, damaged } = await readPage(directory, query)
-      const users = page.map((user) => ({ name: user.name, ...writer.writeUser(user) }))
+      const users = page.map((user) => ({ name: user.name, ...writeUser(user, idPrefix) }))
       events.record('users.exported', { count: users.length })
       return { users, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
     },
@@ -91,11 +92,11 @@ export interface ExportedSetting {
 const showSetting = ({ section, key, text, isSecret }: StoredSetting, isShown: boolean): ExportedSetting =>
   isSecret && !isShown ? { section, key } : { section, key, text }
 
-/** Writes single records. The client adds what a whole file of that format needs around them. */
-function readWriter(query: URLSearchParams): RecordWriter {
+/** Only single records are written here. The client adds what a whole file of that format needs around them. */
+function readFormat(query: URLSearchParams): (typeof FORMATS)[FormatName] {
   const format = FORMAT_NAMES.find((name) => name === query.get('format'))
   if (!format) throw new Refusal('bad_request', { about: `format must be one of ${FORMAT_NAMES.join(', ')}.` })
-  return FORMATS[format].createWriter({ idPrefix: query.get('id-prefix') ?? '', administrators: [] })
+  return FORMATS[format]
 }
 
 /** The store handles all users of a request at once, so their number is limited. */
