@@ -11,6 +11,7 @@ import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.ts'
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
+import { describeHolder } from '../store/lock.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -92,12 +93,13 @@ async function findOrOpen(context: Context): Promise<Control> {
     if (server) return createRemoteControl(server)
     const offline = await tryOffline(load)
     if (offline) return createLocalControl(offline)
-    if (performance.now() > until) throw new ExitError(EXIT.failed, BUSY)
+    if (performance.now() > until) throw new ExitError(EXIT.failed, renderBusy(seed.storeUrl))
     await pause(AGAIN_MS)
   }
 }
 
-const BUSY = `Another process holds the store and does not answer: a server that starts, stops or hangs, or another command.
+const renderBusy = (storeUrl: string): string =>
+  `Another process${describeHolder(storeUrl)} holds the store and does not answer: a server that starts, stops or hangs, or another command.
 Nothing was changed. Try again, stop that process, or name a server with --url.`
 
 function readPlace(context: Context) {

@@ -27,15 +27,27 @@ interface Area {
   readonly name: string
   find(examined: Examined): Found | Promise<Found>
   /** What to print without a finding. */
-  readonly ok: string
+  ok(examined: Examined): string
 }
 
 const AREAS: readonly Area[] = [
-  { name: 'files', find: checkModes, ok: 'secret files are private' },
-  { name: 'store', find: checkStore, ok: 'can be read and written' },
-  { name: 'certificates', find: checkCertificates, ok: 'none expires soon' },
-  { name: 'upstreams', find: checkUpstreams, ok: 'all can be reached' },
-  { name: 'clock', find: checkClock, ok: 'agrees with upstream servers and the store' },
+  { name: 'files', find: checkModes, ok: () => 'secret files are private' },
+  { name: 'store', find: checkStore, ok: () => 'can be read and written' },
+  {
+    name: 'certificates',
+    find: checkCertificates,
+    ok: ({ settings }) => (listTlsSources(settings.values).length > 0 ? 'none expires soon' : 'none configured'),
+  },
+  {
+    name: 'upstreams',
+    find: checkUpstreams,
+    ok: ({ probes }) => (probes.length > 0 ? 'all can be reached' : 'no upstream configured'),
+  },
+  {
+    name: 'clock',
+    find: checkClock,
+    ok: ({ probes }) => `agrees with ${probes.length > 0 ? 'upstream servers and ' : ''}the store`,
+  },
 ]
 
 export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly Finding[]> {
@@ -43,7 +55,7 @@ export async function checkMachine(machine: Machine, nowMs = Date.now()): Promis
   const findings: Finding[] = []
   for (const { name: area, find, ok } of AREAS) {
     const found = await find(examined)
-    if (found.length === 0) findings.push({ level: 'ok', area, message: ok })
+    if (found.length === 0) findings.push({ level: 'ok', area, message: ok(examined) })
     else findings.push(...found.map((finding) => ({ ...finding, area })))
   }
   return findings

@@ -95,6 +95,8 @@ function createProgram(context: Context, commands: readonly LoadedCommand[]): Co
   const program = new Command('cardea')
     .description('Authentication server and gateway for CouchDB and ArangoDB.')
     .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
+    // parsed by `splitFlags`; named here for the help, and for a hint at a misspelt one
+    .option('-c, --config <path>', 'read this file, or the *.ini files of this folder; may be repeated')
     .addHelpText('after', HELP_TAIL)
     .commandsGroup('Help:')
     .helpCommand(true)
@@ -115,9 +117,6 @@ function exitCodeOfUse({ code, exitCode }: CommanderError): number {
 }
 
 const HELP_TAIL = `
-Options of the configuration:
-  -c, --config <path>  read this file, or the *.ini files of this folder; may be repeated
-
 Every option of the configuration is a flag as well: [section] option in a file is --section.option here and
 CARDEA_SECTION__OPTION in the environment.
   --help-<section>     the options of one section (--help-server, --help-chttpd, …)

@@ -17,7 +17,7 @@ import {
 import { DEFAULT_MAX_STRENGTH, toMaxStrength } from '../passwords/hash-policy.ts'
 import { createHasher, type Hasher, type HasherOptions } from '../passwords/hasher.ts'
 import { openStore, type StoreOptions } from '../store/create-store.ts'
-import { lockStore, type StoreLock } from '../store/lock.ts'
+import { describeHolder, lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { type Audit, openAudit } from './audit.ts'
 import { checkStoreFolder } from './load.ts'
@@ -109,7 +109,10 @@ async function openNamedStore(url: string, options: LiveConfigOptions): Promise<
   const { lockWaitMs = LOCK_WAIT_MS } = options
   try {
     const lock = await lockStore(url, lockWaitMs)
-    if (!lock) throw new StoreBusy('Another Cardea process is using this store. Stop it, or configure another store')
+    if (!lock)
+      throw new StoreBusy(
+        `Another Cardea process${describeHolder(url)} is using this store. Stop it, or configure another store`,
+      )
     return await openLocked(url, lock, options)
   } catch (error) {
     if (error instanceof StartError) throw error

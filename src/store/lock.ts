@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,6 +29,18 @@ export async function lockStore(url: string, waitMs: number): Promise<StoreLock 
     const lock = await tryLock(`${file}.lock`)
     if (lock || performance.now() >= until) return lock
     await sleep(RETRY_MS)
+  }
+}
+
+/** Names the process that holds the lock, where the system lists locks with their processes: `(process 4711)`. */
+export function describeHolder(url: string): string {
+  const file = findStoreFile(url)
+  try {
+    const { ino } = statSync(`${file}.lock`)
+    const [, pid] = new RegExp(` WRITE (\\d+) \\S+:${ino} `).exec(readFileSync('/proc/locks', 'utf8')) ?? []
+    return pid === undefined ? '' : ` (process ${pid})`
+  } catch {
+    return ''
   }
 }
 

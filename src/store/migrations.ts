@@ -1,3 +1,4 @@
+import type { Log } from '../base/log.ts'
 import { IncompatibleStoreError } from './engine.ts'
 
 /** One change of the schema. A released migration is never edited; a further change gets the next number. */
@@ -21,6 +22,12 @@ export function pendingMigrations(applied: number, known: readonly Migration[]):
   throw new IncompatibleStoreError(
     `The store has schema ${applied}, written by a newer Cardea; this one knows schema ${newest}. Start the newer version, or a copy of the store made before the upgrade.`,
   )
+}
+
+/** One line for all of them: a new store has many. */
+export function logMigrations(applied: readonly Migration[], log: Log): void {
+  const [first, last] = [applied[0], applied.at(-1)]
+  if (first && last) log.info('store migrated', { from: first.number - 1, to: last.number })
 }
 
 /**

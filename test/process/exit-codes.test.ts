@@ -95,6 +95,7 @@ const ROWS: readonly Row[] = [
     says: [/^expected "option = value".* \(bad\.ini:2\)$/m],
   },
   { row: 'an option without a section', args: ['serve', '--prot'], code: 3, says: [/unknown option '--prot'/] },
+  { row: 'a misspelt --config', args: ['serve', '--confg', 'x'], code: 3, says: [/^\(Did you mean --config\?\)$/m] },
   {
     row: 'invalid administrators',
     hasProcess: true,

@@ -64,7 +64,7 @@ before(async () => {
   older = (await start(scope, serve).doors()).document
   const second = start(scope, serve, { env: addMigration() })
   newer = (await second.doors()).document
-  assert.match(second.stderr(), /"name":"later","msg":"store migrated"/)
+  assert.match(second.stderr(), /"from":\d+,"to":\d+,"msg":"store migrated"/)
 })
 
 const putUser = (door: string, name: string): Promise<Reply> =>

@@ -26,6 +26,7 @@ describe('start', () => {
     assert.deepEqual(openToOthers(folder), [], 'for its owner alone')
     assert.ok(existsSync(join(folder, 'keys', 'cookie')))
     assert.doesNotMatch(readFileSync(join(folder, 'local.ini'), 'utf8'), new RegExp(password))
+    assert.equal(first.stderr().match(/"msg":"store migrated"/g)?.length, 1, 'one line for all migrations')
     assert.equal((await get(`${doors.document}/_up`)).status, 200)
     assert.equal((await get(`${doors.multiModel}/_api/version`, ['admin', password])).status, 200)
     await stop(first)

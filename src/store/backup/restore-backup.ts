@@ -1,5 +1,5 @@
 import type { Log } from '../../base/log.ts'
-import { lockStore, type StoreLock } from '../lock.ts'
+import { describeHolder, lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { BackupError } from './backup-error.ts'
 import { createCounterCheck, listProblems } from './check-records.ts'
@@ -66,7 +66,10 @@ const LOCK_WAIT_MS = 3000
 async function requireLock(url: string): Promise<StoreLock> {
   const lock = await lockStore(url, LOCK_WAIT_MS)
   if (lock) return lock
-  throw new BackupError('A server or another command is using the store. Nothing was changed. Stop it, then restore.')
+  const holder = describeHolder(url)
+  throw new BackupError(
+    `A server or another command${holder} is using the store. Nothing was changed. Stop it, then restore.`,
+  )
 }
 
 async function replaceContent(file: string, summary: BackupSummary, options: RestoreOptions): Promise<void> {

@@ -2,7 +2,7 @@
 import { Client, type ClientConfig, Pool, types } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
-import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
+import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
 
 const INT8 = 20
 const MAX_CONNECTIONS = 10
@@ -81,7 +81,7 @@ export async function migratePostgres(client: Client, known: readonly Migration[
   try {
     const pending = await applyPending(client, known)
     await client.query('COMMIT')
-    for (const { number, name } of pending) log.info('store migrated', { number, name })
+    logMigrations(pending, log)
   } catch (error) {
     // if the connection itself failed, the server rolls back on its own
     await client.query('ROLLBACK').catch(() => {})

@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import { createEmptyFile, createFolders, syncFolder } from '../../base/files.ts'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
-import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
+import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
 import { MEMORY } from '../store-url.ts'
 import { createDamage, describeOpenFailure, toStoreError } from './errors.ts'
 
@@ -105,7 +105,7 @@ export function migrateSqlite(database: DatabaseSync, known: readonly Migration[
     const pending = pendingMigrations(findApplied(database), known)
     for (const migration of pending) applyMigration(database, migration)
     database.exec('COMMIT')
-    for (const { number, name } of pending) log.info('store migrated', { number, name })
+    logMigrations(pending, log)
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
