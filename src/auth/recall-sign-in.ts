@@ -37,6 +37,8 @@ interface KnownHeader {
   readonly name: string
   /** Of the stored password. */
   readonly version: string
+  /** Of the session epoch: what ends the sessions of the user ends this too. */
+  readonly generation: number
 }
 
 /** Keeps keyed digests, never a header; each process creates its own key, which never leaves it. */
@@ -50,7 +52,7 @@ export function createRecall(deps: RecallDeps): Recall<Peers> {
     find(header, peers) {
       const known = headers.get(digestOf(header))
       const account = known && directory.peekAccount(known.name)
-      if (!account || account.version !== known.version || !isPasswordEnough(account, deps)) return undefined
+      if (!account || !isCurrent(known, account) || !isPasswordEnough(account, deps)) return undefined
       const guess = toGuess({ ...peers, name: account.name }, account)
       if (!limits.isAllowed(guess)) return undefined
       counts.hits += 1
@@ -58,9 +60,13 @@ export function createRecall(deps: RecallDeps): Recall<Peers> {
       deps.noteSignIn(account.name, peers.peer)
       return account
     },
-    remember: (header, { name, version }) => headers.set(digestOf(header), { name, version }),
+    remember: (header, { name, version, sessionEpoch: { generation } }) =>
+      headers.set(digestOf(header), { name, version, generation }),
   }
 }
+
+const isCurrent = (known: KnownHeader, { version, sessionEpoch }: Account): boolean =>
+  version === known.version && sessionEpoch.generation === known.generation
 
 /** Whether a right password is sufficient: no second factor, no upgrade of the hash, iterations within the limits. */
 const isPasswordEnough = (account: Account, { directory, iterationLimits }: RecallDeps): boolean =>

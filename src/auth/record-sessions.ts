@@ -4,6 +4,7 @@ import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated, Identity } from '../directory/identity.ts'
 import type { SessionUse } from '../directory/sessions/session-directory.ts'
+import { generationOf } from '../directory/users/user.ts'
 import type { CredentialSource } from './handler.ts'
 
 export interface SessionRecorderDeps {
@@ -63,7 +64,7 @@ interface Use {
 const toUse = ({ id, identity, expiresAt }: NewSession, createdAt: number, { source, door }: Use): SessionUse => ({
   id,
   name: identity.name ?? '',
-  generation: isAccount(identity) ? identity.sessionEpoch.generation : undefined,
+  generation: isAccount(identity) ? generationOf(identity.sessionEpoch, id) : undefined,
   door,
   createdAt,
   expiresAt: Math.ceil(expiresAt),

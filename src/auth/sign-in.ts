@@ -110,8 +110,11 @@ function findKnownProof(account: Account | undefined, attempt: Attempt, { memory
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
   const { name, password, maxAgeMs } = attempt
-  return memory.isRemembered({ name, version: account.version, password }, maxAgeMs) ? 'remembered' : undefined
+  return memory.isRemembered({ name, version: toRemembered(account), password }, maxAgeMs) ? 'remembered' : undefined
 }
+
+/** What ends the sessions of an account ends what is remembered of its password too. */
+const toRemembered = ({ version, sessionEpoch }: Account): string => `${version} ${sessionEpoch.generation}`
 
 async function hash(account: Account | undefined, { attempt, guess, deps }: Context): Promise<Proof> {
   const { limits, hasher, iterationLimits } = deps
@@ -188,7 +191,7 @@ async function accept(proof: Proof, account: Account, { attempt, guess, deps }: 
   if (proof !== 'proven') requireIterations(account, deps)
   deps.limits.countSuccess(guess)
   if (proof === 'proven') return account
-  if (proof === 'hashed') deps.memory.remember({ name, version: account.version, password })
+  if (proof === 'hashed') deps.memory.remember({ name, version: toRemembered(account), password })
   // every endpoint that opens a session takes a code
   return deps.onPassword(account, password, { opensSession: code !== undefined })
 }

@@ -64,6 +64,7 @@ export const ERRORS = {
   metrics_required: 'This needs an administrator, or the role to read metrics.',
   forbidden: 'This is not allowed.',
   password_required: 'This needs a credential that was obtained with the password.',
+  second_factor_required: 'This needs a session that was opened with the second factor.',
   password_change_required: 'The password must be changed first.',
   page_token_required: 'The page is out of date: load it again. Requests with its session need the token of the page.',
   cross_origin: 'A page of another origin may not send this request.',

@@ -1,7 +1,7 @@
 import { digestHex } from '../passwords/password-digest.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
-import type { AccessToken, Json, SessionEpoch, User } from './users/user.ts'
+import { type AccessToken, findTotp, type Json, type SessionEpoch, type User } from './users/user.ts'
 
 /** An identity that can sign in with a password. */
 export interface Account extends Identity {
@@ -28,7 +28,7 @@ export const toAccount = ({ name, document, multiModel, password, sessionEpoch, 
   password,
   version: toVersion(password),
   sessionEpoch,
-  totp: document.members.find(([member]) => member === 'totp')?.[1],
+  totp: findTotp({ document }),
   tokens: multiModel.tokens,
 })
 

@@ -3,7 +3,7 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/admin-password.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import { checkName, type Json, type SessionEpoch } from './users/user.ts'
+import { checkName, type Json, type KeptSession, type SessionEpoch } from './users/user.ts'
 
 export interface AdministratorText {
   readonly name: string
@@ -18,6 +18,13 @@ export interface AdministratorChange {
   readonly sequence: number
   readonly seconds: number
   readonly totp?: Json
+  /** The session that this change has not ended. */
+  readonly kept?: KeptAdministratorSession | undefined
+}
+
+export interface KeptAdministratorSession extends KeptSession {
+  /** Of the stored password: another one, which may come from a file, ends the session. */
+  readonly version: string
 }
 
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
@@ -54,18 +61,22 @@ const toAccount = (
   { name, text }: AdministratorText,
   password: Account['password'],
   change: AdministratorChange | undefined,
-): AdministratorAccount => ({
-  name,
-  text,
-  roles: Object.freeze([ADMIN_ROLE]),
-  isAdmin: true,
-  grants: NO_GRANTS,
-  password,
-  version: createHash('sha256').update(text).digest('base64url'),
-  sessionEpoch: toSessionEpoch(text, change),
-  totp: change?.totp,
-  tokens: [],
-})
+): AdministratorAccount => {
+  const version = createHash('sha256').update(text).digest('base64url')
+  const { kept } = change ?? {}
+  return {
+    name,
+    text,
+    roles: Object.freeze([ADMIN_ROLE]),
+    isAdmin: true,
+    grants: NO_GRANTS,
+    password,
+    version,
+    sessionEpoch: { ...toSessionEpoch(text, change), ...(kept?.version === version && { kept }) },
+    totp: change?.totp,
+    tokens: [],
+  }
+}
 
 /** Higher than any user's generation, so that a session of a user is never valid for an administrator, or vice versa. */
 const LOWEST_GENERATION = 2 ** 48

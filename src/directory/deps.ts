@@ -8,7 +8,7 @@ import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import type { Change } from './store-port/changes.ts'
 import type { Store } from './store-port/store.ts'
-import type { Json } from './users/user.ts'
+import type { Json, KeptSession } from './users/user.ts'
 
 export interface DirectoryDeps {
   readonly store: Store
@@ -56,8 +56,8 @@ export interface Administration {
   sequence(): number
   /** Replaces a stored form by another one of the same password, unless it has changed. Revokes all sessions. */
   replaceHash(name: string, from: string, to: string): Promise<void>
-  /** Raises the session epoch of an administrator on every node. Its password stays. */
-  endSessions(name: string): Promise<void>
+  /** Raises the session epoch of an administrator on every node. Its password stays, and so does the kept session. */
+  endSessions(name: string, kept?: KeptSession): Promise<void>
   /** Sets or removes the second factor of an administrator, on every node. Its sessions stay. */
   setTotp(name: string, totp: Json | undefined): Promise<void>
   /** Reads the run-time layer again. Throws only if the store cannot be reached. */

@@ -40,11 +40,16 @@ const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
 
 function findProofTime(who: Authenticated, { directory }: PasswordProofDeps): number | undefined {
+  const session = findProvenSession(who)
+  return session && directory.findPasswordTime(session.id, session.owner)
+}
+
+/** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
+export function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {
   const { identity, session, bearer, origin } = who
   const id = session?.id ?? bearer?.session?.id
   const isDelegated = origin !== undefined || bearer?.accessToken !== undefined || who.accessToken !== undefined
-  if (id === undefined || isDelegated || !isAccount(identity)) return undefined
-  return directory.findPasswordTime(id, identity)
+  return id === undefined || isDelegated || !isAccount(identity) ? undefined : { id, owner: identity }
 }
 
 const isAccount = (identity: Authenticated['identity']): identity is Account => 'sessionEpoch' in identity

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
+import type { SessionOpening } from '../directory/sessions/session-directory.ts'
 import type { SessionRecord } from '../directory/store-port/sessions.ts'
 import type { App } from '../wiring/app.ts'
 import { requireLimit, requireMembers, requireText } from './arguments.ts'
@@ -98,12 +99,16 @@ async function createSession(
   const account = verified ?? (await app.directory.findAccount(name))
   if (!account) throw new Refusal('not_found', { about: `No active user has the name ${name}.` })
   const request = options.request ? readRequest(options.request, 'sessions.create') : createEmptyRequest()
-  const opened = await app.runFor(request, async (context) =>
-    app.signIn.open(account, { hasPassword: verified !== undefined }, context),
-  )
+  const opened = await app.runFor(request, async (context) => app.signIn.open(account, toOpening(verified), context))
   if (options.response) addHeaders(options.response, [opened.header])
   return { id: opened.id, name, expiresAt: toDate(opened.expiresAt), cookie: opened.header[1] }
 }
+
+/** `verifyPassword` has checked the code too, where the account needs one. */
+const toOpening = (verified: Account | undefined): SessionOpening => ({
+  hasPassword: verified !== undefined,
+  hasFactor: verified?.totp !== undefined,
+})
 
 const DEFAULT_LIMIT = 100
 

@@ -17,8 +17,10 @@ export const createAdministration = (liveConfig: LiveConfig, log: Log): Administ
     await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, deps)
     await liveConfig.refresh()
   },
-  endSessions: async (name) => {
-    await liveConfig.runtime.administrators.endAdministratorSessions(name)
+  endSessions: async (name, session) => {
+    const version = liveConfig.get().administrators.get(name)?.version
+    const kept = session && version !== undefined ? { ...session, version } : undefined
+    await liveConfig.runtime.administrators.endAdministratorSessions(name, kept)
     await liveConfig.refresh()
   },
   async setTotp(name, totp) {

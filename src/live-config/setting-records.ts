@@ -1,7 +1,11 @@
 // What the records of the store's table of settings mean.
-import { readJson } from '../base/json.ts'
+import { isJsonObject, readJson } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import type { AdministratorChange, AdministratorChanges } from '../directory/administrators.ts'
+import type {
+  AdministratorChange,
+  AdministratorChanges,
+  KeptAdministratorSession,
+} from '../directory/administrators.ts'
 import type { Setting } from '../directory/store-port/settings.ts'
 import type { Json } from '../directory/users/user.ts'
 
@@ -35,7 +39,7 @@ export const SEEN = '[admins]'
 export const KEYS = '[keys]'
 export const OWN = 'own'
 export const DROPS = '[chttpd_auth]'
-/** When the sessions of each administrator were last revoked without a change of its entry. */
+/** When the sessions of each administrator were last revoked without a change of its entry, and which one was not. */
 export const EPOCHS = '[admins] sessions'
 export const UPGRADED = '[admins] upgraded'
 /** The second factor of each administrator, as JSON. */
@@ -63,12 +67,23 @@ const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedH
 export function toChanges(settings: readonly Setting[]): AdministratorChanges {
   const changes = new Map<string, AdministratorChange>()
   for (const { section, key, sequence, changedAt, text } of settings) {
-    const { sequence: before = 0, seconds = 0, ...known } = changes.get(key) ?? {}
-    if (section === TOTP) changes.set(key, { sequence: before, seconds, totp: readTotp(text) })
+    const known = changes.get(key) ?? NO_CHANGE
+    if (section === TOTP) changes.set(key, { ...known, totp: readTotp(text) })
     if (section !== ADMINS && section !== EPOCHS) continue
-    changes.set(key, { ...known, sequence: Math.max(before, sequence), seconds: Math.max(seconds, changedAt) })
+    const latest = sequence > known.sequence ? { sequence, kept: readKept(section, text) } : {}
+    changes.set(key, { ...known, ...latest, seconds: Math.max(known.seconds, changedAt) })
   }
   return changes
+}
+
+const NO_CHANGE: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
+
+/** Only the latest change counts: any other ends the session as well. */
+function readKept(section: string, text: string | undefined): KeptAdministratorSession | undefined {
+  const reading = section === EPOCHS && text ? readJson(text) : undefined
+  const { id, generation, version } = reading?.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  if (typeof id !== 'string' || typeof generation !== 'number' || typeof version !== 'string') return undefined
+  return { id, generation, version }
 }
 
 /** A text that is no JSON is still a second factor, for which no code is right. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
+import type { KeptAdministratorSession } from '../directory/administrators.ts'
 import type { WriteOutcome } from '../directory/store-port/changes.ts'
 import type { SettingStore } from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
@@ -35,8 +36,8 @@ export interface AdministratorRecords {
   replaceHash(name: string, text: string, unchangedSince: number): Promise<void>
   /** The same for an administrator of another layer. */
   setUpgraded(name: string, upgraded: UpgradedHash): Promise<void>
-  /** Raises the session epoch of an administrator of any layer. */
-  endAdministratorSessions(name: string): Promise<void>
+  /** Raises the session epoch of an administrator of any layer. One session may stay. */
+  endAdministratorSessions(name: string, kept?: KeptAdministratorSession): Promise<void>
   /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
   setTotp(name: string, text: string | undefined): Promise<void>
 }
@@ -104,7 +105,7 @@ function createAdministratorRecords(store: LayerStore, write: Write, clock: Cloc
     },
     setSeen: async (name, text) => void (await write(SEEN, name, text)),
     setUpgraded: async (name, { proof, text }) => void (await write(UPGRADED, name, `${proof}\n${text}`)),
-    endAdministratorSessions: async (name) => void (await write(EPOCHS, name, '')),
+    endAdministratorSessions: async (name, kept) => void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
     async setTotp(name, text) {
       if (text !== undefined) await write(TOTP, name, text)
       else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))

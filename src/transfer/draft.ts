@@ -1,6 +1,6 @@
 // Writes a draft of a user as JSON, for Cardea's own format and for the admin API.
 
-import type { Grant, Json, JsonObject, User } from '../directory/users/user.ts'
+import type { Grant, Json, JsonObject, SessionEpoch, User } from '../directory/users/user.ts'
 import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 
@@ -49,7 +49,7 @@ export function toDraftJson(draft: UserDraft): JsonObject {
     password: password && toPasswordJson(password),
     keepsPassword: keepsPassword ? true : undefined,
     revision,
-    sessionsFrom: sessionEpoch && sessionEpoch.generation + sessionEpoch.seconds > 0 ? { ...sessionEpoch } : undefined,
+    sessionsFrom: sessionEpoch && toEpochJson(sessionEpoch),
     roles: unlessEmpty(roles),
     members: unlessEmpty(members),
     grants: grants.size > 0 ? toGrantsJson(grants) : undefined,
@@ -60,6 +60,10 @@ export function toDraftJson(draft: UserDraft): JsonObject {
   const given = Object.entries(optional).filter((entry): entry is [string, Json] => entry[1] !== undefined)
   return { name, ...Object.fromEntries(given) }
 }
+
+/** Sessions are not exported, so none is kept. */
+const toEpochJson = ({ generation, seconds }: SessionEpoch): Json | undefined =>
+  generation + seconds > 0 ? { generation, seconds } : undefined
 
 const unlessEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
 

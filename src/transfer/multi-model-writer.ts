@@ -1,6 +1,7 @@
 // Writes documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
 import {
+  findTotp,
   type Grant,
   type GrantLevel,
   hasLimits,
@@ -49,14 +50,12 @@ const toAuthData = ({ method, salt, hash }: PasswordMembers = NO_AUTH_DATA): Jso
   method: String(method),
 })
 
-const TOTP_MEMBER = 'totp'
-
 function findLosses(user: User): readonly Loss[] {
   const { password, document, multiModel } = user
   const losses: Loss[] = []
   const isAbsent = !isUsable(password) && password.reason === 'absent'
   if (!isAbsent && !toSimpleAuthData(password)) losses.push('password')
-  else if (document.members.some(([name]) => name === TOTP_MEMBER)) losses.push('second_factor')
+  else if (findTotp({ document }) !== undefined) losses.push('second_factor')
   if (hasLimits(user)) losses.push('limits')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (document.roles.length > 0) losses.push('roles')

@@ -58,7 +58,7 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
     async open(name: string): Promise<string> {
       const account = await node.directory.findAccount(name)
       if (!account) throw new TypeError(`there is no account ${name}`)
-      return accounts.open(account, { hasPassword: true }).value
+      return accounts.open(account, { hasPassword: true, hasFactor: false }).value
     },
     async findAccepted(cookie: string): Promise<AcceptedCredential | undefined> {
       const verdict = await read(cookie)

@@ -69,6 +69,7 @@ test('records which parts of a user a write changed, and nothing if it changed n
     ['session.revoked', { subject: 'jo', reason: 'user deactivated' }],
     ['session.revoked', { subject: 'jo', reason: 'signed out by a request' }],
     ['user.changed', { subject: 'jo', changed: ['totp'] }],
+    ['session.revoked', { subject: 'jo', reason: 'second factor set' }],
     ['user.removed', { subject: 'jo' }],
     ['session.revoked', { subject: 'jo', reason: 'user removed' }],
   ])

@@ -103,7 +103,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       const open = async (directory: Directory) => {
         const found = (await directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
         const account = await directory.makeRoom(found, { hasPassword: true })
-        const session = directory.createSession(account, { hasPassword: true })
+        const session = directory.createSession(account, { hasPassword: true, hasFactor: false })
         const { id, name, generation, issuedAt: createdAt } = session
         const use = { id, name, generation, door: 'document', createdAt, expiresAt: createdAt + 600 }
         directory.noteSession(id, () => ({ ...use, peer: '', userAgent: '' }))

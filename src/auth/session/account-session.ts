@@ -10,6 +10,7 @@ import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
+import { generationOf } from '../../directory/users/user.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,
@@ -94,7 +95,10 @@ function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { setting
 }
 
 function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
-  const salts = [...deps.timeouts.accepted().map((timeout) => toBinding(account, timeout, deps)), saltOf(account)]
+  const id = idOf(cookie)
+  const timeouts = deps.timeouts.accepted()
+  const bindings = timeouts.map((timeoutSeconds) => toBinding(account, { id, timeoutSeconds }, deps))
+  const salts = [...bindings, saltOf(account)]
   return salts.some((salt) => check(cookie, { salt, timeoutSeconds: Number.POSITIVE_INFINITY }, deps) !== undefined)
 }
 
@@ -106,7 +110,8 @@ function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSessi
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
-    const own = check(cookie, { salt: toBinding(account, timeout, deps), timeoutSeconds }, deps)
+    const salt = toBinding(account, { id: idOf(cookie), timeoutSeconds: timeout }, deps)
+    const own = check(cookie, { salt, timeoutSeconds }, deps)
     if (own?.id) return toFound(own, own.id.toString('base64url'), { timeoutSeconds, isClassic: false })
   }
   return undefined
@@ -127,6 +132,14 @@ const toFound = (
   { timeoutSeconds, isClassic }: { readonly timeoutSeconds: number; readonly isClassic: boolean },
 ): FoundSession => ({ id, issuedAt, validUntil: issuedAt + timeoutSeconds, isClassic })
 
+/** The session id of a cookie of Cardea's form. It is not verified. */
+const idOf = ({ tail }: ReadCookie): string => tail.toString('base64url', 0, SESSION_ID_BYTES)
+
+interface BoundSession {
+  readonly id: string
+  readonly timeoutSeconds: number
+}
+
 interface Binding {
   readonly salt: string
   readonly timeoutSeconds: number
@@ -140,8 +153,9 @@ function check(cookie: ReadCookie, binding: Binding, deps: Deps): VerifiedCookie
   return verdict.kind === 'verified' ? verdict : undefined
 }
 
-function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps): string {
-  const parts = [saltOf(account), account.sessionEpoch.generation, timeoutSeconds]
+/** What the signature of a cookie with this session id is bound to. */
+function toBinding(account: Account, { id, timeoutSeconds }: BoundSession, { purpose }: Deps): string {
+  const parts = [saltOf(account), generationOf(account.sessionEpoch, id), timeoutSeconds]
   return (purpose === undefined ? parts : [...parts, purpose]).join(':')
 }
 
@@ -184,7 +198,7 @@ function issue(account: Account, id: string, deps: Deps): RenewedSession {
   const { timeoutSeconds, algorithms } = deps.settings()
   const issuedAt = nowSeconds(deps.clock)
   const cookie = { name: account.name, issuedAt, id: Buffer.from(id, 'base64url') }
-  const key = { secret, salt: toBinding(account, timeoutSeconds, deps), algorithm: algorithms[0] }
+  const key = { secret, salt: toBinding(account, { id, timeoutSeconds }, deps), algorithm: algorithms[0] }
   const end = findEnd(account, { id, issuedAt }, deps)
   return { value: mintCookie(cookie, key), maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
 }

@@ -51,9 +51,10 @@ export interface SessionService {
 export const createSessionService = (deps: SessionServiceDeps): SessionService => ({
   async open(credentials, source) {
     const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
-    return account && openFor(deps, account, { source, hasPassword: true })
+    // a password without the code that the account needs is not accepted
+    return account && openFor(deps, account, { source, hasPassword: true, hasFactor: account.totp !== undefined })
   },
-  openFor: (account, source, { hasPassword }) => openFor(deps, account, { source, hasPassword }),
+  openFor: (account, source, opening) => openFor(deps, account, { source, ...opening }),
   async end({ id, name, expiresAt, foreignToken }) {
     await deps.directory.endSession({ id, name, expiresAt, foreignToken })
     deps.events.record('sign-out', { subject: name })
@@ -63,12 +64,12 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
 async function openFor(
   deps: SessionServiceDeps,
   given: Account,
-  { source, hasPassword }: { readonly source: CredentialSource; readonly hasPassword: boolean },
+  { source, ...opening }: SessionOpening & { readonly source: CredentialSource },
 ): Promise<OpenedAccountSession> {
   const { endpoint: handler, events } = deps
   events.requireRecording()
-  const account = await deps.directory.makeRoom(given, { hasPassword })
-  const cookie = deps.accounts.open(account, { hasPassword })
+  const account = await deps.directory.makeRoom(given, opening)
+  const cookie = deps.accounts.open(account, opening)
   noteOpened({ identity: account, cookie }, source, deps)
   const subject = account.name
   events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })

@@ -45,7 +45,7 @@ export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions 
       const opened = await service.open(credentials, context)
       return opened && { identity: opened.identity, value: opened.cookie.value }
     },
-    reopen: async (account, context) => (await service.openFor(account, context, { hasPassword: true })).cookie,
+    reopen: async (account, context, opening) => (await service.openFor(account, context, opening)).cookie,
     async end({ session }) {
       if (session) await service.end(session)
     },

@@ -64,6 +64,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   metrics_required: row(403),
   forbidden: explained(403),
   password_required: explained(403),
+  second_factor_required: explained(403),
   password_change_required: row(403),
   page_token_required: row(403),
   cross_origin: row(403),

@@ -9,7 +9,7 @@ import type {
 import type { DoorAccess } from '../../directory/door-access.ts'
 import type { Identity } from '../../directory/identity.ts'
 import type { SecondFactors } from '../../directory/second-factor/second-factor.ts'
-import type { SessionList } from '../../directory/sessions/session-directory.ts'
+import type { SessionDirectory, SessionList } from '../../directory/sessions/session-directory.ts'
 import type { PasswordLinkStore } from '../../directory/store-port/one-time-secrets.ts'
 import type { UserEditor, UserImporter, UserReader, UserSearch } from '../../directory/users/user-directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
@@ -41,6 +41,7 @@ export interface OperationDeps {
     UserImporter &
     AdministratorDirectory &
     Pick<AccountDirectory, 'findAccount'> &
+    Pick<SessionDirectory, 'hasProvedFactor'> &
     Pick<SessionList, 'listSessions' | 'revokeSession'> &
     Pick<SignInLog, 'findLastSignIns'> &
     Pick<TokenUses, 'listTokenUses'> &

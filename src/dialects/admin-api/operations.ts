@@ -116,7 +116,10 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
     async reopenSession() {
       const account = by === ADMIN_SESSION ? await deps.directory.findAccount(identity.name ?? '') : undefined
-      const opened = account && (await deps.sessions?.reopen(account, context))
+      if (!account) return
+      // the new session has proved what the one before had
+      const hasFactor = deps.directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)
+      const opened = await deps.sessions?.reopen(account, context, { hasPassword: true, hasFactor })
       if (opened) headers.push(renderAdminCookie(opened.value, context))
     },
   }

@@ -3,6 +3,7 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
+import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { findText, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
@@ -24,7 +25,7 @@ export interface AdminSessions {
   /** Opens a session and returns the value of its cookie; `undefined`: wrong name, password or code. */
   open(credentials: Credentials, context: RequestContext): Promise<{ identity: Identity; value: string } | undefined>
   /** Opens another session for an account whose sessions have ended with a new password. */
-  reopen(account: Account, context: RequestContext): Promise<{ value: string }>
+  reopen(account: Account, context: RequestContext, opening: SessionOpening): Promise<{ value: string }>
   end(authenticated: Authenticated): Promise<void>
   /** The token that a page of this session sends with every request. */
   pageTokenOf(authenticated: Authenticated): string | undefined

@@ -78,6 +78,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   metrics_required: row(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
   forbidden: row(403, 'forbidden', (why) => why),
   password_required: row(403, 'forbidden', (why) => why),
+  second_factor_required: row(403, 'forbidden', (why) => why),
   password_change_required: row(403, 'forbidden', 'The password must be changed first.'),
   page_token_required: row(403, 'forbidden', ERRORS.page_token_required),
   cross_origin: row(403, 'forbidden', ERRORS.cross_origin),

@@ -70,6 +70,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   metrics_required: row(403, 11, 'forbidden'),
   forbidden: row(403, 11, (why) => (why === ERRORS.forbidden ? 'forbidden' : why)),
   password_required: row(403, 11, (why) => why),
+  second_factor_required: row(403, 11, (why) => why),
   password_change_required: row(403, 11, 'the password must be changed first'),
   page_token_required: row(403, 11, ERRORS.page_token_required),
   cross_origin: row(403, 11, ERRORS.cross_origin),

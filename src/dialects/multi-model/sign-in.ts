@@ -120,7 +120,8 @@ interface Opening {
 
 function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeSeconds, source }: Opening): string {
   const accessToken = token && toTokenMark(token)
-  const session = deps.directory.createSession(account, { hasPassword: token === undefined, accessToken })
+  const hasFactor = account.totp !== undefined
+  const session = deps.directory.createSession(account, { hasPassword: token === undefined, hasFactor, accessToken })
   const jwt = issueToken(deps, {
     session,
     lifetimeSeconds,

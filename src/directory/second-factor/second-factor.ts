@@ -1,14 +1,16 @@
 /** The second factor of users and administrators: TOTP, and the recovery codes that replace its codes. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
-import type { Account } from '../account.ts'
+import type { Notifier } from '../../base/notifier.ts'
 import type { AccountDirectory } from '../account-directory.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryDeps } from '../deps.ts'
-import type { Json, User } from '../users/user.ts'
+import type { Revocation } from '../revocation.ts'
+import { type Json, TOTP_MEMBER, type User } from '../users/user.ts'
 import type { UserEditor } from '../users/user-directory.ts'
+import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
 import { createRecoveryCodes, findRecoveryCode, toFactorKey, toRecoveryDigest } from './recovery-codes.ts'
-import { createTotpCheck, readTotp, renderBase32, TOTP_MEMBER } from './totp.ts'
+import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
 /** A second factor that an app has been given, with a code of it as proof. */
 export interface NewTotp {
@@ -17,8 +19,12 @@ export interface NewTotp {
   readonly code: string
 }
 
+/** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
 export interface SecondFactors {
-  /** Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. */
+  /**
+   * Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
+   * the account, except the session of the request.
+   */
   enableTotp(name: string, totp: NewTotp): Promise<readonly string[]>
   /** Also removes the recovery codes. */
   removeTotp(name: string): Promise<void>
@@ -29,9 +35,8 @@ export interface SecondFactors {
   spendCode(account: FactorOwner, code: string): Promise<boolean>
 }
 
-export type FactorOwner = Pick<Account, 'name' | 'totp'>
-
-interface FactorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
+interface FactorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events' | 'ownKey'> {
+  readonly revocations: Notifier<Revocation>
   readonly editor: Pick<UserEditor, 'changeUser'>
   readonly findAccount: AccountDirectory['findAccount']
 }
@@ -50,6 +55,7 @@ export function createSecondFactors(parts: FactorParts): SecondFactors {
       const member = { key: secret, algorithm: 'sha', length: 6 }
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
       if (!totp) throw new Refusal('bad_request', { about: 'secret is not one that /account/totp has created.' })
+      await requireOwnProof(parts, name)
       if (!(await codes.spend(name, totp, code)))
         throw new Refusal('bad_request', { about: 'The code is wrong, expired or used already.' })
       const recoveryCodes = await replaceCodes(parts, name, member)
@@ -57,12 +63,14 @@ export function createSecondFactors(parts: FactorParts): SecondFactors {
       return recoveryCodes
     },
     async removeTotp(name) {
+      await requireOwnProof(parts, name)
       await setTotp(parts, name, undefined)
       await store.putRecoveryCodes({ name, mark: '' }, [])
     },
     async replaceRecoveryCodes(name) {
       const totp = (await parts.findAccount(name))?.totp
       if (totp === undefined) throw new Refusal('conflict', { about: 'The account has no second factor.' })
+      await requireOwnProof(parts, name)
       return replaceCodes(parts, name, totp)
     },
     countRecoveryCodes: ({ name, totp }) =>
@@ -93,15 +101,28 @@ async function replaceCodes({ store, events }: FactorParts, name: string, totp: 
   return codes
 }
 
+/** Called before anything is changed, for users and administrators. */
+async function requireOwnProof({ findAccount, events, ownKey }: FactorParts, name: string): Promise<void> {
+  const confirmed = await confirmChange(events)
+  const account = await findAccount(name)
+  if (account?.totp !== undefined) requireFactorProof(account, confirmed, ownKey())
+}
+
 async function setTotp(parts: FactorParts, name: string, totp: Json | undefined): Promise<void> {
-  const { administration, editor, events } = parts
-  if (!administration.accounts().has(name)) {
-    await editor.changeUser(name, (user) => withTotp(user, totp))
-    return
-  }
-  await confirmChange(events)
+  const { administration, editor } = parts
+  if (administration.accounts().has(name)) await setAdministratorTotp(parts, name, totp)
+  else await editor.changeUser(name, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
+}
+
+async function setAdministratorTotp(parts: FactorParts, name: string, totp: Json | undefined): Promise<void> {
+  const { administration, events, revocations } = parts
+  const confirmed = await confirmChange(events)
   await administration.setTotp(name, totp)
   events.record('administrator.totp', { subject: name, action: totp === undefined ? 'removed' : 'set' })
+  if (totp === undefined) return
+  await administration.endSessions(name, findConfirming(name, confirmed))
+  revocations.notify({ kind: 'account', name })
+  events.record('session.revoked', { subject: name, reason: 'second factor set' })
 }
 
 function withTotp(user: User, totp: Json | undefined): User {

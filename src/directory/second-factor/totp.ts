@@ -14,9 +14,6 @@ export interface Totp {
   readonly length: number
 }
 
-/** The member of a user document that has the second factor. */
-export const TOTP_MEMBER = 'totp'
-
 const STEP_SECONDS = 30
 
 const DIGESTS: ReadonlyMap<unknown, string> = new Map([

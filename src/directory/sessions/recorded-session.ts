@@ -2,6 +2,7 @@ import { nowSeconds } from '../../base/clock.ts'
 import type { AccountDirectory } from '../account-directory.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import type { SessionRecord } from '../store-port/sessions.ts'
+import { generationOf } from '../users/user.ts'
 import type { SessionDirectory } from './session-directory.ts'
 import type { SessionNotes } from './session-notes.ts'
 
@@ -26,7 +27,8 @@ export async function isLive(
   if (expiresAt <= nowSeconds(clock) || sessions.isSessionEnded(id)) return false
   // the token that opened it was issued before the session began
   if (generation === undefined) return sessions.isForeignTokenLive({ id, name, issuedAt: createdAt })
-  return (await findAccount(name))?.sessionEpoch.generation === generation
+  const account = await findAccount(name)
+  return account !== undefined && generationOf(account.sessionEpoch, id) === generation
 }
 
 /** A request that is running now may still renew the session. */

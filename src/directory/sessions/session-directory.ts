@@ -1,4 +1,5 @@
 import type { Account } from '../account.ts'
+import type { Authenticated } from '../identity.ts'
 import type { EndedSession, SessionRecord, SessionRecordRange } from '../store-port/sessions.ts'
 import type { Session, SessionOwner } from './session.ts'
 
@@ -14,6 +15,8 @@ export interface ForeignToken {
 export interface SessionOpening {
   /** Whether the session was opened with the password itself. */
   readonly hasPassword: boolean
+  /** Whether it was opened with a code of the account's second factor too. */
+  readonly hasFactor: boolean
   /** The mark of the access token it was opened with. */
   readonly accessToken?: string | undefined
 }
@@ -35,6 +38,8 @@ export interface SessionDirectory {
    * password. A program that knows the secret of the tokens can make up ids, but no proof.
    */
   isOpenedHere(id: string, owner: SessionOwner, accessToken: string | undefined): boolean
+  /** Whether the session of the request has proved the second factor that this state of its account has. */
+  hasProvedFactor(who: Authenticated, account: Account): boolean
   /** Also for a renewed session. A removed or inactive account has no live session. */
   isSessionLive(session: Session): Promise<boolean>
   /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */
@@ -69,7 +74,7 @@ export interface SessionList {
    * Ends the oldest sessions of an account beyond the number it may have, so that another one can be opened. Sessions
    * opened with the password are counted apart from the others. Returns the account to open it for.
    */
-  makeRoom(account: Account, opening: SessionOpening): Promise<Account>
+  makeRoom(account: Account, opening: Pick<SessionOpening, 'hasPassword'>): Promise<Account>
   /** The same for a name in a token of another issuer. */
   makeRoomForToken(name: string): Promise<void>
   /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */

@@ -1,6 +1,7 @@
 import { nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../account.ts'
 import { SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
+import { isSameFactor } from '../second-factor/factor-proof.ts'
 import type { SessionRecord } from '../store-port/sessions.ts'
 import { endRecorded, isLive, type SessionRecordParts } from './recorded-session.ts'
 import { compareOpening } from './session.ts'
@@ -35,8 +36,11 @@ export function createSessionLimit(parts: SessionRecordParts): SessionLimit {
     concerns,
     async makeRoom(account, { hasPassword }) {
       const hasEnded = await makeRoom(account.name, hasPassword ? 'password' : 'other')
+      if (!hasEnded) return account
       // ending many sessions may have raised the session epoch
-      return hasEnded ? ((await parts.findAccount(account.name)) ?? account) : account
+      const now = await parts.findAccount(account.name)
+      // with another second factor, which was not checked, the caller must not get its session epoch
+      return now && isSameFactor(now, account) ? now : account
     },
     makeRoomForToken: async (name) => void (await makeRoom(name, 'token')),
     async endSurplus(stored) {

@@ -1,6 +1,6 @@
 /**
- * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password or
- * with an access token, proves that, and shows when:
+ * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password
+ * (and the second factor) or with an access token, proves that, and shows when:
  *
  *     seconds since the epoch (32 bits)  milliseconds (10 bits)  random (22 bits)  MAC (64 bits)
  *
@@ -10,6 +10,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
 import { digestHex } from '../../passwords/password-digest.ts'
+import { generationOf, type SessionEpoch } from '../users/user.ts'
 
 /** One sign-in, carried by a cookie or a token. */
 export interface Session {
@@ -26,7 +27,7 @@ export interface Session {
 /** Whose session it is. A new session epoch invalidates the proof in every earlier id. */
 export interface SessionOwner {
   readonly name: string
-  readonly sessionEpoch: { readonly generation: number }
+  readonly sessionEpoch: Pick<SessionEpoch, 'generation' | 'kept'>
 }
 
 /** The session a request came with. */
@@ -81,8 +82,8 @@ export const compareOpening = (a: string, b: string): number => Buffer.compare(h
 
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
-/** How a session was opened: with the password itself, or with the access token of this mark. */
-export type SessionProof = 'password' | { readonly accessToken: string }
+/** How a session was opened: with the password, with password and second factor, or with the access token of this mark. */
+export type SessionProof = 'password' | 'second factor' | { readonly accessToken: string }
 
 /** The id of a session opened now, which proves how. */
 export function createProvenId(
@@ -91,7 +92,8 @@ export function createProvenId(
   { nowMs, key }: { readonly nowMs: number; readonly key: Uint8Array },
 ): string {
   const head = createHead(nowMs)
-  return Buffer.concat([head, macOf(head, toLabel(owner, proof), key)]).toString('base64url')
+  const label = toLabel(owner.name, owner.sessionEpoch.generation, proof)
+  return Buffer.concat([head, macOf(head, label, key)]).toString('base64url')
 }
 
 /** When the session was opened in this way, in seconds; `undefined` if the id does not prove that it was. */
@@ -103,12 +105,22 @@ export function findOpeningTime(
   const bytes = Buffer.from(id, 'base64url')
   if (bytes.length !== ID_BYTES) return undefined
   const head = bytes.subarray(0, HEAD_BYTES)
-  const isProven = isSameSecret(macOf(head, toLabel(owner, proof), key), bytes.subarray(HEAD_BYTES))
+  const label = toLabel(owner.name, generationOf(owner.sessionEpoch, id), proof)
+  const isProven = isSameSecret(macOf(head, label, key), bytes.subarray(HEAD_BYTES))
   return isProven ? head.readUIntBE(0, TIME_BYTES) : undefined
 }
 
-function toLabel({ name, sessionEpoch: { generation } }: SessionOwner, proof: SessionProof): string {
+/** When the session was opened with the password, with or without a second factor. */
+export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
+  findOpeningTime(id, { owner, proof: 'password' }, key) ?? findOpeningTime(id, { owner, proof: 'second factor' }, key)
+
+/** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
+export const hasProvedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
+  owner.sessionEpoch.kept?.id === id || findOpeningTime(id, { owner, proof: 'second factor' }, key) !== undefined
+
+function toLabel(name: string, generation: number, proof: SessionProof): string {
   if (proof === 'password') return `session:${generation}:${name}:`
+  if (proof === 'second factor') return `second-factor:${generation}:${name}:`
   return `access-token:${proof.accessToken}:${generation}:${name}:`
 }
 

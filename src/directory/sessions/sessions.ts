@@ -3,11 +3,19 @@ import type { AccountDirectory } from '../account-directory.ts'
 import type { ChangeTracker } from '../change-tracker.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import type { RevocationFeed } from '../revocation.ts'
-import { isExpired, type User } from '../users/user.ts'
+import { hasProvedFactor } from '../second-factor/factor-proof.ts'
+import { generationOf, isExpired, type User } from '../users/user.ts'
 import type { CachedUser, UserCache } from '../users/user-cache.ts'
 import { type EndSessionParts, endSession } from './end-session.ts'
 import type { EndedSessions } from './ended-sessions.ts'
-import { createPlainId, createProvenId, findOpeningTime, type Session, type SessionProof } from './session.ts'
+import {
+  createPlainId,
+  createProvenId,
+  findOpeningTime,
+  findPasswordTime,
+  type Session,
+  type SessionProof,
+} from './session.ts'
 import type { ForeignToken, SessionDirectory, SessionOpening } from './session-directory.ts'
 
 interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<DirectoryDeps, 'ownKey'>, EndSessionParts {
@@ -18,18 +26,19 @@ interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<Direc
 export function createSessions(parts: SessionParts): SessionDirectory & RevocationFeed {
   const { ended, revocations, clock, ownKey } = parts
   return {
-    createSession(account, opening = { hasPassword: false }) {
+    createSession(account, opening = NO_PROOF) {
       const nowMs = clock.nowMs()
       const issuedAt = Math.floor(nowMs / 1000)
       const proof = toProof(opening)
       const id = proof ? createProvenId(account, proof, { nowMs, key: ownKey() }) : createPlainId(nowMs)
       return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
-    findPasswordTime: (id, owner) => findOpeningTime(id, { owner, proof: 'password' }, ownKey()),
+    findPasswordTime: (id, owner) => findPasswordTime(id, owner, ownKey()),
     isOpenedHere: (id, owner, accessToken) => {
-      const proof = accessToken === undefined ? 'password' : { accessToken }
-      return findOpeningTime(id, { owner, proof }, ownKey()) !== undefined
+      if (accessToken === undefined) return findPasswordTime(id, owner, ownKey()) !== undefined
+      return findOpeningTime(id, { owner, proof: { accessToken } }, ownKey()) !== undefined
     },
+    hasProvedFactor: (who, account) => hasProvedFactor(who, account, ownKey()),
     isSessionLive: (session) => isSessionLive(parts, session),
     isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
@@ -39,8 +48,10 @@ export function createSessions(parts: SessionParts): SessionDirectory & Revocati
   }
 }
 
-const toProof = ({ hasPassword, accessToken }: SessionOpening): SessionProof | undefined => {
-  if (hasPassword) return 'password'
+const NO_PROOF: SessionOpening = Object.freeze({ hasPassword: false, hasFactor: false })
+
+const toProof = ({ hasPassword, hasFactor, accessToken }: SessionOpening): SessionProof | undefined => {
+  if (hasPassword) return hasFactor ? 'second factor' : 'password'
   return accessToken === undefined ? undefined : { accessToken }
 }
 
@@ -59,7 +70,8 @@ async function isSessionLive(parts: SessionParts, session: Session): Promise<boo
 async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Session): Promise<boolean> {
   // the account first: finding it may load newly ended sessions
   const account = await findAccount(session.name)
-  return !isEnded(ended, session.id, session.foreignToken) && account?.sessionEpoch.generation === session.generation
+  if (!account || isEnded(ended, session.id, session.foreignToken)) return false
+  return generationOf(account.sessionEpoch, session.id) === session.generation
 }
 
 const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>

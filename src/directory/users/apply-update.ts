@@ -3,6 +3,9 @@ import { bindTokens } from '../access-token.ts'
 import {
   createUser,
   endSessions,
+  findTotp,
+  isSameTotp,
+  type KeptSession,
   laterOf,
   reviseUser,
   type Tombstone,
@@ -47,14 +50,22 @@ export interface UpdateOptions {
   readonly isSamePassword?: boolean
   /** Whether the user must change the new password. */
   readonly mustChangePassword?: boolean | undefined
+  /** The session that has confirmed the new second factor. It is not revoked with the others. */
+  readonly confirmedBy?: KeptSession | undefined
 }
 
-/** `after` with the name and history of `before`. A new password or a deactivation raises the session epoch. */
+/**
+ * `after` with the name and history of `before`. A new password, a new second factor or a deactivation raises the session
+ * epoch.
+ */
 export function applyUpdate(before: User, after: User, options: UpdateOptions): User {
-  const { nowSeconds, isSamePassword, mustChangePassword = false } = options
+  const { nowSeconds, isSamePassword, mustChangePassword = false, confirmedBy } = options
   const keepsPassword = isSamePassword ?? isSameStored(before.password, after.password)
   const isRevoking = !keepsPassword || (before.isActive && !after.isActive)
-  const sessionEpoch = isRevoking ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
+  const hasNewFactor = findTotp(after) !== undefined && !isSameTotp(before, after)
+  const kept = isRevoking ? undefined : confirmedBy
+  const sessionEpoch =
+    isRevoking || hasNewFactor ? endSessions(before.sessionEpoch, nowSeconds, kept) : before.sessionEpoch
   const marked = keepsPassword ? after : withPasswordChange(after, mustChangePassword)
   return reviseUser(before, { ...marked, kind: 'user', name: before.name, sessionEpoch })
 }

@@ -7,6 +7,7 @@ import { type Account, toVersion } from '../account.ts'
 import type { AccountDirectory } from '../account-directory.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import type { Revocation } from '../revocation.ts'
+import { isSameFactor } from '../second-factor/factor-proof.ts'
 import { reviseUser } from './user.ts'
 import type { UserWriter } from './user-writer.ts'
 
@@ -73,10 +74,13 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
   }
 }
 
-/** The account with its new hash. If another password was set meanwhile, the caller must not get its session epoch. */
+/**
+ * The account with its new hash. If another password or second factor was set meanwhile, the caller must not get its
+ * session epoch.
+ */
 async function findUpgraded({ findAccount }: HashUpgradeDeps, account: Account): Promise<Account> {
   const now = await findAccount(account.name)
-  return now?.isAdmin && saltOf(now) === saltOf(account) ? now : account
+  return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
 
 const saltOf = ({ password }: Account): string | undefined => ('salt' in password ? password.salt : undefined)

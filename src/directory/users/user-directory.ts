@@ -49,6 +49,8 @@ export interface ChangeOptions extends Caller {
   readonly password?: NewPassword
   /** Whether the user must change another password that is set here. `false` by default. */
   readonly mustChangePassword?: boolean
+  /** The request has confirmed the second factor that is set here with a code: its session is not revoked. */
+  readonly confirmsFactor?: boolean
 }
 
 export interface SetPasswordOptions extends Pick<ChangeOptions, 'expected'>, Caller {
@@ -71,8 +73,9 @@ export interface UserEditor {
   createUser(draft: UserDraft, caller?: Caller): Promise<User>
   /**
    * Replaces the user by what `change` returns. `change` must be a pure function: it is called again if another writer
-   * was faster. The directory sets name, revision and session epoch itself. Another password or a deactivation revokes
-   * all sessions.
+   * was faster. The directory sets name, revision and session epoch itself. Another password, another second
+   * factor or a deactivation revokes all sessions. A user who removes or replaces the own second factor must have proved
+   * it.
    */
   changeUser(name: string, change: (user: User) => User, options?: ChangeOptions): Promise<User>
   setPassword(name: string, password: NewPassword, options?: SetPasswordOptions): Promise<User>

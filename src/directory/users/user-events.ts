@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SecurityEvents } from '../../observe/security-events.ts'
-import type { Grant, GrantLevel, User, UserRecord } from './user.ts'
+import { findTotp, type Grant, type GrantLevel, TOTP_MEMBER, type User, type UserRecord } from './user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
@@ -28,20 +28,19 @@ const PARTS: Readonly<Record<string, (user: User) => unknown>> = {
   active: (user) => user.isActive,
   expiry: (user) => user.expiresAt,
   'password change': (user) => user.mustChangePassword,
-  totp: (user) => user.document.members.find(([name]) => name === TOTP),
-  members: (user) => user.document.members.filter(([name]) => name !== TOTP),
+  totp: findTotp,
+  members: (user) => user.document.members.filter(([name]) => name !== TOTP_MEMBER),
   extra: (user) => user.multiModel.extra,
   config: (user) => user.multiModel.config,
 }
-
-const TOTP = 'totp'
 
 const listChanged = (before: User, after: User): readonly string[] =>
   Object.keys(PARTS).filter((name) => !isDeepStrictEqual(PARTS[name]?.(before), PARTS[name]?.(after)))
 
 function describeRevocation(changed: readonly string[]): string {
   if (changed.includes('password')) return 'password changed'
-  return changed.includes('active') ? 'user deactivated' : 'signed out by a request'
+  if (changed.includes('active')) return 'user deactivated'
+  return changed.includes('totp') ? 'second factor set' : 'signed out by a request'
 }
 
 function recordGrants(events: SecurityEvents, before: User | undefined, after: User): void {

@@ -5,16 +5,26 @@ import { bindTokens } from '../access-token.ts'
 import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import { withGrant } from '../grants.ts'
+import type { Authenticated } from '../identity.ts'
 import type { Revocation } from '../revocation.ts'
+import { findConfirming, requireFactorProof } from '../second-factor/factor-proof.ts'
 import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { NewPasswords } from './new-passwords.ts'
-import { endSessions, toTombstone, type User, type UserRecord, withPasswordChange } from './user.ts'
+import {
+  endSessions,
+  findTotp,
+  isSameTotp,
+  toTombstone,
+  type User,
+  type UserRecord,
+  withPasswordChange,
+} from './user.ts'
 import type { Caller, ExpectedRevision, NewPassword, UserDraft, UserEditor, UserReader } from './user-directory.ts'
 import { recordUserChange } from './user-events.ts'
 import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 
-export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
+export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events' | 'ownKey'> {
   readonly writer: UserWriter
   readonly passwords: NewPasswords
   readonly revocations: Notifier<Revocation>
@@ -51,7 +61,8 @@ export function createUserEditor(parts: UserParts): UserEditor {
         ...user,
         sessionEpoch: endSessions(user.sessionEpoch, now),
       })),
-    removeUser: async (name, expected) => (await rewrite(parts, { name, expected }, toTombstone)).revision,
+    removeUser: async (name, expected) =>
+      (await rewrite(parts, { name, expected }, (user, now) => toTombstone(user, now))).revision,
   }
 }
 
@@ -64,33 +75,40 @@ interface Target {
 
 /** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writer, clock, revocations, events }: UserParts,
+  { writer, clock, revocations, events, ownKey }: UserParts,
   { name, expected, isUnguarded }: Target,
-  change: (user: User, nowSeconds: number) => R,
+  change: (user: User, nowSeconds: number, confirmed: Authenticated | undefined) => R,
 ): Promise<R> {
   const confirmed = await confirmChange(isUnguarded ? undefined : events)
   let before: User | undefined
   const record = await writer.write(name, (stored) => {
     before = requireUser(stored, expected)
     requireOwnEpoch(before, confirmed)
-    return change(before, nowSeconds(clock))
+    const after = change(before, nowSeconds(clock), confirmed)
+    if (losesFactor(before, after) && !confirmed?.identity.isAdmin)
+      requireFactorProof({ name, totp: findTotp(before) }, confirmed, ownKey())
+    return after
   })
   revocations.notify({ kind: 'account', name })
   recordUserChange(events, before, record)
   return record
 }
 
+const losesFactor = (before: User, after: UserRecord): boolean =>
+  findTotp(before) !== undefined && (after.kind === 'tombstone' || !isSameTotp(before, after))
+
 const createChangeUser =
   (parts: UserParts): UserEditor['changeUser'] =>
-  async (name, change, { expected = 'any', password: given, mustChangePassword, ...caller } = {}) => {
+  async (name, change, { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller } = {}) => {
     const update = given
       ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
       : updateWithoutPassword
-    return rewrite(parts, { name, expected }, (user, now) => {
+    return rewrite(parts, { name, expected }, (user, now, confirmed) => {
       const changed = change(user)
       requireRoles(changed.document.roles)
       requireGrants(changed.multiModel.grants)
-      return bindTokens(update(user, changed, { mustChangePassword, nowSeconds: now }))
+      const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
+      return bindTokens(update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now }))
     })
   }
 

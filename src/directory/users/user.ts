@@ -3,9 +3,13 @@
  * session epoch never decreases.
  */
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+
+/** The member of a user document that has the second factor. */
+export const TOTP_MEMBER = 'totp'
 
 export type JsonObject = { readonly [name: string]: Json }
 
@@ -38,7 +42,19 @@ export type UserRecord = User | Tombstone
 export interface SessionEpoch {
   readonly generation: number
   readonly seconds: number
+  /** Not revoked with the others, because it has proved the second factor that was enabled. */
+  readonly kept?: KeptSession
 }
+
+export interface KeptSession {
+  readonly id: string
+  /** The earlier generation in which it was opened. */
+  readonly generation: number
+}
+
+/** The generation that a session with this id must have been opened in. */
+export const generationOf = ({ generation, kept }: Pick<SessionEpoch, 'generation' | 'kept'>, id: string): number =>
+  kept?.id === id ? kept.generation : generation
 
 /**
  * Digests of the previous revisions, the latest first, without a gap. A replica needs them to see that a revision
@@ -125,15 +141,16 @@ export function checkWord(word: string): WordFlaw | undefined {
 
 export const NO_SESSIONS_ENDED: SessionEpoch = Object.freeze({ generation: 0, seconds: 0 })
 
-/** Revokes all current sessions and tokens. */
-export const endSessions = (before: SessionEpoch, nowSeconds: number): SessionEpoch => ({
+/** Revokes all current sessions and tokens, except the kept one. */
+export const endSessions = (before: SessionEpoch, nowSeconds: number, kept?: KeptSession): SessionEpoch => ({
   generation: before.generation + 1,
   seconds: Math.max(before.seconds, nowSeconds),
+  ...(kept && { kept }),
 })
 
 /** Revokes what either of the two revokes. */
 export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
-  generation: Math.max(a.generation, b.generation),
+  ...(a.generation >= b.generation ? a : { generation: b.generation }),
   seconds: Math.max(a.seconds, b.seconds),
 })
 
@@ -159,6 +176,14 @@ export function nextRevision(old: string | undefined, content: Json): string {
     .digest('hex')
   return `${before + 1}-${digest.slice(0, 32)}`
 }
+
+/** The second factor in the document; `undefined`: the user has none. */
+export const findTotp = ({ document }: Pick<User, 'document'>): Json | undefined =>
+  document.members.find(([member]) => member === TOTP_MEMBER)?.[1]
+
+/** Whether two states of a user have the same second factor, or both none. */
+export const isSameTotp = (a: Pick<User, 'document'>, b: Pick<User, 'document'>): boolean =>
+  isDeepStrictEqual(findTotp(a), findTotp(b))
 
 export const isExpired = ({ expiresAt }: { readonly expiresAt?: number | undefined }, nowSeconds: number): boolean =>
   expiresAt !== undefined && nowSeconds >= expiresAt

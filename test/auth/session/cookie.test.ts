@@ -96,7 +96,7 @@ test('while a longest lifetime is set, a session of unknown age is not renewed',
   const { clock, directory, accounts, findAccepted, set } = await openSessions(t)
   await directory.createUser(DRAFT)
   const account = (await directory.findAccount('ada')) ?? assert.fail()
-  const { value } = accounts.open(account, { hasPassword: false })
+  const { value } = accounts.open(account, { hasPassword: false, hasFactor: false })
   clock.advance(500)
   const session = (await findAccepted(value))?.session
   assert.ok(session?.renew?.())

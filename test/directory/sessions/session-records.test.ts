@@ -20,7 +20,10 @@ async function openSession(
   change: Partial<SessionUse> = {},
   hasPassword = false,
 ): Promise<string> {
-  const { id, name, generation, issuedAt } = directory.createSession(await findAda(directory), { hasPassword })
+  const { id, name, generation, issuedAt } = directory.createSession(await findAda(directory), {
+    hasPassword,
+    hasFactor: false,
+  })
   const use = { id, name, generation, door: 'document', createdAt: issuedAt, expiresAt: issuedAt + 600 }
   directory.noteSession(id, () => ({ ...use, peer: '192.0.2.1', userAgent: 'curl/8', ...change }))
   return id
@@ -253,7 +256,7 @@ describe('the number of sessions of a user', () => {
     for (let turn = 0; turn < 1002; turn += 1) {
       clock.advance(1)
       const account = await directory.makeRoom(await findAda(directory), { hasPassword: true })
-      const session = directory.createSession(account, { hasPassword: true })
+      const session = directory.createSession(account, { hasPassword: true, hasFactor: false })
       assert.equal(await directory.isSessionLive(session), true, `sign-in ${turn}`)
       const { id, name, generation, issuedAt } = session
       const use = { id, name, generation, door: 'document', createdAt: issuedAt, expiresAt: issuedAt + 5000 }

@@ -1,6 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import { TOTP_MEMBER } from '../../../directory/second-factor/totp.ts'
-import type { User } from '../../../directory/users/user.ts'
+import { findTotp, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
 import { type Call, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
 import { showSignIn } from './last-sign-in.ts'
@@ -89,7 +88,7 @@ const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in pass
 const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): ShownLockout | null =>
   limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: toIso(limit.untilMs) } : null
 
-const hasTotp = ({ document }: User): boolean => document.members.some(([member]) => member === TOTP_MEMBER)
+const hasTotp = (user: User): boolean => findTotp(user) !== undefined
 
 const withoutTotp = (user: User): User => {
   const members = user.document.members.filter(([member]) => member !== TOTP_MEMBER)

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it, test } from 'node:test'
+import { runConfirmed } from '../../../src/directory/confirm-change.ts'
+import type { SessionOpening } from '../../../src/directory/sessions/session-directory.ts'
+import { isRefused, openTestNode } from '../../support/directory.ts'
+import { createSharedScope } from '../../support/scope.ts'
+
+const { directory } = await openTestNode(createSharedScope())
+const TOTP = { key: 'JBSWY3DPEHPK3PXP', algorithm: 'sha', length: 6 }
+
+const setTotp = (name: string, totp: typeof TOTP | undefined) =>
+  directory.changeUser(name, (user) => ({
+    ...user,
+    document: { ...user.document, members: totp ? [['totp', totp]] : [] },
+  }))
+
+async function addUser(name: string): Promise<string> {
+  await directory.createUser({ name, password: { password: 'analytical' } })
+  await setTotp(name, TOTP)
+  return name
+}
+
+/** Runs `work` for a request of the user with a session that was opened in this way, now or by an earlier version. */
+async function runAs<T>(name: string, opening: SessionOpening, work: () => Promise<T>): Promise<T> {
+  const identity = (await directory.findAccount(name)) ?? assert.fail('cannot sign in')
+  const { id } = directory.createSession(identity, opening)
+  const session = { id, name, expiresAt: Number.MAX_SAFE_INTEGER }
+  return runConfirmed(async () => ({ identity, by: 'cookie', session }), work)
+}
+
+/** Sessions of versions that did not record the second factor have this form. */
+const UNPROVED: SessionOpening = { hasPassword: true, hasFactor: false }
+const PROVED: SessionOpening = { hasPassword: true, hasFactor: true }
+
+const CHANGES: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
+  'removes it': (name) => directory.removeTotp(name),
+  'writes the user without it': (name) => setTotp(name, undefined),
+  'writes another': (name) => setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' }),
+  'replaces its recovery codes': (name) => directory.replaceRecoveryCodes(name),
+  'removes the user': (name) => directory.removeUser(name, 'any'),
+}
+
+describe('the second factor of the own account', () => {
+  for (const [what, change] of Object.entries(CHANGES))
+    it(`a session that has not proved it never ${what}; one that has proved it does`, async () => {
+      const name = await addUser(what.replaceAll(' ', '-'))
+      const before = await directory.findUser(name)
+      await assert.rejects(
+        runAs(name, UNPROVED, () => change(name)),
+        isRefused('second_factor_required'),
+      )
+      assert.deepEqual(await directory.findUser(name), before)
+      await runAs(name, PROVED, () => change(name))
+    })
+
+  it('a session that has not proved it does not replace it with a confirmed one either', async () => {
+    const name = await addUser('confirms')
+    const enable = () => directory.enableTotp(name, { secret: 'A'.repeat(32), code: '000000' })
+    await assert.rejects(runAs(name, UNPROVED, enable), isRefused('second_factor_required'))
+    await assert.rejects(runAs(name, PROVED, enable), isRefused('bad_request'), 'the code is wrong')
+  })
+
+  it('can be changed outside a request, and by another user who may', async () => {
+    const [name, other] = [await addUser('ada'), await addUser('grace')]
+    await runAs(other, UNPROVED, () => setTotp(name, undefined))
+    await setTotp(other, undefined)
+  })
+
+  it('other changes need no proof', async () => {
+    const name = await addUser('roles')
+    await runAs(name, UNPROVED, () => directory.setPassword(name, { password: 'another' }))
+  })
+})
+
+test('a session proves only the second factor that the account had when it was opened', async () => {
+  const name = await addUser('later')
+  const before = (await directory.findAccount(name)) ?? assert.fail()
+  const { id } = directory.createSession(before, PROVED)
+  const who = { identity: before, by: 'cookie', session: { id, name, expiresAt: 0 } }
+  assert.ok(directory.hasProvedFactor(who, before))
+  await setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' })
+  const after = (await directory.findAccount(name)) ?? assert.fail()
+  assert.ok(!directory.hasProvedFactor({ ...who, identity: after }, after))
+  assert.ok(!directory.hasProvedFactor(who, after))
+})
+
+test('the same second factor, with its members in another order, ends nothing', async () => {
+  const name = await addUser('same')
+  const { sessionEpoch } = (await directory.findAccount(name)) ?? assert.fail()
+  await setTotp(name, { length: 6, algorithm: 'sha', key: TOTP.key })
+  assert.deepEqual((await directory.findAccount(name))?.sessionEpoch, sessionEpoch)
+})
