@@ -11,6 +11,7 @@ export interface GuardLimits {
 /** The part of a dialect that decides here. */
 export interface GuardRules {
   readonly ignoresMethodOverride?: boolean | undefined
+  readonly methods?: string | undefined
 }
 
 /**
@@ -21,11 +22,11 @@ export interface GuardRules {
 export function checkRequest(
   request: IncomingMessage,
   limits: GuardLimits,
-  { ignoresMethodOverride }: GuardRules,
+  { ignoresMethodOverride, methods }: GuardRules,
 ): void {
   // Node reads a request line without a version as HTTP/0.9 and ignores the headers.
   if (!VERSIONS.has(request.httpVersion)) throw new Refusal('malformed_request', { detail: 'version' })
-  checkMethod(request.method ?? '')
+  checkMethod(request.method ?? '', methods)
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
   const hasMethodOverride = checkHeaders(request.rawHeaders, limits)
   checkHost(request)
@@ -61,10 +62,10 @@ const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
 /** TRACE would return the credential in the response body; CONNECT asks for a tunnel. */
 const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])
-const ALLOWED = 'DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT'
+const ALLOWED = 'DELETE,GET,HEAD,OPTIONS,POST,PUT'
 
-function checkMethod(method: string): void {
-  if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { about: ALLOWED })
+function checkMethod(method: string, methods = ALLOWED): void {
+  if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { about: methods })
 }
 
 // Not allowed unencoded in a path or query (RFC 3986). Some servers read `\` as `/`.
@@ -93,9 +94,13 @@ const SINGLE: ReadonlySet<string> = new Set([
   'x-forwarded-ssl',
 ])
 
+/** Those of which equal copies are merged: they decide neither who the client is nor where the body ends. */
+const MERGED: ReadonlySet<string> = new Set(['content-type'])
+
 interface HeaderRule {
   /** The name in lower case, if the header may be present only once; else empty. */
   readonly single: string
+  readonly isMerged: boolean
   readonly isMethodOverride: boolean
 }
 
@@ -103,12 +108,13 @@ const ruleOf = createHeaderMemo((name): HeaderRule => {
   const lower = name.toLowerCase()
   return {
     single: SINGLE.has(lower) ? lower : '',
+    isMerged: MERGED.has(lower),
     isMethodOverride: METHOD_OVERRIDES.includes(normalizeHeaderName(name)),
   }
 })
 
 /** Throws if there are too many headers, or one of them twice. Returns whether one names another method. */
-function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
+function checkHeaders(raw: string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   const seen: string[] = []
   let bytes = 0
@@ -116,15 +122,22 @@ function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: Gu
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     bytes += name.length + (raw[i + 1] as string).length + 4
-    const { single, isMethodOverride } = ruleOf(name)
+    const { single, isMerged, isMethodOverride } = ruleOf(name)
     hasMethodOverride ||= isMethodOverride
     if (single === '') continue
-    if (seen.includes(single)) throw new Refusal('ambiguous_header', { about: name })
-    seen.push(single)
+    if (!seen.includes(single)) seen.push(single)
+    else if (isMerged && findValue(raw, single) === raw[i + 1]) {
+      raw.splice(i, 2)
+      i -= 2
+    } else throw new Refusal('ambiguous_header', { about: name })
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
   return hasMethodOverride
 }
+
+/** The value of the first header with this name. */
+const findValue = (raw: readonly string[], lower: string): string | undefined =>
+  raw.find((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === lower)
 
 /** Headers in which a client asks for another method than that of the request line, normalised. */
 export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']

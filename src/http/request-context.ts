@@ -194,6 +194,8 @@ export interface Dialect {
   /** The header in which a client may send an id for its request, and gets the id back. */
   readonly requestIdHeader: string
   readPath(raw: string): Path
+  /** What `Allow` says for a method that no path of this dialect has. Left out: the usual ones. */
+  readonly methods?: string
   /** Set if headers that override the method are meant for another server and are ignored here. */
   readonly ignoresMethodOverride?: true
   readonly steps: readonly Step[]

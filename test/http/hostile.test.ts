@@ -34,8 +34,21 @@ const ROWS: Row[] = [
     closes: true,
   },
   {
-    name: 'two Content-Type headers',
+    name: 'two different Content-Type headers',
     send: request('/', 'Content-Type: a/b', 'Content-Type: a/c'),
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'three Content-Type headers, one of them different',
+    send: request('/', 'Content-Type: a/b', 'Content-Type: a/b', 'Content-Type: a/c'),
+    status: 400,
+    closes: true,
+  },
+  { name: 'equal Content-Type headers', send: request('/', 'Content-Type: a/b', 'content-type: a/b'), status: 200 },
+  {
+    name: 'equal Content-Encoding headers, which mean two codings',
+    send: request('/', 'Content-Encoding: gzip', 'Content-Encoding: gzip'),
     status: 400,
     closes: true,
   },

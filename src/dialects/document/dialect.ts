@@ -16,6 +16,7 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
   return {
     name: 'document',
     requestIdHeader: REQUEST_ID,
+    methods: 'COPY,DELETE,GET,HEAD,OPTIONS,POST,PUT',
     readPath: readDocumentPath,
     steps: documentSteps(deps, routes),
     routes,

@@ -40,6 +40,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
   return {
     name: 'multi-model',
     requestIdHeader: REQUEST_ID,
+    methods: 'DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT',
     readPath: readMultiModelPath,
     steps: multiModelSteps(options),
     routes,

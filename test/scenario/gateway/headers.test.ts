@@ -294,3 +294,24 @@ test('every response of the document door has nosniff once', async () => {
   for (const path of ['/db/doc', '/db/answer', '/_session', '/_up', '/nothing%', '/_node/_local/_config'])
     assert.deepEqual((await send(front.document, { path })).lines['x-content-type-options'], ['nosniff'], path)
 })
+
+test('equal copies of Content-Type reach the database as one', async () => {
+  const before = backend.seen.length
+  const lines = ['Content-Type: application/json', 'Content-Type: application/json', 'Content-Length: 2']
+  const reply = await sendRaw(
+    port,
+    `POST /db HTTP/1.1\r\nHost: a\r\n${lines.join('\r\n')}\r\nConnection: close\r\n\r\n{}`,
+  )
+  assert.equal(reply.status, 200)
+  assert.deepEqual(backend.seen[before]?.all('content-type'), ['application/json'])
+})
+
+test('Allow of TRACE names the methods of the door', async () => {
+  for (const [base, allow] of [
+    [front.document, 'COPY,DELETE,GET,HEAD,OPTIONS,POST,PUT'],
+    [front.multiModel, 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'],
+  ] as const) {
+    const reply = await send(base, { method: 'TRACE', path: '/db' })
+    assert.deepEqual([reply.status, reply.headers.allow], [405, allow])
+  }
+})
