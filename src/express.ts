@@ -39,8 +39,9 @@ export type Middleware = (
 ) => void
 
 /**
- * Sets `request.user`, and renews the session cookie. Rejects no request: later middleware decides. Throws a `TypeError`
- * for invalid arguments.
+ * Sets `request.user`, and renews the session cookie. A request that a page of another origin could have sent with the
+ * credentials of a browser is an error with status 403; of others, later middleware decides. Throws a `TypeError` for
+ * invalid arguments.
  */
 export function authenticate(cardea: Authenticator, options?: AuthenticateOptions): Middleware {
   requireCardea(cardea, 'authenticate takes a Cardea: app.use(authenticate(cardea))')

@@ -48,8 +48,9 @@ export interface FastifyReplyLike {
 }
 
 /**
- * Sets `request.user` before other hooks (`null`: the request is anonymous), and renews the session cookie. Rejects no
- * request. A plug-in for `fastify.register`; call it directly to choose the other door.
+ * Sets `request.user` before other hooks (`null`: the request is anonymous), and renews the session cookie. A request
+ * that a page of another origin could have sent with the credentials of a browser is an error with status 403; no other
+ * request is rejected. A plug-in for `fastify.register`; call it directly to give options.
  */
 export async function registerCardea(
   fastify: FastifyLike,

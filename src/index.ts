@@ -14,7 +14,7 @@ import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
 import type { Account } from './directory/account.ts'
 import type { Authenticated } from './directory/identity.ts'
-import { CardeaError } from './library/cardea-error.ts'
+import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './library/requests.ts'
 import { createSessions, type Sessions } from './library/sessions.ts'
 import { createUsers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
@@ -88,6 +88,11 @@ export interface AuthenticateOptions {
    */
   readonly service?: string
   /**
+   * Origins of other sites, such as `https://shop.example.com`, whose pages may send a form with the credentials of a
+   * browser. Such a form of any other origin is rejected with 403, as by the doors. None by default.
+   */
+  readonly origins?: readonly string[]
+  /**
    * The response to the request, or its headers. A session cookie that is due for renewal is renewed in it, as the
    * doors do. Without it the session ends `chttpd_auth.timeout` seconds after the client last used a door.
    */
@@ -96,8 +101,9 @@ export interface AuthenticateOptions {
 
 export interface Authenticator {
   /**
-   * The user of a request to your own server; `undefined` if it is anonymous or its credential is wrong. Throws if
-   * Cardea cannot decide now or is closed. Reads only the headers of the request.
+   * The user of a request to your own server; `undefined` if it is anonymous or its credential is wrong. Throws a
+   * `CardeaError` if a page of another origin could have sent it without a preflight, with the credentials of a browser
+   * (`cross_origin`, 403), and if Cardea cannot decide now. Throws if Cardea is closed. Reads only the headers.
    */
   authenticate(
     request: IncomingMessage | Request,
@@ -137,8 +143,10 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
-      const { door = 'document', response, service } = options ?? {}
-      const identified = await app.identify(readRequest(request, 'authenticate'), door, ACCEPTED.library)
+      const { door = 'document', response, service, origins = [] } = options ?? {}
+      const incoming = readRequest(request, 'authenticate')
+      const rules = { door, accepted: ACCEPTED.library, origins }
+      const identified = await withCardeaErrors(() => app.identify(incoming, rules))
       const scope = identified?.authenticated.scope
       if (!identified || (scope && !scope.services.includes(service ?? ''))) return undefined
       if (response) addHeaders(response, identified.headers)

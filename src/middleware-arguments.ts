@@ -14,11 +14,19 @@ const DOORS: readonly unknown[] = ['document', 'multi-model', undefined] satisfi
 
 export function checkAuthenticateOptions(options: unknown): void {
   if (options === undefined) return
-  const known = ['door', 'service', 'response'] satisfies (keyof AuthenticateOptions)[]
+  const known = ['door', 'service', 'origins', 'response'] satisfies (keyof AuthenticateOptions)[]
   if (!isObject(options)) throw new TypeError(`the options must be an object: { ${known.join(', ')} }`)
   const unknown = Object.keys(options).find((member) => !known.some((name) => name === member))
   if (unknown !== undefined) throw new TypeError(`the options have no member ${unknown}: { ${known.join(', ')} }`)
   if (!DOORS.includes(options['door'])) throw new TypeError("door must be 'document' or 'multi-model'")
+  checkOrigins(options['origins'])
+}
+
+/** An entry that no browser sends would never match; `null` is the origin of every sandboxed frame. */
+function checkOrigins(origins: unknown = []): void {
+  if (!Array.isArray(origins)) throw new TypeError("origins must be a list: ['https://shop.example.com']")
+  const wrong = origins.find((origin) => typeof origin !== 'string' || URL.parse(origin)?.origin !== origin)
+  if (wrong !== undefined) throw new TypeError(`no browser sends the origin ${wrong}: write https://shop.example.com`)
 }
 
 /** A framework that is given `requireUser` instead of `requireUser()` calls it with a request. */

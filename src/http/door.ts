@@ -42,7 +42,7 @@ export interface Door {
   readonly dialect: Dialect
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
-  identify(request: IncomingMessage): Promise<Identified | undefined>
+  identify(request: IncomingMessage, origins: readonly string[]): Promise<Identified | undefined>
   /** Runs `work` on behalf of a request to another server, for its client and for security events. */
   runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T>
   /** To be called with an error of the listener's parser. */
@@ -76,7 +76,7 @@ export function createDoor(options: DoorOptions): Door {
       const connection = connectionOf(request.socket)
       return connection.serveInTurn(() => handleRequest({ request, response, connection }, deps))
     },
-    identify: (request) => identify(request, toIdentifyOptions()),
+    identify: (request, origins) => identify(request, toIdentifyOptions(), origins),
     runFor: (request, work) => runForRequest(request, toIdentifyOptions(), work),
     handleBroken(error, socket) {
       // Bytes after a request that ends the connection. They are ignored, and the request is served.

@@ -24,14 +24,19 @@ export interface Identified {
 
 /**
  * Authenticates a request to another server as a door would, without its other checks and whatever its path. Returns
- * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now.
+ * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now, and
+ * `cross_origin` where the door would: pages of `origins` may send what pages of the own origin may.
  */
-export function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Identified | undefined> {
+export function identify(
+  request: IncomingMessage,
+  options: IdentifyOptions,
+  origins: readonly string[],
+): Promise<Identified | undefined> {
   return runForRequest(request, options, async (context) => {
     if (context.isRepeated('authorization')) return undefined
-    const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
+    const run = (step: string) => options.dialect.steps.find(({ name }) => name === step)?.run(context)
     try {
-      await step?.run(context)
+      await run('authenticate')
     } catch (error) {
       if (isClientError(error)) return undefined
       throw error
@@ -39,9 +44,14 @@ export function identify(request: IncomingMessage, options: IdentifyOptions): Pr
     const { authenticated } = context
     // a user who must change the password can do nothing else
     if (isAnonymous(authenticated) || authenticated.identity.mustChangePassword) return undefined
+    if (!isAllowed(context.header('origin'), origins)) await run('cross origin')
     return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
   })
 }
+
+/** Every page can make a sandboxed frame, whose origin is `null`. */
+const isAllowed = (origin: string | undefined, origins: readonly string[]): boolean =>
+  origin !== undefined && origin !== 'null' && origins.includes(origin)
 
 /** Runs `work` on behalf of a request to another server. Its path there means nothing here. */
 export function runForRequest<T>(

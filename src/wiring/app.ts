@@ -67,8 +67,11 @@ export interface App {
   /** One sentence for each service that is open to everyone, and for a limit of open files that is too low. */
   warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
-  /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
-  identify(request: IncomingMessage, door: DoorName, accepted: AcceptedCredentials): Promise<Identified | undefined>
+  /**
+   * The identity of a request to another server, by the rules of this door; `undefined`: anonymous. Pages of `origins`
+   * may use the credentials of a browser.
+   */
+  identify(request: IncomingMessage, rules: IdentifyRules): Promise<Identified | undefined>
   /** Whether the upstream servers can be used. */
   readonly readiness: UpstreamReadiness
   /** Signs users in for routes of another server. */
@@ -79,6 +82,12 @@ export interface App {
   reload(): Promise<ReloadReport>
   /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
   close(): Promise<void>
+}
+
+export interface IdentifyRules {
+  readonly door: DoorName
+  readonly accepted: AcceptedCredentials
+  readonly origins: readonly string[]
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -150,11 +159,10 @@ class RunningApp implements App {
 
   async identify(
     request: IncomingMessage,
-    name: DoorName,
-    accepted: AcceptedCredentials,
+    { door, accepted, origins }: IdentifyRules,
   ): Promise<Identified | undefined> {
     this.#requireOpen()
-    const identified = await (this.#findDoor(name)?.identify(request) ?? rejectDoor(name))
+    const identified = await (this.#findDoor(door)?.identify(request, origins) ?? rejectDoor(door))
     return identified && isAccepted(identified.authenticated, accepted) ? identified : undefined
   }
 

@@ -13,7 +13,7 @@ const register = fastifyModule.registerCardea as (...given: unknown[]) => Promis
 
 const WRONG_OPTIONS: readonly (readonly [options: unknown, message: RegExp])[] = [
   [{ door: 'documents' }, /^door must be 'document' or 'multi-model'$/],
-  [{ doors: 'document' }, /^the options have no member doors: \{ door, service, response \}$/],
+  [{ doors: 'document' }, /^the options have no member doors: \{ door, service, origins, response \}$/],
   ['document', /^the options must be an object/],
 ]
 
