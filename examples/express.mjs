@@ -5,11 +5,7 @@ import { authenticate, requireUser } from 'cardea/express'
 import express from 'express'
 
 const cardea = await createCardea({
-  options: {
-    auth: { 'min-password-length': 12 },
-    chttpd_auth: { same_site: 'lax' },
-    admins: { admin: process.env.ADMIN_PASSWORD },
-  },
+  options: { admins: { admin: process.env.ADMIN_PASSWORD } },
   env: process.env, // for example CARDEA_STORE__URL=sqlite:app.db
 })
 const app = express()

@@ -5,11 +5,7 @@ import { registerCardea, requireUser } from 'cardea/fastify'
 import Fastify from 'fastify'
 
 const cardea = await createCardea({
-  options: {
-    auth: { 'min-password-length': 12 },
-    chttpd_auth: { same_site: 'lax' },
-    admins: { admin: process.env.ADMIN_PASSWORD },
-  },
+  options: { admins: { admin: process.env.ADMIN_PASSWORD } },
   env: process.env, // for example CARDEA_STORE__URL=sqlite:app.db
 })
 const fastify = Fastify()

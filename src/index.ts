@@ -10,6 +10,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ACCEPTED } from './auth/accepted-credentials.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
+import { STRICT_DEFAULTS } from './config/layers.ts'
+import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
 import type { Account } from './directory/account.ts'
@@ -124,8 +126,14 @@ export interface Cardea extends Authenticator {
   close(): Promise<void>
 }
 
-/** Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. */
-export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
+/**
+ * Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. Where
+ * neither files, environment nor options say otherwise, new passwords need 12 characters and cookies have SameSite=Lax,
+ * as in a folder made by `cardea init`.
+ */
+export const createCardea = (given: CreateCardea = {}): Promise<Cardea> => openCardea(given, STRICT_DEFAULTS)
+
+async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] = []): Promise<Cardea> {
   checkGiven(given)
   // loaded here: an older Node cannot link these modules, and would fail before it reports which version is needed
   const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
@@ -134,7 +142,7 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   const env = given.env ?? {}
   const read = { pipes: new Map(), filled: new Set<string>() }
   const app = await createApp({
-    load: () => openConfiguration({ flags, env, cwd: process.cwd(), ...read }),
+    load: () => openConfiguration({ flags, env, cwd: process.cwd(), defaults, ...read }),
     log: given.log ?? SILENT_LOG,
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
@@ -211,10 +219,13 @@ const TEST_OPTIONS: CardeaOptions = {
   admins: { [TEST_ADMINISTRATOR.name]: TEST_ADMINISTRATOR.password },
 }
 
-/** For tests: nothing on disk, any free ports, few iterations, fixed secrets, one known administrator. Never for real use. */
+/**
+ * For tests: nothing on disk, any free ports, few iterations, passwords of any length, fixed secrets, one known
+ * administrator. Never for real use.
+ */
 export function createTestCardea(given: CreateCardea = {}): Promise<Cardea> {
   const merged: Record<string, object> = { ...TEST_OPTIONS }
   for (const [section, values] of Object.entries(given.options ?? {}))
     merged[section] = { ...merged[section], ...values }
-  return createCardea({ ...given, options: merged })
+  return openCardea({ ...given, options: merged })
 }

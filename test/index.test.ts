@@ -198,3 +198,40 @@ it('the library for tests is quick and leaves nothing on disk', async (t) => {
   assert.ok(ms < 500, `${ms} ms`)
   assert.equal(existsSync('data'), false)
 })
+
+describe('the defaults of createCardea', () => {
+  const OPTIONS = { store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { admin: 'adminpw' } }
+
+  /** The SameSite attribute of a session cookie, and whether a short password is accepted. */
+  async function probe(t: TestContext, given: CreateCardea) {
+    const cardea = await createCardea({ ...given, options: { ...OPTIONS, ...given.options } })
+    t.after(() => cardea.close())
+    const { cookie } = await cardea.sessions.create('admin')
+    const made = await cardea.users.create({ name: 'ada', password: 'short' }).catch(({ code }) => code)
+    return [/SameSite=\w+/.exec(cookie)?.[0], typeof made === 'string' ? made : 'created']
+  }
+
+  const file = (t: TestContext, text: string): string => {
+    const path = join(makeFolder(t), 'local.ini')
+    writeFileSync(path, text, { mode: 0o600 })
+    return path
+  }
+
+  it('are those of cardea init: long passwords and SameSite=Lax', async (t) =>
+    assert.deepEqual(await probe(t, {}), ['SameSite=Lax', 'password_refused']))
+
+  it('give way to options', async (t) => {
+    const options = { chttpd_auth: { iterations: 1, same_site: 'strict' }, auth: { 'min-password-length': 5 } } as const
+    assert.deepEqual(await probe(t, { options }), ['SameSite=Strict', 'created'])
+  })
+
+  it('give way to files, earlier names included', async (t) => {
+    const path = file(t, '[auth]\nmin-password-length = 0\n[couch_httpd_auth]\nsame_site = none\n')
+    assert.deepEqual(await probe(t, { files: [path] }), ['SameSite=None', 'created'])
+  })
+
+  it('give way to the environment', async (t) => {
+    const env = { CARDEA_CHTTPD_AUTH__SAME_SITE: 'strict', CARDEA_AUTH__MIN_PASSWORD_LENGTH: '0' }
+    assert.deepEqual(await probe(t, { env }), ['SameSite=Strict', 'created'])
+  })
+})

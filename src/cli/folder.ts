@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile, createFolders } from '../base/files.ts'
+import { STRICT_DEFAULTS } from '../config/layers.ts'
 import { OPTIONS } from '../config/option-table.ts'
 import { makeAuditKey } from '../observe/audit/checkpoint.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
@@ -58,6 +59,9 @@ async function hashNew(password: string): Promise<string> {
   return renderAdminPassword(await hasher.hash(password, parameters))
 }
 
+const renderStrict = (section: string): string =>
+  STRICT_DEFAULTS.flatMap((row) => (row.section === section ? [`${row.key} = ${row.text}`] : [])).join('\n')
+
 const renderConfig = (
   administrator: string,
 ): string => `; Configuration of this Cardea. etc/default.ini lists every option with its default.
@@ -72,10 +76,10 @@ jwt-secret-folder = keys/tokens
 [chttpd_auth]
 secret = @file:keys/cookie
 ; Stricter than the defaults, which are those of CouchDB.
-same_site = lax
+${renderStrict('chttpd_auth')}
 
 [auth]
-min-password-length = 12
+${renderStrict('auth')}
 
 [audit]
 ; Signs the checkpoints of the audit trail.

@@ -12,12 +12,23 @@ export interface RuntimeEntry {
 }
 
 export interface LayerInput {
+  /** Below the files: they replace defaults of the table. */
+  readonly defaults?: readonly Assignment[]
   /** In the order they apply. */
   readonly files: readonly IniFile[]
   readonly runtime: readonly RuntimeEntry[]
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly flags: readonly Assignment[]
 }
+
+/**
+ * For new folders and for programs: stricter than the defaults of the table, which are those of CouchDB, so that its
+ * configurations mean the same here.
+ */
+export const STRICT_DEFAULTS: readonly Assignment[] = [
+  { section: 'chttpd_auth', key: 'same_site', text: 'lax', source: { kind: 'default' } },
+  { section: 'auth', key: 'min-password-length', text: '12', source: { kind: 'default' } },
+]
 
 export interface Layers {
   /** All assignments, lowest layer first. */
@@ -27,7 +38,7 @@ export interface Layers {
   readonly overruledAdmins: readonly Assignment[]
 }
 
-/** Files < run time < environment < flags. */
+/** Defaults < files < run time < environment < flags. */
 export function readLayers(input: LayerInput, report: Report): Layers {
   const environment = readEnvironment(input.environment)
   report.problems.push(...environment.problems)
@@ -36,7 +47,7 @@ export function readLayers(input: LayerInput, report: Report): Layers {
   )
   const files = readFiles(input.files, report)
   return {
-    assignments: [...files.counting, ...runtime, ...environment.assignments, ...input.flags],
+    assignments: [...(input.defaults ?? []), ...files.counting, ...runtime, ...environment.assignments, ...input.flags],
     overruledAdmins: files.overruledAdmins,
     deletedAdmins: input.runtime
       .filter((entry) => entry.section === 'admins' && entry.text === undefined)

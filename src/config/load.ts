@@ -8,12 +8,14 @@ import type { IniFile } from './ini.ts'
 import type { RuntimeEntry } from './layers.ts'
 import type { Report } from './problems.ts'
 import { type Reading, readSettings } from './read.ts'
-import type { Rule } from './settings.ts'
+import type { Assignment, Rule } from './settings.ts'
 
 export interface LoadInput {
   readonly flags: Pick<Flags, 'configs' | 'flags' | 'problems'>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Replace defaults of the table. */
+  readonly defaults?: readonly Assignment[]
   /** In addition to those of the table. */
   readonly rules?: readonly Rule[]
   /** Contents of pipes, which can be read only once. */
@@ -29,7 +31,7 @@ export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings(input: LoadInput): SettingsReader {
-  const { flags, env, cwd, rules = [], pipes = new Map(), filled = new Set(), empty = new Set() } = input
+  const { flags, env, cwd, defaults = [], rules = [], pipes = new Map(), filled = new Set(), empty = new Set() } = input
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
@@ -38,7 +40,7 @@ export function openSettings(input: LoadInput): SettingsReader {
       loadFile(path, { cwd, report, pipes, filled, empty, isNamed: path === name }),
     ),
   )
-  const around = { files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
+  const around = { defaults, files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
   return (runtime) => {
     const reading = readSettings({ ...around, runtime })
     return {

@@ -9,7 +9,11 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type Cardea, type CardeaOptions, createCardea } from '../../src/index.ts'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { toFlags } from '../../src/config/flags.ts'
+import type { CardeaOptions } from '../../src/index.ts'
+import { openConfiguration } from '../../src/live-config/load.ts'
+import { type App, createApp } from '../../src/wiring/app.ts'
 import { send } from '../support/request.ts'
 import { compareAnswer, type Expectation, parse, type Received } from './compare.ts'
 import { fill, type Json, type JsonObject, toBasic, type Variables } from './operators.ts'
@@ -86,13 +90,15 @@ async function startServer(group: Group): Promise<Server> {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     writeFileSync(join(folder, name), text, { mode: 0o600 })
   }
-  const cardea = await createCardea({ files: [join(folder, 'local.ini')], options: toOptions(group, folder) })
+  // as `cardea serve` does: the library has stricter defaults
+  const flags = { configs: [join(folder, 'local.ini')], flags: toFlags(toOptions(group, folder)), problems: [] }
+  const cardea = await createApp({ load: () => openConfiguration({ flags, env: {}, cwd: folder }), log: SILENT_LOG })
   const { document, multiModel } = await cardea.listen()
   const url = (group.door === 'document' ? document : multiModel)[0] ?? ''
   return { url, stop: () => stopServer(cardea, folder) }
 }
 
-async function stopServer(cardea: Cardea, folder: string): Promise<void> {
+async function stopServer(cardea: App, folder: string): Promise<void> {
   await cardea.close()
   rmSync(folder, { recursive: true, force: true })
 }

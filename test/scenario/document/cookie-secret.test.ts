@@ -17,6 +17,7 @@ async function start(file: string) {
       chttpd: { port: 0 },
       server: { endpoint: 'none' },
       chttpd_auth: { iterations: 1 },
+      auth: { 'min-password-length': 0 },
       admins: { admin: 'adminpw' },
     },
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { createCardea } from '../../../src/index.ts'
+import { createCardea, createTestCardea } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
 import { cookieOf, createSessionServer, lineOf, mintClassic, NO_USER, nowSeconds } from './session-server.ts'
 
@@ -196,7 +196,7 @@ for (const [what, options, pattern] of [
   ],
 ] as const) {
   test(`${what}, on the setting and on the clearing cookie`, async () => {
-    const cardea = await createCardea({ options: { ...MEMORY, chttpd_auth: { iterations: 1, ...options } } })
+    const cardea = await createTestCardea({ options: { ...MEMORY, chttpd_auth: { iterations: 1, ...options } } })
     try {
       const url = (await cardea.listen()).document[0] ?? ''
       const signIn = {
