@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { createFile, createFolders } from '../base/files.ts'
 import { loadConfiguration } from '../live-config/load.ts'
-import { makeAuditKey } from '../observe/audit/checkpoint.ts'
+import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import type { Context } from './context.ts'
 import { AUDIT_KEY } from './folder.ts'
 

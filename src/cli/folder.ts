@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createFile, createFolders } from '../base/files.ts'
 import { STRICT_DEFAULTS } from '../config/layers.ts'
 import { OPTIONS } from '../config/option-table.ts'
-import { makeAuditKey } from '../observe/audit/checkpoint.ts'
+import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 

@@ -1,206 +1,216 @@
-// Opens the audit trail as the options say: its key, its checkpoints, and how long its records are kept.
+// Opens the audit trail as the options say: its key, its destinations, and how long its records are kept.
 
 import { randomBytes } from 'node:crypto'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
+import type { Config } from '../config/options.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
+import { readSigningKey, type SigningKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
-import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
-import { type AuditReporter, type AuditTrail, createAuditTrail } from '../observe/audit/audit-trail.ts'
-import { readSigningKey, type SigningKey } from '../observe/audit/checkpoint.ts'
-import { createCheckpointFile, toCheckpointPath } from '../observe/audit/checkpoint-file.ts'
+import type { AuditRange, AuditReader, AuditStore } from '../observe/audit/audit-store.ts'
+import { AuditTrail } from '../observe/audit/audit-trail.ts'
+import { toCheckpointPath } from '../observe/audit/checkpoint.ts'
 import { Checkpoints } from '../observe/audit/checkpoints.ts'
-import { type AuditErasure, createErasureSigner } from '../observe/audit/erasure.ts'
-import type { AuditFigures } from '../observe/audit/failure-reporter.ts'
+import type { Delivery } from '../observe/audit/delivery.ts'
+import { Copy, createDestination, toDestinationNames } from '../observe/audit/destinations.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
-import { createFailureReporter, type DestinationDeps, openDestinations } from './audit-destinations.ts'
+import type { SecurityRecord } from '../observe/security-record.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
-export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuard {
-  /** The figures of the store and of every other destination. */
-  listDestinations(): readonly (AuditFigures & { readonly destination: string })[]
-  /** One page of the store, with the records that were not written yet when it was called. */
-  list(range: AuditRange): Promise<readonly AuditRecord[]>
-  /**
-   * Replaces the name in all records of the store, and the addresses that this user had. Records that other nodes are
-   * writing at this moment keep the name.
-   */
-  erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
-  /** Deletes records that are too old, now and from time to time until it is closed. */
-  startPurging(): void
-  /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
-  probe(): Promise<void>
-  /** Opens files again, after another program has renamed them. */
-  reopen(): void
-}
-
-interface CopyDeps extends DestinationDeps {
+export interface CopyOptions {
+  config(): Config
+  readonly events: SecurityEvents
   readonly log: Log
+  /** Whether a command runs, which prints results of its own on standard output. */
+  readonly isCommand: boolean
 }
 
-export interface AuditDeps extends CopyDeps {
+export interface AuditOptions extends CopyOptions {
   readonly store: AuditStore
 }
 
-const isRefusing = ({ config }: DestinationDeps): boolean => config().audit['on-failure'] === 'refuse'
-
-/** `requireRecording` for a command that replaces the store, which may be damaged: tries the other destinations only. */
-export async function requireDestinations(deps: CopyDeps): Promise<void> {
-  if (!isRefusing(deps)) return
-  const copies = openCopies(deps)
-  try {
-    await copies.probe()
-    requireWorking(copies.list())
-  } finally {
-    await copies.close()
-  }
-}
-
-/** Throws a `StartError` if the key cannot be used. */
-export function openAudit(deps: AuditDeps): Audit {
-  const { config, store } = deps
-  const key = loadAuditKey(config().audit['key-file'])
-  const { trail, file } = openTrail(deps, key)
-  const purging = createPurging(deps, trail)
-  const copies = openCopies(deps)
-  trail.onRecord(copies.add)
-  const listDestinations = () => [
-    { destination: STORE, ...trail.figures() },
-    { destination: CHECKPOINT, ...file.figures() },
-    ...copies.list(),
-  ]
-  return {
-    append: (record) => trail.append(record),
-    onRecord: (listener) => trail.onRecord(listener),
-    flush: () => trail.flush(),
-    listDestinations,
-    requireRecording() {
-      if (isRefusing(deps)) requireWorking(listDestinations())
-    },
-    list: (range) => list(store, trail, range),
-    erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
-    startPurging: purging.start,
-    async probe() {
-      if (isRefusing(deps)) await copies.probe()
-    },
-    reopen: copies.reopen,
-    async close() {
-      await purging.stop()
-      await trail.close()
-      await copies.close()
-      await file.close()
-    },
-  }
-}
-
-function openTrail({ config, store, events, log }: AuditDeps, key: SigningKey | undefined) {
-  const node = config().node.name
-  const path = toCheckpointPath(config().audit['key-file'])
-  const file = createCheckpointFile(path, createFailureReporter(events, CHECKPOINT))
-  const onUnchecked = (reason: string) => events.record('audit.unchecked', { reason })
-  const checkpoints = new Checkpoints({ node, store, key, file, clock: SYSTEM_CLOCK, onUnchecked })
-  const reporter = createReporter(events)
-  return { trail: createAuditTrail({ node, store, checkpoints, reporter, clock: SYSTEM_CLOCK, log }), file }
-}
-
-/** The destinations outside the store. */
-function openCopies(deps: CopyDeps) {
-  const copies = openDestinations(deps)
-  const list = () => copies.map(({ destination, queue }) => ({ destination, ...queue.figures() }))
-  return {
-    list,
-    add(record: AuditRecord) {
-      for (const { queue } of copies) queue.add(record)
-    },
-    probe: () => Promise.all(copies.map(({ queue }) => queue.probe())),
-    reopen() {
-      for (const { queue } of copies) queue.reopen()
-    },
-    async close() {
-      await Promise.all(copies.map(({ queue }) => queue.close()))
-      for (const { destination, waiting } of list().filter((copy) => copy.waiting > 0))
-        deps.log.error('audit records were lost: a destination cannot be written', { destination, count: waiting })
-    },
-  }
-}
-
-function requireWorking(destinations: ReturnType<Audit['listDestinations']>): void {
-  if (destinations.some(({ problem }) => problem !== undefined))
-    throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
-}
-
-async function list(store: AuditStore, trail: AuditTrail, range: Parameters<Audit['list']>[0]) {
-  // while the store cannot be written, it may still be read
-  await trail.flush().catch(() => {})
-  return store.listAuditRecords(range)
-}
-
-interface ErasingParts extends Pick<AuditDeps, 'store' | 'events'>, Pick<AuditErasure, 'sign'> {
-  readonly trail: AuditTrail
-}
-
+const PURGE_EVERY_MS = 3_600_000
+const DAY_MS = 86_400_000
 const PSEUDONYM_BYTES = 6
 
-/** The erasure is recorded, so that `verify` can tell it from a name that an attacker has removed. */
-async function erase(name: string, { store, events, trail, sign }: ErasingParts) {
-  await confirmChange(events)
-  await trail.flush()
-  const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
-  const records = await store.eraseAudit({ name, pseudonym, sign })
-  if (records > 0) events.record('user.erased', { subject: pseudonym, records })
-  await trail.flush()
-  return { pseudonym, records }
+export class Audit implements AuditReader, RecordGuard {
+  readonly #options: AuditOptions
+  readonly #key: SigningKey | undefined
+  readonly #trail: AuditTrail
+  readonly #copies: readonly Copy[]
+  /** The store, the file with the checkpoint, and the copies. */
+  readonly #deliveries: readonly Delivery<unknown>[]
+  #timer: NodeJS.Timeout | undefined
+  #purging: Promise<void> = Promise.resolve()
+
+  /** Throws a `StartError` if a key cannot be used. */
+  constructor(options: AuditOptions) {
+    this.#options = options
+    const { store, events, log } = options
+    const { node, audit } = options.config()
+    this.#key = loadAuditKey(audit['key-file'])
+    const path = toCheckpointPath(audit['key-file'])
+    const checkpoints = new Checkpoints({ node: node.name, store, key: this.#key, path, events })
+    this.#trail = new AuditTrail({ node: node.name, store, checkpoints, events, log })
+    this.#copies = openCopies(options)
+    this.#deliveries = [this.#trail.delivery, checkpoints.file, ...this.#copies]
+    this.#trail.onRecord((record) => {
+      for (const copy of this.#copies) copy.add(record)
+    })
+  }
+
+  append(record: SecurityRecord): void {
+    this.#trail.delivery.add(record)
+  }
+
+  /** Called with every record once it is sealed, in order. Returns a function that removes the listener. */
+  onRecord(listener: (record: AuditRecord) => void): () => void {
+    return this.#trail.onRecord(listener)
+  }
+
+  /** Resolves when all records so far are in the store. Throws if the store cannot be written. */
+  flush(): Promise<void> {
+    return this.#trail.delivery.flush()
+  }
+
+  listDestinations() {
+    return this.#deliveries.map((delivery) => ({ destination: delivery.name, ...delivery.figures() }))
+  }
+
+  requireRecording(): void {
+    if (isRefusing(this.#options)) requireWorking(this.#deliveries)
+  }
+
+  async list(range: AuditRange): Promise<readonly AuditRecord[]> {
+    // while the store cannot be written, it may still be read
+    await this.flush().catch(() => {})
+    return this.#options.store.listAuditRecords(range)
+  }
+
+  /** The erasure is recorded, so that `verify` can tell it from a name that an attacker has removed. */
+  async erase(name: string) {
+    const { store, events } = this.#options
+    await confirmChange(events)
+    await this.flush()
+    const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
+    const records = await store.eraseAudit({ name, pseudonym, key: this.#key })
+    if (records > 0) events.record('user.erased', { subject: pseudonym, records })
+    await this.flush()
+    return { pseudonym, records }
+  }
+
+  /** Deletes records that are too old, now and from time to time until it is closed. */
+  startPurging(): void {
+    const run = () => {
+      const warn = (error: unknown) => this.#options.log.warn('old audit records could not be deleted', { error })
+      this.#purging = this.#purge().catch(warn)
+    }
+    this.#timer ??= setInterval(run, PURGE_EVERY_MS).unref()
+    run()
+  }
+
+  /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
+  async probe(): Promise<void> {
+    if (isRefusing(this.#options)) await probeAll(this.#copies)
+  }
+
+  /** Opens files again, after another program has renamed them. */
+  reopen(): void {
+    for (const copy of this.#copies) copy.reopen()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#purging
+    // the last records of the store still have to reach the others
+    const [store, ...others] = this.#deliveries
+    await store?.close()
+    await closeAll(others)
+    reportLost([this.#trail.delivery, ...this.#copies], this.#options.log)
+  }
+
+  async #purge(): Promise<void> {
+    const { config, store } = this.#options
+    const { audit, node } = config()
+    if (audit.keep === 0) return
+    const beforeMs = SYSTEM_CLOCK.nowMs() - audit.keep * DAY_MS
+    await this.#trail.purge(beforeMs)
+    await store.forgetAuditNodes(beforeMs, node.name)
+  }
+}
+
+/** `requireRecording` for a command that replaces the store, which may be damaged: tries the other destinations only. */
+export async function requireDestinations(options: CopyOptions): Promise<void> {
+  if (!isRefusing(options)) return
+  const copies = openCopies(options)
+  try {
+    await probeAll(copies)
+    requireWorking(copies)
+  } finally {
+    await closeAll(copies)
+  }
+}
+
+const isRefusing = ({ config }: CopyOptions): boolean => config().audit['on-failure'] === 'refuse'
+
+/** The destinations outside the store that this process writes to. */
+function openCopies({ config, events, isCommand }: CopyOptions): readonly Copy[] {
+  const { destinations, ...options } = config().audit
+  const settings = {
+    maxFileBytes: options['file-size'],
+    maxFiles: options['file-count'],
+    webhookKey: loadWebhookKey(config()),
+  }
+  const names = toDestinationNames(destinations)
+  return destinations.flatMap((text, index) =>
+    isCommand && text === 'stdout' ? [] : [new Copy(names[index] ?? text, createDestination(text, settings), events)],
+  )
+}
+
+const probeAll = (copies: readonly Copy[]) => Promise.all(copies.map((copy) => copy.probe()))
+
+const closeAll = (deliveries: readonly Delivery<unknown>[]) =>
+  Promise.all(deliveries.map((delivery) => delivery.close()))
+
+function reportLost(deliveries: readonly Delivery<unknown>[], log: Log): void {
+  for (const delivery of deliveries) {
+    const { waiting: count } = delivery.figures()
+    const destination = delivery.name
+    if (count > 0) log.error('audit records were lost: a destination cannot be written', { destination, count })
+  }
 }
 
 /** About the time between two attempts to write. */
 const RETRY_SECONDS = 10
-const MAX_KEY_BYTES = 10_000
 
-/** `undefined`: no key is configured. */
-export function loadAuditKey(file: string): SigningKey | undefined {
-  if (file === '') return undefined
-  try {
-    return readSigningKey(readBounded(file, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
-  } catch (error) {
-    throw new StartError(`audit.key-file: ${file} cannot be used: ${reasonOf(error)}`, { cause: error })
-  }
+function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
+  if (deliveries.some((delivery) => delivery.figures().problem !== undefined))
+    throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
 }
 
-const STORE = 'store'
-/** The file beside the key. */
-const CHECKPOINT = 'checkpoint'
+/** `undefined`: no key is configured. */
+export const loadAuditKey = (file: string): SigningKey | undefined =>
+  file === '' ? undefined : loadKey('audit.key-file', file, readSigningKey)
 
-const createReporter = (events: SecurityEvents): AuditReporter => ({
-  onBroken: ({ reason, expected, found }) => events.record('audit.broken', { reason, expected, found }),
-  ...createFailureReporter(events, STORE),
-})
+/** `undefined`: there is no webhook. */
+export function loadWebhookKey({ audit }: Config): Uint8Array | undefined {
+  if (!audit.destinations.some((text) => /^https?:/.test(text))) return undefined
+  const file = audit['webhook-key-file']
+  if (file === '') throw new StartError('audit.webhook-key-file: a webhook in audit.destinations needs it')
+  return loadKey('audit.webhook-key-file', file, (text) => {
+    if (text.trim() === '') throw new Error('it is empty')
+    return Buffer.from(text.trim())
+  })
+}
 
-const PURGE_EVERY_MS = 3_600_000
-const DAY_MS = 86_400_000
+const MAX_KEY_BYTES = 10_000
 
-function createPurging({ config, store, log }: AuditDeps, trail: AuditTrail) {
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> = Promise.resolve()
-  const purge = async () => {
-    const { audit, node } = config()
-    if (audit.keep === 0) return
-    const beforeMs = SYSTEM_CLOCK.nowMs() - audit.keep * DAY_MS
-    await trail.purge(beforeMs)
-    await store.forgetAuditNodes(beforeMs, node.name)
-  }
-  const run = () => {
-    running = purge().catch((error) => log.warn('old audit records could not be deleted', { error }))
-  }
-  return {
-    start() {
-      timer ??= setInterval(run, PURGE_EVERY_MS).unref()
-      run()
-    },
-    async stop() {
-      clearInterval(timer)
-      await running
-    },
+function loadKey<K>(option: string, file: string, read: (text: string) => K): K {
+  try {
+    return read(readBounded(file, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
+  } catch (error) {
+    throw new StartError(`${option}: ${file} cannot be used: ${reasonOf(error)}`, { cause: error })
   }
 }

@@ -19,7 +19,7 @@ import { createHasher, type Hasher, type HasherOptions } from '../passwords/hash
 import { openStore, type StoreOptions } from '../store/create-store.ts'
 import { describeHolder, lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { type Audit, openAudit } from './audit.ts'
+import { Audit } from './audit.ts'
 import { checkStoreFolder } from './load.ts'
 import { toHashParameters } from './password-options.ts'
 import { type ReloadPart, type ReloadReport, type ReloadState, refresh, reload } from './reload.ts'
@@ -212,6 +212,6 @@ function openEvents(options: LiveConfigOptions, store: Store, snapshot: ReloadSt
     requireRecording: () => audit.requireRecording(),
     ...(observer?.onEvent && { onEvent: observer.onEvent }),
   })
-  const audit = openAudit({ config, store, events, log, isCommand })
+  const audit = new Audit({ config, store, events, log, isCommand })
   return { audit, events }
 }

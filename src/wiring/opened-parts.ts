@@ -145,7 +145,7 @@ const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: LimitE
     countLocked: () => limits.listNames().length,
     countFailingUpstreams: async () =>
       (await base.checkHealth()).filter(({ door, problem }) => door !== undefined && problem).length,
-    onRecord: base.liveConfig.audit.onRecord,
+    onRecord: (listener) => base.liveConfig.audit.onRecord(listener),
     onRevoked: base.directory.onRevoked,
   })
 
@@ -190,7 +190,7 @@ function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: O
     stalenessMs: directory.stalenessMs,
     countStreams: () => gateway.streams.size,
   })
-  addAuditMetrics(metrics, liveConfig.audit.listDestinations)
+  addAuditMetrics(metrics, () => liveConfig.audit.listDestinations())
   addCacheMetrics(metrics, 'tokens', tokenSecrets.cache.counts)
   addUpstreamMetrics(metrics, gateway.listServers)
   addSecretMetrics(metrics, {

@@ -8,14 +8,16 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { auditDestinations } from '../../src/config/addresses.ts'
 import { type AuditRecord, CHAIN_START, sealAll, toShownRecord } from '../../src/observe/audit/audit-record.ts'
-import type { Destination } from '../../src/observe/audit/destinations/destination.ts'
+import type { DeliveryPace } from '../../src/observe/audit/delivery.ts'
 import {
+  Copy,
+  createDestination,
   DESTINATION_KINDS,
-  findDestinationKind,
+  type Destination,
   toDestinationNames,
-} from '../../src/observe/audit/destinations/kinds.ts'
-import { QueuedDestination } from '../../src/observe/audit/destinations/queued-destination.ts'
-import { TcpSyslog } from '../../src/observe/audit/destinations/tcp-syslog.ts'
+} from '../../src/observe/audit/destinations.ts'
+import { TcpSyslog } from '../../src/observe/audit/tcp-syslog.ts'
+import { reportTo } from '../support/audit-reports.ts'
 import { makeFolder } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -35,30 +37,17 @@ const RECORDS = sealAll(
 const [FIRST = RECORDS[0] as AuditRecord] = RECORDS
 
 interface Opened {
-  readonly queue: QueuedDestination
+  readonly queue: Copy
   readonly reported: string[]
 }
 
-function open(
-  t: TestContext,
-  text: string,
-  more: { maxWaiting?: number; settings?: Partial<typeof SETTINGS> } = {},
-): Opened {
-  return openQueue(t, findDestinationKind(text).create(text, { ...SETTINGS, ...more.settings }), more.maxWaiting)
+function open(t: TestContext, text: string, pace?: Partial<DeliveryPace>): Opened {
+  return openQueue(t, createDestination(text, SETTINGS), pace)
 }
 
-function openQueue(t: TestContext, destination: Destination, maxWaiting?: number): Opened {
+function openQueue(t: TestContext, destination: Destination, pace: Partial<DeliveryPace> = {}): Opened {
   const reported: string[] = []
-  const queue = new QueuedDestination({
-    destination,
-    firstRetryMs: 5,
-    ...(maxWaiting !== undefined && { maxWaiting }),
-    reporter: {
-      onFailed: (reason) => reported.push(`failed: ${reason}`),
-      onRecovered: () => reported.push('recovered'),
-      onLost: (count) => reported.push(`lost ${count}`),
-    },
-  })
+  const queue = new Copy('copy', destination, reportTo(reported), { firstRetryMs: 5, ...pace })
   t.after(() => queue.close())
   return { queue, reported }
 }
@@ -85,26 +74,26 @@ describe('a file as destination of audit records', () => {
 
   it('is rotated by size, and a bounded number is kept', async (t) => {
     const folder = makeFolder(t)
-    const destination = findDestinationKind('file:').create(`file:${join(folder, 'audit.log')}`, {
+    const destination = createDestination(`file:${join(folder, 'audit.log')}`, {
       ...SETTINGS,
       maxFileBytes: 1000,
       maxFiles: 2,
     })
     for (let turn = 0; turn < 20; turn += 1) await destination.write([FIRST])
-    await destination.close()
+    await destination.close?.()
     assert.deepEqual(readdirSync(folder).sort(), ['audit.log', 'audit.log.1', 'audit.log.2'])
     for (const name of readdirSync(folder)) assert.ok(statSync(join(folder, name)).size <= 1000, name)
   })
 
   it('is opened again after another program renamed it', async (t) => {
     const path = join(makeFolder(t), 'audit.log')
-    const destination = findDestinationKind('file:').create(`file:${path}`, SETTINGS)
+    const destination = createDestination(`file:${path}`, SETTINGS)
     await destination.write([FIRST])
     renameSync(path, `${path}.old`)
     await destination.write([FIRST])
     destination.reopen?.()
     await destination.write([FIRST])
-    await destination.close()
+    await destination.close?.()
     assert.equal(readLines(`${path}.old`).length, 2)
     assert.equal(readLines(path).length, 1)
   })

@@ -7,16 +7,16 @@ import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import { type AuditTrail, createAuditTrail } from '../../src/observe/audit/audit-trail.ts'
-import { makeAuditKey, readSigningKey, type SigningKey } from '../../src/observe/audit/checkpoint.ts'
-import { createCheckpointFile, loadCheckpoint } from '../../src/observe/audit/checkpoint-file.ts'
+import { makeAuditKey, readSigningKey, type SigningKey } from '../../src/observe/audit/audit-key.ts'
+import { AuditTrail } from '../../src/observe/audit/audit-trail.ts'
+import { loadCheckpoint } from '../../src/observe/audit/checkpoint.ts'
 import { Checkpoints } from '../../src/observe/audit/checkpoints.ts'
-import { createErasureSigner } from '../../src/observe/audit/erasure.ts'
 import { verifyTrail } from '../../src/observe/audit/verify.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { readAuditContent } from '../../src/store/backup/audit-content.ts'
 import { openSnapshot } from '../../src/store/backup/engines.ts'
 import { openStore } from '../../src/store/create-store.ts'
+import { reportTo } from '../support/audit-reports.ts'
 
 const NODE = 'n@host'
 const KEY = readSigningKey(makeAuditKey())
@@ -48,33 +48,26 @@ interface Running {
 async function run(place: Place, key: SigningKey = KEY): Promise<Running> {
   const store = await openStore(toUrl(place), { log: SILENT_LOG })
   const reported: string[] = []
-  const report = {
-    onBroken: ({ reason }: { reason: string }) => reported.push(reason),
-    onUnchecked: (reason: string) => reported.push(reason),
-    onFailed: (reason: string) => reported.push(`failed: ${reason}`),
-    onRecovered: () => reported.push('recovered'),
-    onLost: () => {},
-  }
-  const file = createCheckpointFile(place.checkpoint, report)
-  const clock = SYSTEM_CLOCK
-  const checkpoints = new Checkpoints({ node: NODE, store, key, file, clock, onUnchecked: report.onUnchecked })
-  const trail = createAuditTrail({ node: NODE, store, checkpoints, reporter: report, clock, log: SILENT_LOG })
+  const base = { node: NODE, store, events: reportTo(reported), log: SILENT_LOG }
+  const checkpoints = new Checkpoints({ ...base, key, path: place.checkpoint })
+  const trail = new AuditTrail({ ...base, checkpoints })
+  const { delivery } = trail
   return {
     trail,
     reported,
     async write(...names) {
-      for (const name of names) trail.append(toRecord(name))
-      await trail.flush()
+      for (const name of names) delivery.add(toRecord(name))
+      await delivery.flush()
     },
     async erase(name, pseudonym, by) {
-      await trail.flush()
-      const records = await store.eraseAudit({ name, pseudonym, sign: createErasureSigner(by) })
-      trail.append({ ...toRecord(pseudonym), event: 'user.erased', fields: { subject: pseudonym, records } })
-      await trail.flush()
+      await delivery.flush()
+      const records = await store.eraseAudit({ name, pseudonym, key: by })
+      delivery.add({ ...toRecord(pseudonym), event: 'user.erased', fields: { subject: pseudonym, records } })
+      await delivery.flush()
     },
     async stop() {
-      await trail.close()
-      await file.close()
+      await delivery.close()
+      await checkpoints.file.close()
       await store.close()
     },
   }

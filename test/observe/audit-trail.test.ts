@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
+import { makeAuditKey, readSigningKey } from '../../src/observe/audit/audit-key.ts'
 import { type AuditRecord, CHAIN_START, hashRecord, sealAll } from '../../src/observe/audit/audit-record.ts'
 import type { AuditChain } from '../../src/observe/audit/audit-store.ts'
-import { type AuditReporter, createAuditTrail } from '../../src/observe/audit/audit-trail.ts'
-import { makeAuditKey, readCheckpoint, readSigningKey, signCheckpoint } from '../../src/observe/audit/checkpoint.ts'
-import type { CheckpointFile } from '../../src/observe/audit/checkpoint-file.ts'
-import { Checkpoints, type CheckpointsDeps } from '../../src/observe/audit/checkpoints.ts'
+import { AuditTrail } from '../../src/observe/audit/audit-trail.ts'
+import { readCheckpoint, signCheckpoint } from '../../src/observe/audit/checkpoint.ts'
+import { Checkpoints } from '../../src/observe/audit/checkpoints.ts'
+import type { DeliveryPace } from '../../src/observe/audit/delivery.ts'
 import { ChainVerifier, type VerifyOptions } from '../../src/observe/audit/verify.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { openStore } from '../../src/store/create-store.ts'
+import { reportTo } from '../support/audit-reports.ts'
 
 const NODE = 'n@host'
 
@@ -23,13 +24,6 @@ const toRecord = (subject: string, time = 1): SecurityRecord => ({
   fields: { subject, actor: subject, door: 'document', count: 3 },
 })
 
-const SILENT: AuditReporter = {
-  onBroken: () => {},
-  onLost: () => {},
-  onFailed: () => {},
-  onRecovered: () => {},
-}
-
 const openMemory = async (t: TestContext): Promise<Store> => {
   const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
   t.after(() => store.close())
@@ -37,39 +31,23 @@ const openMemory = async (t: TestContext): Promise<Store> => {
 }
 
 interface TrailOptions {
-  readonly reporter?: Partial<AuditReporter>
-  readonly maxWaiting?: number
+  readonly reported?: string[]
+  readonly pace?: Partial<DeliveryPace>
 }
 
-const NO_FILE: CheckpointFile = {
-  load: () => ({ checkpoint: undefined, problem: undefined }),
-  save: () => {},
-  figures: () => ({ waiting: 0, lost: 0, problem: undefined }),
-  close: async () => {},
+function openTrail(store: Store, { reported = [], pace }: TrailOptions = {}) {
+  const base = { node: NODE, store, events: reportTo(reported), log: SILENT_LOG }
+  const checkpoints = new Checkpoints({ ...base, key: undefined, path: '' })
+  const trail = new AuditTrail({ ...base, checkpoints, pace: { lingerMs: 1, ...pace } })
+  const { delivery } = trail
+  return {
+    append: (record: SecurityRecord) => delivery.add(record),
+    onRecord: (listener: (record: AuditRecord) => void) => trail.onRecord(listener),
+    flush: () => delivery.flush(),
+    figures: () => delivery.figures(),
+    close: () => delivery.close(),
+  }
 }
-
-const toCheckpoints = (store: Store, deps: Partial<CheckpointsDeps> = {}) =>
-  new Checkpoints({
-    node: NODE,
-    store,
-    key: undefined,
-    file: NO_FILE,
-    clock: SYSTEM_CLOCK,
-    onUnchecked: () => {},
-    ...deps,
-  })
-
-const openTrail = (store: Store, { reporter, ...options }: TrailOptions = {}) =>
-  createAuditTrail({
-    node: NODE,
-    store,
-    checkpoints: toCheckpoints(store),
-    reporter: { ...SILENT, ...reporter },
-    clock: SYSTEM_CLOCK,
-    log: SILENT_LOG,
-    lingerMs: 1,
-    ...options,
-  })
 
 const list = (store: Store) => store.listAuditRecords({ order: 'oldest', limit: 1000 })
 
@@ -144,12 +122,7 @@ describe('audit trail', () => {
     }
     const reported: string[] = []
     const seen: AuditRecord[] = []
-    const trail = openTrail(flaky, {
-      reporter: {
-        onFailed: (reason) => reported.push(`failed: ${reason}`),
-        onRecovered: (seconds) => reported.push(`recovered: ${seconds}`),
-      },
-    })
+    const trail = openTrail(flaky, { reported })
     trail.onRecord((record) => seen.push(record))
     trail.append(toRecord('a'))
     await assert.rejects(trail.flush(), /disk full/)
@@ -161,18 +134,18 @@ describe('audit trail', () => {
     await trail.flush()
     assert.deepEqual(subjectsOf(await list(store)), ['a', 'b'])
     assert.deepEqual(subjectsOf(seen), ['a', 'b'])
-    assert.deepEqual(reported, ['failed: disk full', 'recovered: 0'])
+    assert.deepEqual(reported, ['failed: disk full', 'recovered'])
     assert.equal(trail.figures().problem, undefined)
   })
 
   it('holds a bounded number of records, and reports how many it lost', async (t) => {
     const store = await openMemory(t)
-    const lost: number[] = []
-    const trail = openTrail(store, { maxWaiting: 10, reporter: { onLost: (count) => lost.push(count) } })
+    const reported: string[] = []
+    const trail = openTrail(store, { pace: { maxWaiting: 10 }, reported })
     for (let at = 0; at < 25; at += 1) trail.append(toRecord(`u${at}`))
     assert.deepEqual(trail.figures(), { waiting: 10, lost: 15, problem: undefined })
     await trail.flush()
-    assert.deepEqual(lost, [15])
+    assert.deepEqual(reported, ['lost 15'])
     assert.equal((await list(store)).length, 10)
     assert.deepEqual(verify(await list(store), await chainOf(store)).findings, [])
   })

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { makeAuditKey } from '../../src/observe/audit/checkpoint.ts'
+import { makeAuditKey } from '../../src/observe/audit/audit-key.ts'
 import { ADMIN_PASSWORD, type Managed, makeManaged } from '../support/managed.ts'
 import { start } from '../support/process.ts'
 import { send } from '../support/request.ts'

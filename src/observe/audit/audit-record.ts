@@ -4,6 +4,7 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { SecurityRecord } from '../security-record.ts'
+import type { Signature } from './audit-key.ts'
 
 export interface AuditRecord extends Omit<SecurityRecord, 'event'> {
   /** A kind of event; a newer version may have written one that this version does not know. */
@@ -23,13 +24,7 @@ export interface ErasedField {
   /** Of the value that the field had. */
   readonly digest: string
   /** Signs the value that the field has now. `undefined`: the node that erased it has no key. */
-  readonly mark?: ErasureMark
-}
-
-export interface ErasureMark {
-  /** Identifies the key. */
-  readonly key: string
-  readonly signature: string
+  readonly mark?: Signature
 }
 
 /** The last record of a chain, or of a part of it. */

@@ -2,21 +2,24 @@
  * The checkpoints of this node. Before a chain of the store is continued and signed, it is compared with the last
  * checkpoint. Otherwise an attacker who can write to the store could have another history signed.
  */
-import type { Clock } from '../../base/clock.ts'
+import { open, rename } from 'node:fs/promises'
+import { SYSTEM_CLOCK } from '../../base/clock.ts'
+import { createEmptyFile } from '../../base/files.ts'
+import type { SecurityEvents } from '../security-events.ts'
+import type { SigningKey } from './audit-key.ts'
 import { CHAIN_START, type ChainPlace } from './audit-record.ts'
 import type { AuditChain, AuditStore, SignChain } from './audit-store.ts'
-import { checkSignature, readCheckpoint, type SigningKey, signCheckpoint } from './checkpoint.ts'
-import type { CheckpointFile } from './checkpoint-file.ts'
+import { checkCheckpoint, loadCheckpoint, readCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { Delivery } from './delivery.ts'
 
-export interface CheckpointsDeps {
+export interface CheckpointsOptions {
   readonly node: string
   readonly store: Pick<AuditStore, 'findAuditHash'>
   /** `undefined`: nothing is signed, and nothing is remembered after the end of the process. */
   readonly key: SigningKey | undefined
-  readonly file: CheckpointFile
-  readonly clock: Clock
-  /** The chain cannot be compared with the checkpoint of an earlier process. */
-  onUnchecked(reason: string): void
+  /** The file with the newest checkpoint. */
+  readonly path: string
+  readonly events: Pick<SecurityEvents, 'record'>
 }
 
 /** The chain in the store is not the one that this node has written. */
@@ -31,19 +34,27 @@ export interface ChainBreak {
 }
 
 export class Checkpoints {
-  readonly #deps: CheckpointsDeps
+  /** Writes the newest checkpoint, whatever was the newest when an item was added. */
+  readonly file: Delivery<'newest'>
+  readonly #options: CheckpointsOptions
   #isLoaded = false
   #last: ChainPlace | undefined
   #signed: { readonly place: ChainPlace; readonly text: string | undefined } | undefined
+  #newest = ''
 
-  constructor(deps: CheckpointsDeps) {
-    this.#deps = deps
+  constructor(options: CheckpointsOptions) {
+    this.#options = options
+    const write = async (waiting: readonly 'newest'[]) => {
+      await replaceFile(options.path, this.#newest)
+      return waiting.length
+    }
+    this.file = new Delivery({ name: 'checkpoint', write }, options.events)
   }
 
   /** Called in the transaction that changes the chain. */
   readonly sign: SignChain = (chain) => {
-    const { key, clock } = this.#deps
-    const text = key && signCheckpoint({ ...chain, time: clock.nowMs() }, key)
+    const { key } = this.#options
+    const text = key && signCheckpoint({ ...chain, time: SYSTEM_CLOCK.nowMs() }, key)
     const { sequence, hash } = chain
     this.#signed = { place: { sequence, hash }, text }
     return text
@@ -53,7 +64,10 @@ export class Checkpoints {
   onStored(): void {
     if (!this.#signed) return
     this.#last = this.#signed.place
-    if (this.#signed.text !== undefined) this.#deps.file.save(this.#signed.text)
+    if (this.#signed.text === undefined) return
+    this.#newest = this.#signed.text
+    // one may be under way with the checkpoint before; the second writes this one
+    if (this.file.figures().waiting < 2) this.file.add('newest')
   }
 
   /** `undefined`: the chain in the store continues the last checkpoint. */
@@ -70,13 +84,14 @@ export class Checkpoints {
   /** The file counts even if another key has signed it: an attacker who can write to the store cannot write it. */
   #load(chain: AuditChain | undefined): void {
     this.#isLoaded = true
-    const { key, file, node, onUnchecked } = this.#deps
+    const { key, path, node, events } = this.#options
     if (!key) return
-    const { checkpoint, problem } = file.load()
+    const onUnchecked = (reason: string) => events.record('audit.unchecked', { reason })
+    const { checkpoint, problem } = loadCheckpoint(path)
     if (problem !== undefined && chain?.checkpoint !== undefined) onUnchecked(problem)
     if (checkpoint?.node !== node) return
     this.#last = { sequence: checkpoint.sequence, hash: checkpoint.hash }
-    const check = checkSignature(checkpoint, [key])
+    const check = checkCheckpoint(checkpoint, [key])
     if (check === 'unknown') onUnchecked(`it was signed with the key ${checkpoint.key}; the key is now ${key.id}`)
     if (check === 'invalid') onUnchecked('its signature is wrong')
   }
@@ -88,15 +103,28 @@ export class Checkpoints {
     // a process with the same name and key may have written more
     if (!this.#isSigned(chain)) return 'the store has another end, which this node did not sign'
     if (chain.purged.sequence >= last.sequence) return undefined
-    const stored = await this.#deps.store.findAuditHash(this.#deps.node, last.sequence)
+    const stored = await this.#options.store.findAuditHash(this.#options.node, last.sequence)
     return stored === last.hash ? undefined : 'the store has another record at the last checkpoint'
   }
 
   /** The checkpoint in the store describes the chain completely. Without a key there is nothing to compare. */
   #isSigned({ checkpoint: text, ...chain }: AuditChain): boolean {
-    const { key } = this.#deps
+    const { key } = this.#options
     if (!key) return true
     const signed = readCheckpoint(text ?? '')
-    return signed !== undefined && checkSignature({ ...signed, ...chain }, [key]) === 'valid'
+    return signed !== undefined && checkCheckpoint({ ...signed, ...chain }, [key]) === 'valid'
   }
+}
+
+async function replaceFile(path: string, content: string): Promise<void> {
+  const temporary = `${path}.tmp`
+  createEmptyFile(temporary)
+  const file = await open(temporary, 'w', 0o600)
+  try {
+    await file.chmod(0o600)
+    await file.writeFile(`${content}\n`)
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
 }

@@ -2,9 +2,8 @@
  * Erases a person from records. The digest of each value stays, so the hash of a record stays the same. Each new value is
  * signed, so that an attacker who can write to the store cannot erase a field, or change one that was erased.
  */
-import { sign, verify } from 'node:crypto'
-import { type AuditRecord, digestField, type ErasedField, type ErasureMark } from './audit-record.ts'
-import type { SigningKey, VerifyingKey } from './checkpoint.ts'
+import { checkSignature, type Signature, type SigningKey, signStatement, type VerifyingKey } from './audit-key.ts'
+import { type AuditRecord, digestField, type ErasedField } from './audit-record.ts'
 
 /** A field of a record, and the value it has after the erasure. */
 interface ErasedValue extends Pick<AuditRecord, 'node' | 'sequence' | 'hash'> {
@@ -15,7 +14,8 @@ interface ErasedValue extends Pick<AuditRecord, 'node' | 'sequence' | 'hash'> {
 export interface AuditErasure {
   readonly name: string
   readonly pseudonym: string
-  sign(value: ErasedValue): ErasureMark | undefined
+  /** `undefined`: this node has no key. */
+  readonly key: SigningKey | undefined
 }
 
 const PSEUDONYM = /^erased-[0-9a-f]{12}$/
@@ -31,7 +31,7 @@ export function erasePerson(record: AuditRecord, erasure: AuditErasure): AuditRe
   const values = Object.entries(listErasable(fields, erasure)).filter(([field]) => Object.hasOwn(salts, field))
   if (values.length === 0) return undefined
   const marked = values.map(([field, value]): [string, ErasedField] => {
-    const mark = erasure.sign({ ...record, field, value })
+    const mark = erasure.key && signStatement(toStatement({ ...record, field, value }), erasure.key)
     return [field, { digest: digestField(salts[field] ?? '', field, fields[field]), ...(mark && { mark }) }]
   })
   const kept = Object.entries(salts).filter(([field]) => !values.some(([erasing]) => erasing === field))
@@ -56,13 +56,8 @@ function listErasable(
   }
 }
 
-export const createErasureSigner =
-  (key: SigningKey | undefined): AuditErasure['sign'] =>
-  (value) =>
-    key && { key: key.id, signature: sign(null, toSigned(value), key.signing).toString('base64url') }
-
-const toSigned = ({ node, sequence, hash, field, value }: ErasedValue): Buffer =>
-  Buffer.from(JSON.stringify(['cardea-audit-erasure', 1, node, sequence, hash, field, value]))
+const toStatement = ({ node, sequence, hash, field, value }: ErasedValue) =>
+  ['cardea-audit-erasure', 1, node, sequence, hash, field, value] as const
 
 /** What is wrong with the erased fields of a record, one sentence for each. Without keys, no signature is checked. */
 export const checkErasures = (record: AuditRecord, keys: readonly VerifyingKey[]): readonly string[] =>
@@ -79,14 +74,9 @@ function isErasedValue({ fields, erased }: AuditRecord, field: string): boolean 
   return fields[field] === ERASED_VALUE && Object.hasOwn(erased, owner)
 }
 
-function checkMark(
-  value: ErasedValue,
-  mark: ErasureMark | undefined,
-  keys: readonly VerifyingKey[],
-): string | undefined {
+function checkMark(value: ErasedValue, mark: Signature | undefined, keys: readonly VerifyingKey[]): string | undefined {
   if (!mark) return 'without a signature'
-  const known = keys.find(({ id }) => id === mark.key)
-  if (!known) return `with the key ${mark.key}, which is not given: use --key`
-  const isValid = verify(null, toSigned(value), known.key, Buffer.from(mark.signature, 'base64url'))
-  return isValid ? undefined : 'with a wrong signature'
+  const check = checkSignature(toStatement(value), mark, keys)
+  if (check === 'unknown') return `with the key ${mark.key}, which is not given: use --key`
+  return check === 'valid' ? undefined : 'with a wrong signature'
 }

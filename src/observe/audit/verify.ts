@@ -2,10 +2,10 @@
  * Checks the audit trail as it was read from the store. A record that is altered, missing or moved breaks the chain of
  * its node. A checkpoint shows that newer records were removed, or that a whole chain was written again.
  */
+import type { VerifyingKey } from './audit-key.ts'
 import { type AuditRecord, CHAIN_START, type ChainPlace, hashRecord } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
-import { checkSignature, readCheckpoint, type SignedCheckpoint, type VerifyingKey } from './checkpoint.ts'
-import type { LoadedCheckpoint } from './checkpoint-file.ts'
+import { checkCheckpoint, type LoadedCheckpoint, readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { checkErasures } from './erasure.ts'
 
 export interface Finding {
@@ -129,7 +129,7 @@ export class ChainVerifier {
   }
 
   #isTrusted(checkpoint: SignedCheckpoint): boolean {
-    const check = checkSignature(checkpoint, this.#keys)
+    const check = checkCheckpoint(checkpoint, this.#keys)
     if (checkpoint.node !== this.#chain.node) this.#find('checkpoint', 'the checkpoint belongs to another node')
     if (check === 'invalid') this.#find('checkpoint', 'the signature of the checkpoint is wrong')
     if (check === 'unknown' && this.#keys.length > 0)

@@ -4,10 +4,10 @@
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AuditRecord } from '../audit-record.ts'
-import type { Destination, OnUnsure } from './destination.ts'
-import { renderSyslog, toHost } from './syslog.ts'
+import { type EventRow, SECURITY_EVENTS } from '../security-event-table.ts'
+import { type AuditRecord, toShownRecord } from './audit-record.ts'
 
 const DEFAULT_PORT = 601
 const CONNECT_MS = 5000
@@ -19,26 +19,22 @@ const MAX_UNSURE = 1000
 /** A receiver that ends a connection in order has read what it got earlier than this. */
 const SETTLE_MS = 5000
 
-interface Sent {
-  readonly atMs: number
-  readonly records: readonly AuditRecord[]
-}
-
-export class TcpSyslog implements Destination {
+export class TcpSyslog {
   readonly #url: URL
   readonly #settleMs: number
   #connection: Socket | undefined
   /** Whether the last connection broke. Then a write counts only if its connection does not break soon, too. */
   #isSuspect = false
-  #sent: Sent[] = []
-  #onUnsure: OnUnsure = () => {}
+  /** The records that were sent last over this connection. */
+  #sent: readonly { readonly atMs: number; readonly record: AuditRecord }[] = []
+  #onUnsure: (records: readonly AuditRecord[], error: Error) => void = () => {}
 
   constructor(url: URL, settleMs = SETTLE_MS) {
     this.#url = url
     this.#settleMs = settleMs
   }
 
-  watch(onUnsure: OnUnsure): void {
+  watch(onUnsure: (records: readonly AuditRecord[], error: Error) => void): void {
     this.#onUnsure = onUnsure
   }
 
@@ -54,7 +50,8 @@ export class TcpSyslog implements Destination {
       throw error
     }
     this.#isSuspect = false
-    this.#note({ atMs: performance.now(), records })
+    const atMs = performance.now()
+    this.#sent = [...this.#sent, ...records.map((record) => ({ atMs, record }))].slice(-MAX_UNSURE)
   }
 
   async close(): Promise<void> {
@@ -63,7 +60,8 @@ export class TcpSyslog implements Destination {
   }
 
   async #open(): Promise<Socket> {
-    const socket = connect({ host: toHost(this.#url), port: Number(this.#url.port || DEFAULT_PORT), keepAlive: true })
+    const host = this.#url.hostname.replace(/^\[|\]$/g, '')
+    const socket = connect({ host, port: Number(this.#url.port || DEFAULT_PORT) })
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     this.#connection = socket
     socket.on('error', (error) => this.#onBreak(socket, error))
@@ -88,19 +86,13 @@ export class TcpSyslog implements Destination {
     stop.abort()
   }
 
-  #note(sent: Sent): void {
-    this.#sent.push(sent)
-    let count = this.#sent.reduce((sum, { records }) => sum + records.length, 0)
-    while (count > MAX_UNSURE) count -= this.#sent.shift()?.records.length ?? count
-  }
-
   /** Without an error the server ended the connection. */
   #onBreak(socket: Socket, error?: Error): void {
     socket.destroy()
     if (socket !== this.#connection) return
     this.#connection = undefined
     const sinceMs = performance.now() - (error ? UNSURE_MS : this.#settleMs)
-    const unsure = this.#sent.filter(({ atMs }) => atMs >= sinceMs).flatMap(({ records }) => records)
+    const unsure = this.#sent.filter(({ atMs }) => atMs >= sinceMs).map(({ record }) => record)
     this.#sent = []
     if (unsure.length > 0 || error) this.#isSuspect = true
     if (unsure.length > 0) this.#onUnsure(unsure, error ?? new Error(CLOSED))
@@ -119,3 +111,21 @@ function writeAll(socket: Socket, text: string): Promise<void> {
     })
   })
 }
+
+/** Facility 13: log audit. */
+const FACILITY = 13
+const SEVERITIES: Readonly<Record<EventRow['level'], number>> = { error: 3, warn: 4, info: 6 }
+
+function renderSyslog(record: AuditRecord): string {
+  const rows: Readonly<Record<string, EventRow>> = SECURITY_EVENTS
+  const priority = FACILITY * 8 + SEVERITIES[rows[record.event]?.level ?? 'info']
+  const time = new Date(record.time).toISOString()
+  return `<${priority}>1 ${time} ${toToken(hostname(), 255)} cardea ${process.pid} ${toToken(record.event, 32)} - ${renderAscii(toShownRecord(record))}`
+}
+
+/** Printable ASCII without spaces. */
+const toToken = (text: string, max: number): string => text.replace(/[^\x21-\x7e]/g, '').slice(0, max) || '-'
+
+/** JSON with escapes only, so that the message needs no mark of its encoding. */
+const renderAscii = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
