@@ -32,6 +32,11 @@ export class LineSplitter {
     return lines
   }
 
+  /** Whether the line that is not complete yet is too long already. */
+  isTooLong(): boolean {
+    return this.#length > this.#maxBytes
+  }
+
   /** What follows the last line feed; `undefined`: nothing. */
   end(): Line | undefined {
     return this.#length > 0 ? this.#finish() : undefined
@@ -45,7 +50,7 @@ export class LineSplitter {
 
   #finish(): Line {
     const number = this.#number++
-    const isTooLong = this.#length > this.#maxBytes
+    const isTooLong = this.isTooLong()
     const [first = Buffer.alloc(0), ...others] = this.#parts
     this.#parts = []
     this.#length = 0

@@ -63,6 +63,19 @@ describe('a backup of a store with an older schema', () => {
   }
 })
 
+describe('a backup that an earlier version wrote', () => {
+  for (const [target, createTo] of ENGINES) {
+    it(`is restored to ${target}`, async () => {
+      const to = await createTo()
+      const { tables, sha256 } = await restore(to, join(import.meta.dirname, '../fixtures/backup/format-1.gz'))
+      assert.equal(sha256, '3e8d121aabebece56cba1a9c385ad50181aae773d5dd7f509c3efe413a5652b5')
+      assert.equal(tables.find(({ name }) => name === 'cardea_users')?.rows, 31)
+      assert.ok((await withStore(to, (store) => store.listHashWork())).length > 0)
+      await to.remove()
+    })
+  }
+})
+
 /** A SQLite store, a backup of another one, and the folder of both. */
 async function createSqliteScene() {
   const place = await createSqlitePlace()

@@ -45,7 +45,7 @@ const HOSTILE: readonly Hostile[] = [
   [
     'a line of 17 MiB',
     (file) => rewrite(file, ([header = '']) => [header, 'x'.repeat(17 * 1024 * 1024)]),
-    /^The backup is damaged: a line has more than 16777216 characters\. Nothing was changed/,
+    /^The backup is damaged: a line has more than 16777216 bytes\. Nothing was changed/,
   ],
 ]
 

@@ -2,7 +2,7 @@ import type { AuditRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditChain } from '../../observe/audit/audit-store.ts'
 import type { Row } from '../engine.ts'
 import { readAuditChain, readAuditRecord } from '../operations/audit-row.ts'
-import type { StoreSnapshot } from './content.ts'
+import type { StoreSnapshot } from './snapshot.ts'
 
 /** The audit trail of a snapshot, in the order of node and sequence. A store without one has no chains. */
 export async function readAuditContent(

@@ -6,8 +6,9 @@ import { readSetting } from '../operations/settings.ts'
 import { readBatch } from '../operations/sign-ins.ts'
 import { readTotals } from '../operations/totals.ts'
 import { readRecord } from '../record.ts'
-import type { Cells, CountedTable, StoreSnapshot, TableShape } from './content.ts'
+import type { Cells, CountedTable, Table } from './format.ts'
 import type { BackupPage } from './read-backup.ts'
+import type { StoreSnapshot } from './snapshot.ts'
 
 type CheckRow = (row: Row) => string | undefined
 
@@ -26,7 +27,7 @@ const CHECKS: Readonly<Record<string, CheckRow>> = {
 }
 
 /** Why Cardea could not use this row; `undefined`: it could. */
-export function checkRecord({ name, columns }: TableShape, cells: Cells): string | undefined {
+function checkRecord({ name, columns }: Table, cells: Cells): string | undefined {
   const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
   return check?.(Object.fromEntries(columns.map((column, index) => [column, cells[index]])))
 }
@@ -65,23 +66,18 @@ const NUMBERED: ReadonlySet<string> = new Set([USERS, 'cardea_settings', 'cardea
 /** Tables of one row, which every write relies on. The schema allows no second one. */
 const COUNTERS: ReadonlySet<string> = new Set(['cardea_state', 'cardea_failure_state'])
 
-export interface CounterCheck {
-  add(table: TableShape, rows: readonly Cells[]): void
-  /** Why the next write would fail; `undefined`: it would not. To be called after all rows. */
-  findProblem(tables: readonly CountedTable[]): string | undefined
-}
-
-export function createCounterCheck(): CounterCheck {
+/** Finds out why the next write would fail, when all rows were added. */
+export function createCounterCheck() {
   let counter = 0
   let highest = 0
   return {
-    add({ name, columns }, rows) {
+    add({ table: { name, columns }, rows }: BackupPage): void {
       const place = columns.indexOf('sequence')
       const sequences = rows.map((cells) => Number(cells[place]))
       if (name === 'cardea_state') counter = Math.max(counter, ...sequences)
       else if (NUMBERED.has(name)) highest = Math.max(highest, ...sequences)
     },
-    findProblem(tables) {
+    findProblem(tables: readonly CountedTable[]): string | undefined {
       const empty = tables.find(({ name, rows }) => COUNTERS.has(name) && rows === 0)
       if (empty) return `${empty.name} is empty`
       return highest > counter ? 'the counter in cardea_state is lower than the number of a row' : undefined

@@ -1,27 +1,24 @@
 /** Which engine saves and restores a store, by its URL. An engine is loaded only when it is used. */
-import { existsSync } from 'node:fs'
 import { MIGRATIONS } from '../migrations.ts'
-import { findStoreFile, MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
+import { MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
 import { BackupError } from './backup-error.ts'
-import type { OpenSnapshot } from './content.ts'
-import type { OpenTarget } from './restore-target.ts'
+import {
+  type BackupDatabase,
+  type RestoreTarget,
+  readSnapshot,
+  type StoreSnapshot,
+  type TargetOptions,
+} from './snapshot.ts'
 
 interface BackupEngine {
-  openSnapshot(url: string): Promise<OpenSnapshot>
-  readonly openTarget: OpenTarget
+  /** Opens a view that does not change, of a store that a server may be using. */
+  openForReading(url: string): Promise<BackupDatabase>
+  openTarget(url: string, options: TargetOptions): Promise<RestoreTarget>
 }
 
 const ENGINES: Readonly<Record<StoreScheme, () => Promise<BackupEngine>>> = {
-  sqlite: async () => {
-    const { openSqliteSnapshot } = await import('../sqlite/snapshot.ts')
-    const { openSqliteTarget } = await import('../sqlite/restore-target.ts')
-    return { openSnapshot: async (url) => openSqliteSnapshot(requireFile(url)), openTarget: openSqliteTarget }
-  },
-  postgres: async () => {
-    const { openPostgresSnapshot } = await import('../postgres/snapshot.ts')
-    const { openPostgresTarget } = await import('../postgres/restore-target.ts')
-    return { openSnapshot: openPostgresSnapshot, openTarget: openPostgresTarget }
-  },
+  sqlite: async () => (await import('../sqlite/backup.ts')).SQLITE_BACKUP,
+  postgres: async () => (await import('../postgres/backup.ts')).POSTGRES_BACKUP,
 }
 
 async function findEngine(url: string): Promise<BackupEngine> {
@@ -32,26 +29,26 @@ async function findEngine(url: string): Promise<BackupEngine> {
   return ENGINES[read.scheme]()
 }
 
-function requireFile(url: string): string {
-  const file = findStoreFile(url) ?? ''
-  if (existsSync(file)) return file
-  throw new BackupError(
-    `There is no store at ${file}. Name the configuration of the server with --config. The first start creates the store.`,
-  )
+/** Opens a store to read it. A schema of an older version is not migrated. */
+export async function openSnapshot(url: string): Promise<StoreSnapshot> {
+  const database = await (await findEngine(url)).openForReading(url)
+  try {
+    const snapshot = await readSnapshot(database)
+    requireKnown(snapshot.schema)
+    return snapshot
+  } catch (error) {
+    await database.close()
+    throw error
+  }
 }
 
-/**
- * Opens a consistent view of a store, which a server may be using. The store is only read: a schema of an older version
- * is not migrated.
- */
-export async function openSnapshot(url: string): Promise<OpenSnapshot> {
-  const snapshot = await (await findEngine(url)).openSnapshot(url)
+function requireKnown(schema: number): void {
   const newest = MIGRATIONS.at(-1)?.number ?? 0
-  if (snapshot.schema <= newest) return snapshot
-  await snapshot.close()
+  if (schema <= newest) return
   throw new BackupError(
-    `The store has schema ${snapshot.schema}, written by a newer Cardea; this one knows schema ${newest}. Make the backup with the newer version.`,
+    `The store has schema ${schema}, written by a newer Cardea; this one knows schema ${newest}. Make the backup with the newer version.`,
   )
 }
 
-export const openTarget: OpenTarget = async (url, options) => (await findEngine(url)).openTarget(url, options)
+export const openTarget = async (url: string, options: TargetOptions): Promise<RestoreTarget> =>
+  (await findEngine(url)).openTarget(url, options)

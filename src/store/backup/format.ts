@@ -5,10 +5,28 @@
  *     {"schema":8,"tables":[{"name":"cardea_users","columns":["is_live","name",…],"rows":2},…]}
  *     [1,"ada",…]            one row, in the order of the tables and their columns
  *     {"sha256":"…"}         of all lines between the first and the last
+ *
+ * Tables and columns are sorted by name and rows by primary key, so equal stores have equal lines, whatever the engine.
  */
 import { isJsonObject, readJson } from '../../base/json.ts'
-import { BackupError } from './backup-error.ts'
-import { type Cells, type CountedTable, isCell } from './content.ts'
+import { BackupError, damaged, notABackup } from './backup-error.ts'
+
+export type Cell = string | number | null
+
+/** The values of one row, in the order of the columns. */
+export type Cells = readonly Cell[]
+
+export interface Table {
+  readonly name: string
+  readonly columns: readonly string[]
+}
+
+export interface CountedTable extends Table {
+  readonly rows: number
+}
+
+/** Rows that are in memory at one time. */
+export const PAGE_ROWS = 500
 
 export const BACKUP_FORMAT = 'cardea-backup'
 export const FORMAT_VERSION = 1
@@ -22,67 +40,65 @@ export interface BackupHeader {
   readonly engine: string
 }
 
-export interface ContentLine {
+/** What a backup file contains. */
+export interface BackupSummary {
+  readonly header: BackupHeader
   readonly schema: number
   readonly tables: readonly CountedTable[]
-}
-
-/** What a backup file contains. */
-export interface BackupSummary extends ContentLine {
-  readonly header: BackupHeader
   readonly sha256: string
 }
 
-export const damaged = (detail: string): BackupError =>
-  new BackupError(`The backup is damaged: ${detail}. Nothing was changed. Use another copy of it, or an older backup.`)
-
-export const notABackup = (): BackupError =>
-  new BackupError('The file is not a backup of Cardea. "cardea backup" makes one; "cardea import" reads other files.')
+export const countRows = (tables: readonly CountedTable[]): number =>
+  tables.reduce((total, { rows }) => total + rows, 0)
 
 export function readHeader(line: string | undefined): BackupHeader {
-  const value = line === undefined ? undefined : findObject(line)
-  if (value?.['format'] !== BACKUP_FORMAT) throw notABackup()
-  const { version, cardea, createdAt, engine } = value
+  const { format, version, cardea, createdAt, engine } = readObject(line ?? '')
+  if (format !== BACKUP_FORMAT) throw notABackup()
   if (!isCount(version) || !isText(cardea) || !isText(createdAt) || !isText(engine)) throw damaged('its first line')
-  if (version <= FORMAT_VERSION) return { format: BACKUP_FORMAT, version, cardea, createdAt, engine }
+  if (version <= FORMAT_VERSION) return { format, version, cardea, createdAt, engine }
   throw new BackupError(
     `The backup has format ${version}, which this Cardea does not know. Restore it with Cardea ${cardea} or newer.`,
   )
 }
 
-export function readContentLine(line: string | undefined): ContentLine {
-  const value = line === undefined ? undefined : findObject(line)
-  const tables = value?.['tables']
-  if (!isCount(value?.['schema']) || !Array.isArray(tables)) throw damaged('its second line')
-  return { schema: value['schema'], tables: tables.map(readTable) }
+export function readContentLine(line: string): Pick<BackupSummary, 'schema' | 'tables'> {
+  const { schema, tables } = readObject(line)
+  if (!isCount(schema) || !Array.isArray(tables) || !tables.every(isCountedTable)) throw damaged('its second line')
+  return { schema, tables }
 }
 
-function readTable(value: unknown): CountedTable {
-  if (!isJsonObject(value)) throw damaged('its second line')
+function isCountedTable(value: unknown): value is CountedTable {
+  if (!isJsonObject(value)) return false
   const { name, columns, rows } = value
-  const hasColumns = Array.isArray(columns) && columns.every(isText)
-  if (!isText(name) || !isCount(rows) || !hasColumns) throw damaged('its second line')
-  return { name, columns, rows }
+  return isText(name) && isCount(rows) && Array.isArray(columns) && columns.every(isText)
 }
 
-export function readRow(line: string | undefined, { name, columns }: CountedTable): Cells {
-  const reading = readJson(line ?? '')
+export function readRow(line: string, { name, columns }: Table): Cells {
+  const reading = readJson(line)
   const row = reading.kind === 'json' ? reading.value : undefined
   if (Array.isArray(row) && row.length === columns.length && row.every(isCell)) return row
-  throw damaged(line === undefined ? 'it ends early' : `a row of ${name}`)
+  throw damaged(`a row of ${name}`)
 }
 
-export function readTrailer(line: string | undefined): string {
-  const sha256 = line === undefined ? undefined : findObject(line)?.['sha256']
+export function renderRow(row: Cells): string {
+  if (!row.every(isCell)) throw new TypeError('the store has a value that is neither text nor a whole number')
+  return `${JSON.stringify(row)}\n`
+}
+
+export function readTrailer(line: string): string {
+  const { sha256 } = readObject(line)
   if (isText(sha256)) return sha256
-  throw damaged(line === undefined ? 'it ends early' : 'its last line')
+  throw damaged('its last line')
 }
 
-function findObject(line: string): Readonly<Record<string, unknown>> | undefined {
+function readObject(line: string): Readonly<Record<string, unknown>> {
   const reading = readJson(line)
-  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : undefined
+  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+const isCell = (value: unknown): value is Cell =>
+  value === null || typeof value === 'string' || Number.isSafeInteger(value)

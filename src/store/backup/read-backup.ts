@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { BackupError } from './backup-error.ts'
-import { type Cells, type CountedTable, PAGE_ROWS } from './content.ts'
+import { LineSplitter } from '../../base/lines.ts'
+import { MIGRATIONS } from '../migrations.ts'
+import { BackupError, damaged, notABackup } from './backup-error.ts'
 import {
-  type BackupHeader,
   type BackupSummary,
-  type ContentLine,
-  damaged,
-  notABackup,
+  type Cells,
+  type CountedTable,
+  PAGE_ROWS,
   readContentLine,
   readHeader,
   readRow,
@@ -24,115 +24,101 @@ export interface BackupPage {
   readonly line: number
 }
 
-export interface BackupReader extends ContentLine {
-  readonly header: BackupHeader
-  /** Ends with the SHA-256 of the content, or throws a `BackupError` if the file is not complete and unchanged. */
-  readPages(): AsyncGenerator<BackupPage, string>
-}
-
-/** Reads the first two lines. `readPages` must be called next: the file stays open until it ends. */
-export async function openBackup(path: string): Promise<BackupReader> {
-  const lines = readLines(path)
-  const hash = createHash('sha256')
-  const next = async (): Promise<string | undefined> => (await lines.next()).value
-  const nextHashed = async (): Promise<string | undefined> => {
-    const line = await next()
-    if (line !== undefined) hash.update(line).update('\n')
-    return line
-  }
-  const header = readHeader(await next())
-  const content = readContentLine(await nextHashed())
-  return {
-    header,
-    ...content,
-    async *readPages() {
-      try {
-        let line = FIRST_ROW_LINE
-        for (const table of content.tables) {
-          for await (const rows of readTablePages(table, nextHashed)) {
-            yield { table, rows, line }
-            line += rows.length
-          }
-        }
-        const sha256 = readTrailer(await next())
-        if (sha256 !== hash.digest('hex')) throw damaged('its content does not match its SHA-256')
-        if ((await next()) !== undefined) throw damaged('something follows its last line')
-        return sha256
-      } finally {
-        await lines.return(undefined)
-      }
-    },
-  }
-}
-
 /** After the header and the description of the tables. */
 const FIRST_ROW_LINE = 3
 
-/** Lines are kept in memory up to this length, and pages that are not much longer. */
-const MAX_LINE_CHARS = 16 * 1024 * 1024
-
-async function* readTablePages(
-  table: CountedTable,
-  next: () => Promise<string | undefined>,
-): AsyncGenerator<readonly Cells[], void> {
-  for (let left = table.rows; left > 0; ) {
-    const rows: Cells[] = []
-    let chars = 0
-    while (rows.length < Math.min(left, PAGE_ROWS) && chars < MAX_LINE_CHARS) {
-      const line = await next()
-      rows.push(readRow(line, table))
-      chars += line?.length ?? 0
+/**
+ * Reads a whole file page by page. Throws a `BackupError` if it is not complete and unchanged, which is known only at
+ * its end, or if a newer version wrote it.
+ */
+export async function readBackup(
+  path: string,
+  onPage: (page: BackupPage) => Promise<void> | void,
+): Promise<BackupSummary> {
+  const lines = readLines(path)
+  const hash = createHash('sha256')
+  const nextLine = async (): Promise<string> => {
+    const { done, value } = await lines.next()
+    if (done) throw damaged('it ends early')
+    return value
+  }
+  const nextHashed = async (): Promise<string> => {
+    const line = await nextLine()
+    hash.update(line).update('\n')
+    return line
+  }
+  try {
+    const header = readHeader((await lines.next()).value)
+    const { schema, tables } = readContentLine(await nextHashed())
+    requireKnownSchema(schema, header.cardea)
+    let line = FIRST_ROW_LINE
+    for (const table of tables) {
+      for (let left = table.rows; left > 0; ) {
+        const rows = await readPage(table, Math.min(left, PAGE_ROWS), nextHashed)
+        await onPage({ table, rows, line })
+        left -= rows.length
+        line += rows.length
+      }
     }
-    left -= rows.length
-    yield rows
+    const sha256 = readTrailer(await nextLine())
+    if (sha256 !== hash.digest('hex')) throw damaged('its content does not match its SHA-256')
+    if (!(await lines.next()).done) throw damaged('something follows its last line')
+    return { header, schema, tables, sha256 }
+  } finally {
+    await lines.return(undefined)
   }
 }
 
-/** Throws a `BackupError` if the page cannot be used. */
-export type CheckPage = (page: BackupPage, backup: BackupReader) => void
+/** The reader of this version need not know the records of a newer one. */
+function requireKnownSchema(schema: number, cardea: string): void {
+  const newest = MIGRATIONS.at(-1)?.number ?? 0
+  if (schema <= newest) return
+  throw new BackupError(
+    `The backup has schema ${schema}, written by Cardea ${cardea}; this one knows schema ${newest}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
+  )
+}
 
-/** Reads the whole file and compares counts and digest. */
-export async function checkBackup(path: string, checkPage?: CheckPage): Promise<BackupSummary> {
-  const backup = await openBackup(path)
-  const { header, schema, tables } = backup
-  const pages = backup.readPages()
-  try {
-    for (;;) {
-      const page = await pages.next()
-      if (page.done) return { header, schema, tables, sha256: page.value }
-      checkPage?.(page.value, backup)
-    }
-  } finally {
-    await pages.return('')
+/** The longest line that is kept in memory. Pages are not much longer. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024
+
+async function readPage(table: CountedTable, most: number, next: () => Promise<string>): Promise<readonly Cells[]> {
+  const rows: Cells[] = []
+  for (let length = 0; rows.length < most && length < MAX_LINE_BYTES; ) {
+    const line = await next()
+    rows.push(readRow(line, table))
+    length += line.length
   }
+  return rows
 }
 
 /** The lines of a gzip file, without their ends. */
 async function* readLines(path: string): AsyncGenerator<string, undefined> {
   requireFile(path)
-  const text = createGunzip()
-  // the reader of `text` gets every error, so the callback has nothing to do
-  pipeline(createReadStream(path), text, () => {})
-  let rest = ''
+  const splitter = new LineSplitter(MAX_LINE_BYTES)
+  const bytes = createGunzip()
+  // the reader of `bytes` gets every error, so the callback has nothing to do
+  pipeline(createReadStream(path), bytes, () => {})
   try {
-    for await (const chunk of text.setEncoding('utf8')) {
-      const [end = '', ...lines] = chunk.split('\n')
-      // appending copies nothing until the text is used, so a long line is not scanned again with every chunk
-      rest += end
-      if (rest.length > MAX_LINE_CHARS) throw damaged(`a line has more than ${MAX_LINE_CHARS} characters`)
-      for (const line of lines) {
-        yield rest
-        rest = line
+    for await (const chunk of bytes) {
+      for (const line of splitter.push(chunk)) {
+        if ('flaw' in line) throw damaged(LINE_FLAWS[line.flaw])
+        yield line.text
       }
+      if (splitter.isTooLong()) throw damaged(LINE_FLAWS.too_long)
     }
   } catch (error) {
     throw explainFailure(error)
   } finally {
-    text.destroy()
+    bytes.destroy()
   }
-  if (rest !== '') throw damaged('it ends early')
+  if (splitter.end()) throw damaged('it ends early')
   return undefined
 }
+
+const LINE_FLAWS = {
+  too_long: `a line has more than ${MAX_LINE_BYTES} bytes`,
+  not_utf8: 'a line is not UTF-8',
+} as const
 
 /** A pipe or a device could wait forever or never end, and the file is read twice. */
 function requireFile(path: string): void {

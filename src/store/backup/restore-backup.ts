@@ -1,13 +1,12 @@
 import type { Log } from '../../base/log.ts'
 import { describeHolder, lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { BackupError } from './backup-error.ts'
+import { BackupError, damaged } from './backup-error.ts'
 import { createCounterCheck, listProblems } from './check-records.ts'
-import { countRows, digestContent, type TableShape } from './content.ts'
 import { openTarget } from './engines.ts'
-import { type BackupSummary, damaged } from './format.ts'
-import { type BackupPage, type BackupReader, checkBackup, openBackup } from './read-backup.ts'
-import type { RestoreTarget } from './restore-target.ts'
+import { type BackupSummary, countRows, type Table } from './format.ts'
+import { readBackup } from './read-backup.ts'
+import { digestContent, listTables, type RestoreTarget, readSnapshot } from './snapshot.ts'
 import type { BackupProgress } from './write-backup.ts'
 
 export interface RestoreOptions {
@@ -20,29 +19,14 @@ export interface RestoreOptions {
 /** Reads the whole file without changing anything. Throws a `BackupError` if this version cannot restore it. */
 export async function checkRestorable(file: string): Promise<BackupSummary> {
   const counters = createCounterCheck()
-  const summary = await checkBackup(file, (page, backup) => {
-    // the reader of this version need not know the records of a newer one
-    requireKnownSchema(backup)
-    requireReadable(page)
-    counters.add(page.table, page.rows)
+  const summary = await readBackup(file, (page) => {
+    const [problem] = listProblems(page)
+    if (problem !== undefined) throw damaged(problem)
+    counters.add(page)
   })
-  requireKnownSchema(summary)
   const problem = counters.findProblem(summary.tables)
   if (problem !== undefined) throw damaged(problem)
   return summary
-}
-
-function requireKnownSchema({ schema, header: { cardea } }: Omit<BackupSummary, 'sha256'>): void {
-  const newest = MIGRATIONS.at(-1)?.number ?? 0
-  if (schema <= newest) return
-  throw new BackupError(
-    `The backup has schema ${schema}, written by Cardea ${cardea}; this one knows schema ${newest}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
-  )
-}
-
-function requireReadable(page: BackupPage): void {
-  const [problem] = listProblems(page)
-  if (problem !== undefined) throw damaged(problem)
 }
 
 /**
@@ -51,10 +35,18 @@ function requireReadable(page: BackupPage): void {
  */
 export async function restoreBackup(file: string, options: RestoreOptions): Promise<BackupSummary> {
   const summary = await checkRestorable(file)
-  const lock = await requireLock(options.url)
+  const { url, mayReplace, log, onProgress } = options
+  const lock = await requireLock(url)
   try {
-    await replaceContent(file, summary, options)
-    return summary
+    const migrations = MIGRATIONS.filter(({ number }) => number <= summary.schema)
+    const target = await openTarget(url, { migrations, mayReplace, log })
+    try {
+      await fill(target, file, summary, onProgress)
+      await target.commit()
+      return summary
+    } finally {
+      await target.close()
+    }
   } finally {
     lock.release()
   }
@@ -72,39 +64,30 @@ async function requireLock(url: string): Promise<StoreLock> {
   )
 }
 
-async function replaceContent(file: string, summary: BackupSummary, options: RestoreOptions): Promise<void> {
-  const { url, mayReplace, log } = options
-  const target = await openTarget(url, { schema: summary.schema, mayReplace, log })
-  try {
-    const sha256 = await copyRows(await openBackup(file), target, options)
-    const written = await digestContent(await target.readBack())
-    if (sha256 !== summary.sha256 || written !== summary.sha256)
-      throw new BackupError('What was written differs from the backup. Nothing was changed. Try again.')
-    await target.commit()
-  } finally {
-    await target.discard()
-  }
-}
-
-async function copyRows(backup: BackupReader, target: RestoreTarget, { onProgress }: RestoreOptions): Promise<string> {
-  requireSameTables(backup.tables, target.tables)
-  const total = countRows(backup.tables)
-  const pages = backup.readPages()
-  try {
-    for (let done = 0; ; ) {
-      const page = await pages.next()
-      if (page.done) return page.value
-      await target.insert(page.value.table, page.value.rows)
-      done += page.value.rows.length
-      onProgress?.({ done, total })
-    }
-  } finally {
-    await pages.return('')
-  }
+async function fill(
+  target: RestoreTarget,
+  file: string,
+  { tables, sha256 }: BackupSummary,
+  onProgress?: (progress: BackupProgress) => void,
+): Promise<void> {
+  const expected = await listTables(target)
+  requireSameTables(tables, expected)
+  // migrations insert first rows, which the backup has as well
+  for (const { name } of expected) await target.ask(`DELETE FROM ${name}`)
+  const total = countRows(tables)
+  let done = 0
+  const read = await readBackup(file, async ({ table, rows }) => {
+    await target.insert(table, rows)
+    done += rows.length
+    onProgress?.({ done, total })
+  })
+  const written = await digestContent(await readSnapshot(target))
+  if (read.sha256 === sha256 && written === sha256) return
+  throw new BackupError('What was written differs from the backup. Nothing was changed. Try again.')
 }
 
 /** Statements are built from the names of the tables and columns, so those of a file are never used unchecked. */
-function requireSameTables(found: readonly TableShape[], expected: readonly TableShape[]): void {
-  const render = (tables: readonly TableShape[]) => JSON.stringify(tables.map(({ name, columns }) => [name, columns]))
+function requireSameTables(found: readonly Table[], expected: readonly Table[]): void {
+  const render = (tables: readonly Table[]) => JSON.stringify(tables.map(({ name, columns }) => [name, columns]))
   if (render(found) !== render(expected)) throw damaged('its tables are not those of its schema')
 }

@@ -4,16 +4,70 @@ import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../base/errors.ts'
 import { openNew, syncFolder } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
-import { BackupError } from '../backup/backup-error.ts'
-import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget, refusedRow } from '../backup/restore-target.ts'
+import { BackupError, notEmpty, refusedRow } from '../backup/backup-error.ts'
+import { type Cells, PAGE_ROWS } from '../backup/format.ts'
+import type { BackupDatabase, RestoreTarget, TargetOptions } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { findStoreFile } from '../store-url.ts'
 import { migrateSqlite } from './database.ts'
 import { findConflict, toStoreError } from './errors.ts'
-import { listTables, readSqlite } from './snapshot.ts'
+
+export const SQLITE_BACKUP = { openForReading, openTarget }
+
+const COLUMN_LIST = `SELECT item.name AS "table", item_column.name AS "column", item_column.pk AS "key"
+  FROM sqlite_schema item JOIN pragma_table_info(item.name) item_column
+  WHERE item.type = 'table' AND item.name GLOB 'cardea_*' ORDER BY item.name, item_column.name`
+
+const toBackupDatabase = (database: DatabaseSync): BackupDatabase => ({
+  engine: 'sqlite',
+  columnList: COLUMN_LIST,
+  ask: async (sql) => explain(() => database.prepare(sql).all()),
+  async *readPages(sql) {
+    const statement = explain(() => database.prepare(sql))
+    statement.setReturnArrays(true)
+    // rows are arrays now, which the type does not say
+    const rows = statement.iterate() as Iterator<unknown> as Iterator<Cells>
+    for (;;) {
+      const page = explain(() => takePage(rows))
+      if (page.length > 0) yield page
+      if (page.length < PAGE_ROWS) return
+    }
+  },
+  close: async () => database.close(),
+})
+
+function takePage(rows: Iterator<Cells>): readonly Cells[] {
+  const page: Cells[] = []
+  for (let row = rows.next(); !row.done; row = rows.next()) if (page.push(row.value) === PAGE_ROWS) break
+  return page
+}
+
+function explain<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw toStoreError(error)
+  }
+}
+
+/** This process does nothing else meanwhile, so it may block. */
+const BUSY_MS = 5000
+
+/** With a write-ahead log, a read transaction keeps its view, and neither waits for a writer nor blocks one. */
+async function openForReading(url: string): Promise<BackupDatabase> {
+  const path = findStoreFile(url) ?? ''
+  if (!existsSync(path))
+    throw new BackupError(
+      `There is no store at ${path}. Name the configuration of the server with --config. The first start creates the store.`,
+    )
+  const database = explain(() => new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS }))
+  const opened = toBackupDatabase(database)
+  await opened.ask('BEGIN')
+  return opened
+}
 
 /** Builds a new file beside the existing one and renames it at the end. The caller holds the lock of the store. */
-export const openSqliteTarget: OpenTarget = async (url, { schema, mayReplace, log }) => {
+async function openTarget(url: string, { migrations, mayReplace, log }: TargetOptions): Promise<RestoreTarget> {
   const path = findStoreFile(url) ?? ''
   if (!mayReplace && !isEmpty(path)) throw notEmpty()
   const temporary = `${path}.restoring`
@@ -22,32 +76,10 @@ export const openSqliteTarget: OpenTarget = async (url, { schema, mayReplace, lo
   const database = new DatabaseSync(temporary)
   // the file is thrown away if anything fails, and synced once when it is complete
   database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF')
-  migrateSqlite(database, migrationsUpTo(schema), SILENT_LOG)
-  return createTarget(database, {
-    commit() {
-      migrateSqlite(database, MIGRATIONS, log)
-      database.close()
-      replaceStore(temporary, path)
-    },
-    discard() {
-      if (database.isOpen) database.close()
-      removeDatabase(temporary)
-    },
-  })
-}
-
-interface Ends {
-  commit(): void
-  discard(): void
-}
-
-function createTarget(database: DatabaseSync, { commit, discard }: Ends): RestoreTarget {
-  const tables = listTables(database)
+  migrateSqlite(database, migrations, SILENT_LOG)
   database.exec('BEGIN')
-  // migrations insert first rows, which the backup has as well
-  for (const { name } of tables) database.exec(`DELETE FROM ${name}`)
   return {
-    tables,
+    ...toBackupDatabase(database),
     async insert({ name, columns }, rows) {
       const places = columns.map(() => '?').join(', ')
       const statement = database.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${places})`)
@@ -55,18 +87,21 @@ function createTarget(database: DatabaseSync, { commit, discard }: Ends): Restor
         for (const row of rows) statement.run(...row)
       } catch (error) {
         const conflict = findConflict(error)
-        throw conflict ? refusedRow(name, conflict === 'duplicate') : toStoreError(error)
+        throw conflict ? refusedRow(name, conflict) : toStoreError(error)
       }
     },
-    async readBack() {
+    async commit() {
       database.exec('COMMIT')
-      return readSqlite(database)
+      migrateSqlite(database, MIGRATIONS, log)
+      database.close()
+      replaceStore(temporary, path)
     },
-    commit: async () => commit(),
-    discard: async () => discard(),
+    async close() {
+      if (database.isOpen) database.close()
+      removeDatabase(temporary)
+    },
   }
 }
-
 /** A store without a single change of users, settings or sessions. One that cannot be read may hold something. */
 function isEmpty(path: string): boolean {
   if (!existsSync(path)) return true

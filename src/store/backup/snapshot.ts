@@ -1,0 +1,111 @@
+/** The content of a store at one moment, read in the same way from every engine. */
+import { createHash } from 'node:crypto'
+import type { Log } from '../../base/log.ts'
+import { IncompatibleStoreError, numberOf, type Row, textOf } from '../engine.ts'
+import type { Migration } from '../migrations.ts'
+import { type Cells, type CountedTable, renderRow, type Table } from './format.ts'
+
+/** What saving and restoring need of a database. It is open within one transaction. */
+export interface BackupDatabase {
+  readonly engine: string
+  /** Selects `table`, `column` and `key` of all columns: the place in the primary key from 1, or 0. Sorted by name. */
+  readonly columnList: string
+  ask(sql: string): Promise<readonly Row[]>
+  /** The rows of a query, some at a time. */
+  readPages(sql: string): AsyncIterable<readonly Cells[]>
+  /** Ends the transaction without a change. */
+  close(): Promise<void>
+}
+
+/** A new store beside the existing one, or in a transaction. Nothing is replaced before `commit`. */
+export interface RestoreTarget extends BackupDatabase {
+  insert(table: Table, rows: readonly Cells[]): Promise<void>
+  /** Migrates the new store to the schema of this version and puts it in the place of the existing one. */
+  commit(): Promise<void>
+}
+
+export interface TargetOptions {
+  /** Those of the backup. The target is migrated further when the rows are in place. */
+  readonly migrations: readonly Migration[]
+  /** Whether a store that is not empty may be replaced. */
+  readonly mayReplace: boolean
+  readonly log: Log
+}
+
+/** All tables of a store. Writes that happen later are not seen. */
+export interface StoreSnapshot {
+  readonly engine: string
+  readonly schema: number
+  readonly tables: readonly CountedTable[]
+  /** The rows of a table, sorted by primary key, some at a time. */
+  readPages(table: Table): AsyncIterable<readonly Cells[]>
+  close(): Promise<void>
+}
+
+export async function readSnapshot(database: BackupDatabase): Promise<StoreSnapshot> {
+  const schema = await readSchema(database)
+  const tables: CountedTable[] = []
+  const selects = new Map<string, string>()
+  for (const { name, columns, keys } of await listTables(database)) {
+    const [count] = await database.ask(`SELECT count(*) AS count FROM ${name}`)
+    tables.push({ name, columns, rows: numberOf(count, 'count') })
+    selects.set(name, `SELECT ${columns.join(', ')} FROM ${name} ORDER BY ${keys.join(', ')}`)
+  }
+  return {
+    engine: database.engine,
+    schema,
+    tables,
+    readPages: ({ name }) => database.readPages(selects.get(name) ?? ''),
+    close: () => database.close(),
+  }
+}
+
+const MIGRATIONS_TABLE = 'cardea_migrations'
+
+async function readSchema(database: BackupDatabase): Promise<number> {
+  const columns = await database.ask(database.columnList)
+  if (!columns.some(({ table }) => table === MIGRATIONS_TABLE))
+    throw new IncompatibleStoreError('The database has no store of Cardea. Name the configuration with --config.')
+  const [schema] = await database.ask(`SELECT coalesce(max(number), 0) AS number FROM ${MIGRATIONS_TABLE}`)
+  return numberOf(schema, 'number')
+}
+
+interface KeyedTable extends Table {
+  /** The columns that the rows are sorted by. */
+  readonly keys: readonly string[]
+}
+
+/** Every table but that of the migrations. */
+export async function listTables(database: BackupDatabase): Promise<readonly KeyedTable[]> {
+  const listed = await database.ask(database.columnList)
+  const byTable = Map.groupBy(listed, (row) => textOf(row, 'table'))
+  byTable.delete(MIGRATIONS_TABLE)
+  return [...byTable].map(([name, rows]) => ({
+    name,
+    columns: rows.map((row) => textOf(row, 'column')),
+    keys: rows
+      .filter((row) => numberOf(row, 'key') > 0)
+      .sort((a, b) => numberOf(a, 'key') - numberOf(b, 'key'))
+      .map((row) => textOf(row, 'column')),
+  }))
+}
+
+/** The lines of a backup file that the SHA-256 is of. `onRows` gets the number of rows that were just rendered. */
+export async function* renderContent(
+  { schema, tables, readPages }: StoreSnapshot,
+  onRows?: (count: number) => void,
+): AsyncGenerator<string> {
+  yield `${JSON.stringify({ schema, tables })}\n`
+  for (const table of tables) {
+    for await (const rows of readPages(table)) {
+      yield rows.map(renderRow).join('')
+      onRows?.(rows.length)
+    }
+  }
+}
+
+export async function digestContent(snapshot: StoreSnapshot): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const text of renderContent(snapshot)) hash.update(text)
+  return hash.digest('hex')
+}
