@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { test } from 'node:test'
 import { ROOT } from '../support/process.ts'
-import { PAGES, readPage } from './page.ts'
+import { listBlocks, PAGES, readPage } from './page.ts'
 
 const MAX_WIDTH = 120
 /** Their text comes from tables in src/ and from scripts/bench/. */
@@ -66,4 +66,16 @@ test('no page grants rw on _system, and pages that explain grants say what it me
     (page) => !/`rw` on `_system`[^.]*manager|manager[^.]*`rw` on `_system`/is.test(readPage(page)),
   )
   assert.deepEqual(silent, [])
+})
+
+/** Commands whose output is a password, a secret or a key. */
+const SECRET_OUTPUT = /(cardea init|cardea token|cardea secret|openssl rand|cat \S*cert\S* \S*key\S*)\b[^|\n]*>/
+
+test('files that a shell writes secrets into are for their owner alone', () => {
+  const open = PAGES.flatMap((page) =>
+    listBlocks(readPage(page))
+      .filter(({ language, text }) => language === 'sh' && SECRET_OUTPUT.test(text) && !text.includes('umask 077'))
+      .map(({ line }) => `${page}:${line}`),
+  )
+  assert.deepEqual(open, [])
 })
