@@ -1,9 +1,6 @@
 // Checks every import in src/ against the layers, and that no imports form a cycle. Prints the problems and exits with 1.
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, sep } from 'node:path'
+import { readImportGraph } from './import-graph.ts'
 import { LAYERS, PACKAGES, RESERVED, SEPARATE } from './layers.mjs'
-
-const IMPORT = /^(?:import|export)\s[^'";]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm
 
 const folderOf = (file) => file.split('/')[0]
 const isEntryPoint = (file) => !file.includes('/')
@@ -51,22 +48,20 @@ function findCycles(graph) {
   return cycles
 }
 
+const withoutFolder = (path) => path.replace(/^src\//, '')
+
 const problems = []
 const graph = new Map()
-for (const path of readdirSync('src', { recursive: true })) {
-  const file = path.replaceAll(sep, '/')
-  if (!file.endsWith('.ts')) continue
-  const targets = new Set()
-  for (const [, from, bare, dynamic] of readFileSync(join('src', path), 'utf8').matchAll(IMPORT)) {
-    const specifier = from ?? bare ?? dynamic
-    const isRelative = specifier.startsWith('.')
-    const target = normalize(join(dirname(file), specifier)).replaceAll(sep, '/')
-    if (isRelative) targets.add(target)
-    if (isEntryPoint(file)) continue
-    const problem = isRelative ? checkLayers(file, target) : checkPackage(file, specifier)
-    if (problem) problems.push(problem)
-  }
+for (const [path, { files, packages }] of readImportGraph('src')) {
+  const file = withoutFolder(path)
+  const targets = [...files].map(withoutFolder)
   graph.set(file, targets)
+  if (isEntryPoint(file)) continue
+  const found = [
+    ...targets.map((target) => checkLayers(file, target)),
+    ...[...packages].map((name) => checkPackage(file, name)),
+  ]
+  problems.push(...found.filter((problem) => problem !== undefined))
 }
 for (const group of findCycles(graph)) problems.push(`import cycle: ${group.toReversed().join(' -> ')}`)
 if (problems.length > 0) {

@@ -9,15 +9,18 @@ const ROWS = {
   crash: ['crash.mjs'],
   faults: ['faults.mjs'],
   fuzz: ['fuzz.mjs'],
+  vectors: ['../test/passwords/password-digest.test.ts'],
   import: ['bench.mjs', 'import', '--runs=1'],
   bodies: ['attacks/bodies.mjs', '--seconds', '10'],
   guesses: ['attacks/guesses.mjs'],
   soak: ['soak.mjs', '--minutes', '5'],
 }
 
+const env = { ...process.env, TEST_LONG: '1' }
+
 async function run([script, ...args]) {
   const file = fileURLToPath(new URL(script, import.meta.url))
-  const [code] = await once(spawn(process.execPath, [file, ...args], { stdio: 'inherit' }), 'exit')
+  const [code] = await once(spawn(process.execPath, [file, ...args], { stdio: 'inherit', env }), 'exit')
   return code
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserServer, chromium, type Page } from 'playwright-core'
 import { buildConsole } from './console.ts'
 import type { Scope } from './scope.ts'
 
@@ -43,12 +43,26 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** One browser for all tests of a file, and the console built for the server that they start afterwards. */
-export async function launchBrowser(scope: Scope): Promise<Browser | undefined> {
+/** Set by global-setup.ts: the address of the browser that all test files of one run share. */
+export const SHARED_BROWSER = 'TEST_BROWSER'
+
+/** `undefined`: there is none on this machine. */
+export async function startBrowser(): Promise<BrowserServer | undefined> {
   if (executablePath === undefined) return undefined
+  return chromium.launchServer({ executablePath, args: ARGUMENTS, timeout: 2 * WAIT_MS })
+}
+
+/** The browser of this run, or a new one if the file runs alone; and the console built for servers started afterwards. */
+export async function launchBrowser(scope: Scope): Promise<Browser | undefined> {
   buildConsole()
-  const browser = await chromium.launch({ executablePath, args: ARGUMENTS, timeout: 2 * WAIT_MS })
-  scope.after(() => browser.close())
+  const server = process.env[SHARED_BROWSER] === undefined ? await startBrowser() : undefined
+  const address = process.env[SHARED_BROWSER] ?? server?.wsEndpoint()
+  if (address === undefined) return undefined
+  const browser = await chromium.connect(address, { timeout: 2 * WAIT_MS })
+  scope.after(async () => {
+    await browser.close()
+    await server?.close()
+  })
   return browser
 }
 
@@ -71,7 +85,11 @@ export async function openWindow(
   { url, ...options }: ContextOptions & { readonly url: string },
 ): Promise<Window> {
   assert.ok(browser)
-  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const context: BrowserContext = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: 'reduce',
+    ...options,
+  })
   context.setDefaultTimeout(WAIT_MS)
   const page = await context.newPage()
   const problems = watchProblems(page)

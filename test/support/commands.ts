@@ -4,10 +4,10 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bareEnvironment } from './process.ts'
-import { createSharedScope } from './scope.ts'
 
 export interface CommandResult {
   readonly code: number | null
@@ -34,13 +34,13 @@ export interface HostedCommand {
 
 const END_OF_LOG = '\0'
 
-const hosts = createSharedScope()
 const idle: ChildProcess[] = []
 
 /** Runs `cardea …` to its end. For what only a process of its own can show, use `run` of process.ts. */
 export async function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const { cwd = tmpdir(), env, input } = options
   const host = idle.pop() ?? startHost()
+  host.channel?.ref()
   const logged = collectLog(host)
   host.send({
     ...{ args, cwd, env: { ...bareEnvironment(), ...env }, endOfLog: END_OF_LOG },
@@ -48,16 +48,19 @@ export async function runCommand(args: readonly string[], options: CommandOption
   } satisfies HostedCommand)
   const [result]: CommandResult[] = await once(host, 'message')
   const log = await logged
+  host.channel?.unref()
   idle.push(host)
   if (!result) throw new Error('a host sent nothing')
   return { ...result, stderr: log + result.stderr }
 }
 
+/** An idle host does not keep this process alive, and ends with it: all test files of a process use the same hosts. */
 function startHost(): ChildProcess {
   const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const
   const host = fork(join(import.meta.dirname, 'command-host.ts'), { env: bareEnvironment(), stdio: [...stdio] })
   host.stderr?.setEncoding('utf8')
-  hosts.after(() => host.disconnect())
+  if (host.stderr instanceof Socket) host.stderr.unref()
+  host.unref()
   return host
 }
 

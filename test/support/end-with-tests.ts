@@ -1,14 +1,13 @@
 /**
- * Loaded before every test file by scripts/test.mjs. A file whose tests have ended, but whose process is kept alive by a
- * socket, a timer or a process left open, fails and names what is open. Without this, the run would wait for ever.
+ * Called by scripts/test-groups.ts after the last test of a process. If a socket, a timer or a process left open keeps
+ * the process alive, it fails and names what is open. Without this, the run would wait for ever.
  */
-import { after } from 'node:test'
-
 const LIMIT_MS = 60_000
 
-after(() => {
+export function endWithTests(files: readonly string[]): void {
   setTimeout(() => {
-    console.error(`${process.argv[1]}: the tests have ended, but these are open: ${process.getActiveResourcesInfo()}`)
+    const open = process.getActiveResourcesInfo()
+    console.error(`the tests have ended, but these are open: ${open}. One of: ${files.join(', ')}`)
     process.exit(1)
   }, LIMIT_MS).unref()
-})
+}

@@ -1,17 +1,22 @@
-// Runs once, in the process of the test runner: one PostgreSQL for every test file of this run, and the built console.
-
-import { type Postgres, SHARED_POSTGRES, startPostgres } from '../store/postgres-server.ts'
+// Runs once, in the process of the test runner: one PostgreSQL, the built console, and one browser if several files use
+// one (scripts/test-groups.ts knows).
+import { SHARED_POSTGRES, startPostgres } from '../store/postgres-server.ts'
+import { SHARED_BROWSER, startBrowser } from './chromium.ts'
 import { buildConsole } from './console.ts'
 
-let postgres: Postgres | undefined
+const works: (() => Promise<void>)[] = []
 
 export async function globalSetup(): Promise<void> {
   buildConsole()
-  const server = await startPostgres()
-  postgres = server
-  process.env[SHARED_POSTGRES] = server.addressOf('postgres')
+  const postgres = await startPostgres()
+  works.push(() => postgres.stop())
+  process.env[SHARED_POSTGRES] = postgres.addressOf('postgres')
+  const browser = process.env['TEST_SHARES_BROWSER'] ? await startBrowser() : undefined
+  if (browser === undefined) return
+  works.push(() => browser.close())
+  process.env[SHARED_BROWSER] = browser.wsEndpoint()
 }
 
 export async function globalTeardown(): Promise<void> {
-  await postgres?.stop()
+  for (const work of works) await work()
 }

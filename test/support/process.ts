@@ -54,10 +54,14 @@ export interface Started {
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
+/** Cheap hashes, unless an argument says otherwise: a hash of the default costs as much time as the start of a server. */
+const CHEAP_HASHES = { CARDEA_CHTTPD_AUTH__ITERATIONS: '10' }
+
 /** Without the variables of the developer, which could change a result. Those for coverage and the compile cache stay. */
 export const bareEnvironment = (): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   HOME: tmpdir(),
+  ...CHEAP_HASHES,
   ...(process.env['NODE_V8_COVERAGE'] ? toCountedEnvironment(process.env['NODE_V8_COVERAGE']) : COMPILED),
 })
 

@@ -1,0 +1,89 @@
+/**
+ * Runs test files with `node --test`. Loading Cardea and compiling it takes most of the time of a short test file, so
+ * files of one folder share a process: a group. Each file is a suite of its group, loaded when the one before has
+ * ended.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { findDistances, readImportGraph } from './import-graph.ts'
+
+/** Files that share a process with no other, and why. */
+const ALONE: Readonly<Record<string, string>> = {
+  'test/store/open.test.ts': 'expects that the driver of PostgreSQL is not loaded',
+}
+
+const MAX_GROUP_FILES = 12
+const MAX_RUN_MS = 60 * 60 * 1000
+
+/** Groups of files, each of one folder. */
+function formGroups(files: readonly string[]): string[][] {
+  const groups: string[][] = []
+  for (const file of files.toSorted()) {
+    const last = groups.at(-1)
+    const [before = ''] = last ?? []
+    const isFull = last === undefined || last.length >= MAX_GROUP_FILES || dirname(before) !== dirname(file)
+    if (isFull || file in ALONE || before in ALONE) groups.push([file])
+    else last.push(file)
+  }
+  return groups
+}
+
+const urlOf = (file: string): string => pathToFileURL(resolve(file)).href
+
+/** A file that does not load is a test that fails: the summary counts tests only. */
+const renderGroup = (files: readonly string[]): string => `import { describe, it } from 'node:test'
+import { endWithTests } from '${urlOf('test/support/end-with-tests.ts')}'
+const files = ${JSON.stringify(Object.fromEntries(files.map((file) => [file, urlOf(file)])))}
+for (const [name, url] of Object.entries(files))
+  await describe(name, () => import(url).catch((error) => void it('loads', () => { throw error })))
+endWithTests(Object.keys(files))
+`
+
+/** The runner sorts by path: groups run in the order of their numbers. */
+const writeGroups = (folder: string, groups: readonly (readonly string[])[]): string[] =>
+  groups.map((files, index) => {
+    const path = join(folder, `${String(index).padStart(3, '0')}.mjs`)
+    writeFileSync(path, renderGroup(files))
+    return path
+  })
+
+const SLOWEST = ['spec', './scripts/slowest-files.ts'].flatMap((reporter) => [
+  `--test-reporter=${reporter}`,
+  '--test-reporter-destination=stdout',
+])
+
+/** What files of a run can share takes seconds to start, so only what they use is started. */
+function findSetup(files: readonly string[]) {
+  const graph = readImportGraph('test')
+  const using = (module: string) => files.filter((file) => findDistances(graph, file).has(module)).length
+  const needsSetup = using('test/store/postgres-server.ts') + using('test/support/console.ts') > 0
+  return {
+    args: needsSetup ? ['--test-global-setup=test/support/global-setup.ts'] : [],
+    env: using('test/support/chromium.ts') > 1 ? { TEST_SHARES_BROWSER: '1' } : {},
+  }
+}
+
+/** Resolves with the exit code. `given` are options of `node --test`, and `--slowest`. */
+export async function runFiles(files: readonly string[], given: readonly string[]): Promise<number> {
+  const options = given.flatMap((option) => (option === '--slowest' ? SLOWEST : [option]))
+  // The default leaves one core idle: on two cores it runs one file at a time. One file more than cores uses the time
+  // in which others wait for a timeout.
+  // A test and a suite may take long on a busy machine: the limit is for those that hang.
+  const limits = ['--test-timeout=600000', `--test-concurrency=${availableParallelism() + 1}`]
+  const setup = findSetup(files)
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-test-groups-'))
+  const args = ['--test', ...limits, ...setup.args, ...options, ...writeGroups(folder, formGroups(files))]
+  // Compiled sources are kept for the next process. Coverage needs them whole.
+  const isCounting = options.includes('--experimental-test-coverage')
+  const cache = isCounting ? {} : { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') }
+  const env = { ...process.env, ...setup.env, ...cache }
+  // A synchronous loop in a test has no other limit. The runner then names the files that were running.
+  const child = spawn(process.execPath, args, { stdio: 'inherit', env, timeout: MAX_RUN_MS })
+  const [code] = await once(child, 'exit')
+  rmSync(folder, { recursive: true })
+  return code ?? 1
+}
