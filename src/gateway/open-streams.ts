@@ -10,6 +10,10 @@ export interface OpenStream {
   /** Whether its credential is still valid, with the same rights. */
   revalidate(): Promise<boolean>
   cut(): void
+  /** Whether the response may be endless. */
+  readonly isFeed: boolean
+  /** Ends it because the server stops. */
+  stop(): void
 }
 
 export interface OpenStreams {
@@ -19,6 +23,8 @@ export interface OpenStreams {
   end(revocation: Revocation): void
   /** Revalidates all streams, because keys or options have changed. */
   revalidateAll(): void
+  /** Ends all feeds, or all streams, and those that are added later. */
+  stop(which: 'feeds' | 'all'): void
   /** Cuts the streams whose token or session has expired. Called periodically. */
   expire(nowSeconds: number): void
   readonly size: number
@@ -29,6 +35,8 @@ export interface OpenStreams {
 export function createOpenStreams(): OpenStreams {
   const streams = createRegistry<OpenStream>()
   let epoch = 0
+  let stopped: 'none' | 'feeds' | 'all' = 'none'
+  const isStopped = ({ isFeed }: OpenStream) => stopped === 'all' || (stopped === 'feeds' && isFeed)
 
   const listOf = (name: string) =>
     streams.list().filter(({ authenticated: { identity, by } }) => by !== null && identity.name === name)
@@ -45,6 +53,10 @@ export function createOpenStreams(): OpenStreams {
       return streams.size
     },
     add(stream) {
+      if (isStopped(stream)) {
+        stream.stop()
+        return () => {}
+      }
       const remove = streams.add(stream)
       if (stream.streamEpoch !== epoch) void cutIfInvalid(stream)
       return remove
@@ -57,6 +69,10 @@ export function createOpenStreams(): OpenStreams {
         else if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
     },
     revalidateAll,
+    stop(which) {
+      stopped = which
+      for (const stream of streams.list().filter(isStopped)) stream.stop()
+    },
     expire(nowSeconds) {
       for (const stream of streams.list()) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
     },

@@ -93,10 +93,11 @@ class Readiness implements UpstreamReadiness {
     clearTimeout(this.#timer)
     for (const { door, upstream } of this.#listConfigured()) {
       const found = await upstream.inspect()
+      // its connections were closed meanwhile
+      if (this.#isStopped) return
       report(this.#deps.log, door, { before: this.#findings.get(door), found })
       this.#findings.set(door, found)
     }
-    if (this.#isStopped) return
     this.#timer = setTimeout(this.inspect, this.#listFindings().length > 0 ? RETRY_MS : REPEAT_MS).unref()
   }
 

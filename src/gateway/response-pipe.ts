@@ -146,18 +146,18 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     else this.#resume()
   }
 
-  /** The response is not wanted any more: the server can stop sending. */
-  discard(): void {
+  /** The response is not wanted any more: the server can stop sending. Without a head, `reason` takes its place. */
+  discard(reason: Error = DISCARDED): void {
     if (this.#state === 'closed') return
     const isWaiting = this.#state === 'waiting'
     this.#close()
-    if (isWaiting) this.#head.resolve(DISCARDED)
+    if (isWaiting) this.#head.resolve(reason)
     this.#controller?.abort(DISCARDED)
   }
 
   /** Discards the response and breaks the client's connection. */
-  cut(): void {
-    this.discard()
+  cut(reason?: Error): void {
+    this.discard(reason)
     if (this.#sink) this.#breakOff?.(this.#sink)
   }
 

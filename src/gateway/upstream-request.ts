@@ -109,14 +109,17 @@ function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context,
       context.isCut = true
       pipe.cut()
     },
+    isFeed: pipe.isFeed,
+    stop: () => pipe.cut(new Refusal('shutting_down', { retryAfterSeconds: 5 })),
   }
+  let remove = () => {}
   server.open += 1
-  const remove = deps.streams.add(stream)
   pipe.onClosed = (error) => {
     server.open -= 1
     remove()
     if (error) deps.watch.onFailed(server.url, error)
   }
+  remove = deps.streams.add(stream)
 }
 
 function toReply(

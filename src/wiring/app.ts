@@ -218,6 +218,8 @@ class RunningApp implements App {
   async #close(): Promise<void> {
     const graceMs = toStopTimeoutMs(this.settings.get().values)
     for (const door of Object.values(this.#doors)) door.stop()
+    // a feed may be silent for any time
+    this.#parts.gateway.streams.stop('feeds')
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
     this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))

@@ -74,6 +74,8 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     },
     async close() {
       stopWatching()
+      // before their connections are closed, which would look like failures of the upstreams
+      streams.stop('all')
       ring?.stop()
       await registry.close()
     },

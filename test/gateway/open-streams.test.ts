@@ -22,6 +22,8 @@ function open(authenticated: Authenticated, holds: boolean | Error = true) {
     cut() {
       stream.isCut = true
     },
+    isFeed: false,
+    stop: () => stream.cut(),
   }
   return stream
 }
@@ -160,4 +162,25 @@ test('removing a stream twice removes no other', () => {
   removeSecond?.()
   removeSecond?.()
   assert.equal(streams.size, 0)
+})
+
+test('a stop ends feeds first, then everything, also what is added later', () => {
+  const streams = createOpenStreams()
+  const openOne = (isFeed: boolean) => {
+    const stream = Object.assign(open(someone('ada')), { isFeed })
+    streams.add(stream)
+    return stream
+  }
+  const [feed, other] = [openOne(true), openOne(false)]
+  streams.stop('feeds')
+  const [lateFeed, late] = [openOne(true), openOne(false)]
+  assert.deepEqual(
+    [feed, other, lateFeed, late].map(({ isCut }) => isCut),
+    [true, false, true, false],
+  )
+  streams.stop('all')
+  assert.deepEqual(
+    [other, late, openOne(false)].map(({ isCut }) => isCut),
+    [true, true, true],
+  )
 })

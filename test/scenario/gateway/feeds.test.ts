@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { ADMIN } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openServer } from '../../support/upstream.ts'
@@ -48,3 +48,41 @@ for (const { name, door, path, headers } of ROWS)
     response.destroy()
     await once(feed, 'close')
   })
+
+/** Opens a feed in front of this database. `closed` resolves when the client sees its end. */
+async function openFeed(t: TestContext, answer: (response: ServerResponse) => void) {
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  const backend = await openServer(t, (_request, response) => {
+    answer(response)
+    resolve()
+  })
+  const front = await startServer(t, beforeDocument(backend.url), { door: { 'stop-timeout': 600 } })
+  const { hostname, port } = new URL(front.document)
+  const path = '/_db_updates?feed=continuous'
+  const request = httpRequest({ hostname, port, path, headers: ADMIN, agent: false })
+  const head = once(request, 'response').then(([response]) => response as IncomingMessage)
+  request.on('error', () => {}).end()
+  await asked
+  return { front, head }
+}
+
+test('a feed that has not begun does not delay a stop, and its client gets 503', async (t) => {
+  const { front, head } = await openFeed(t, () => {})
+  await front.cardea.close()
+  const { statusCode, headers } = await head
+  assert.deepEqual([statusCode, headers['retry-after'], headers.connection], [503, '5', 'close'])
+})
+
+test('a stop while feeds are open is no failure of the upstream', async (t) => {
+  for (let times = 0; times < 10; times += 1) {
+    const { front, head } = await openFeed(t, (response) => {
+      const timer = setInterval(() => response.write('\n'), 1)
+      response.on('close', () => clearInterval(timer))
+    })
+    const response = await head
+    response.on('error', () => {}).resume()
+    await once(response, 'data')
+    await front.cardea.close()
+    assert.ok(!front.log.some(({ message }) => message.startsWith('upstream')), JSON.stringify(front.log))
+  }
+})
