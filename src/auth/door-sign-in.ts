@@ -1,4 +1,5 @@
 import type { CredentialSource } from './handler.ts'
+import type { SignUpLimits } from './limits/sign-ups.ts'
 import type { DoorRecall, Peers, Recall } from './recall-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
@@ -26,13 +27,21 @@ export const createDoorSignIn =
     })
   }
 
+/** Creates a user for a client that signs up, within the limits. */
+export type DoorSignUp = <T>(source: Pick<CredentialSource, 'client'>, create: () => Promise<T>) => Promise<T>
+
+export const createDoorSignUp =
+  ({ signUp }: SignUpLimits, namesProxies: () => boolean): DoorSignUp =>
+  (source, create) =>
+    signUp(toPeers(source, namesProxies()), create)
+
 /** The same for headers with a password that was verified before. */
 export const createDoorRecall = (recall: Recall<Peers>, namesProxies: () => boolean): DoorRecall => ({
   find: (header, source) => recall.find(header, toPeers(source, namesProxies())),
   remember: recall.remember,
 })
 
-const toPeers = ({ client }: CredentialSource, namesProxies: boolean): Peers => ({
+const toPeers = ({ client }: Pick<CredentialSource, 'client'>, namesProxies: boolean): Peers => ({
   peer: client.address,
   directPeer: namesProxies ? undefined : client.directAddress,
 })

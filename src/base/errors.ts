@@ -73,6 +73,7 @@ export const ERRORS = {
   password_refused: 'The password does not conform to requirements.',
   account_locked: 'The account is locked for a time after too many failed sign-ins.',
   too_many_requests: 'Too many failed password checks; try again later.',
+  too_many_sign_ups: 'Too many new users; try again later.',
   // Cardea or the upstream cannot serve the request now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',

@@ -391,6 +391,7 @@ export const OPTIONS = {
       initial: false,
       reload: 'live',
       help: 'Let clients create a user document for a name that is not taken.',
+      details: 'auth.peer-sign-ups-per-hour and auth.sign-ups-per-hour limit how many.',
     }),
   },
 
@@ -760,6 +761,21 @@ export const OPTIONS = {
       initial: 10,
       reload: 'live',
       help: 'Failures of an address that are forgotten each minute.',
+    }),
+    'peer-sign-ups-per-hour': option({
+      codec: whole(0),
+      initial: 10,
+      reload: 'live',
+      help: 'Users that clients of one address may create in an hour, before the response is 429.',
+      details:
+        'For chttpd_auth.allow_sign_up; administrators are not limited. IPv6 addresses are counted by /64 network. 0 switches the limit off.',
+    }),
+    'sign-ups-per-hour': option({
+      codec: whole(0),
+      initial: 1000,
+      reload: 'live',
+      help: 'Users that clients of all addresses may create in an hour, before the response is 429.',
+      details: '0 switches the limit off.',
     }),
   },
 

@@ -68,8 +68,8 @@ export const METRICS = {
   },
   cardea_limits_reached_total: {
     type: 'counter',
-    help: 'Limits on password checks that were reached.',
-    labels: { limit: '`lockout`, `account` or `peer`.' },
+    help: 'Limits on password checks and sign-ups that were reached.',
+    labels: { limit: '`lockout`, `account`, `peer`, `sign-up` or `all-sign-ups`.' },
   },
   cardea_security_events_total: {
     type: 'counter',

@@ -102,13 +102,13 @@ export const SECURITY_EVENTS = {
   'limit.started': {
     level: 'warn',
     outcome: 'failure',
-    sentence: 'limit on password checks reached',
-    story: 'Sign-ins of {subject} are refused for some time after too many failures',
+    sentence: 'limit on password checks or sign-ups reached',
+    story: 'The limit {limit} was reached: attempts of {subject} are refused for some time',
     scope: 'request',
     fields: {
-      limit: text('Which limit, for example `lockout`, `account` or `peer`.'),
+      limit: text('Which limit: `lockout`, `account`, `peer`, `sign-up` (of one address) or `all-sign-ups`.'),
       subject: optional(
-        text('Account that is limited, or `(unknown name)`. Absent where the limit is on the peer alone.'),
+        text('Account that is limited, or `(unknown name)`. Absent where the limit is not on an account.'),
       ),
       seconds: optional(number('For how long, if that is known.')),
     },

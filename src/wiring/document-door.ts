@@ -120,6 +120,7 @@ function createUsersDeps(parts: DoorParts): UsersDeps {
     changes: createUserChanges(liveConfig.store),
     settings: () => toUsersSettings(config()),
     requirePassword: createRequirePassword(parts.passwordProof, DOCUMENT_BASIC),
+    signUp: parts.signUp,
     uuid: () => config().couchdb.uuid,
     clock: SYSTEM_CLOCK,
   }

@@ -1,7 +1,13 @@
 // What the doors share: one sign-in, the session cookies and their secrets, how tokens are verified.
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
-import { createDoorRecall, createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
+import {
+  createDoorRecall,
+  createDoorSignIn,
+  createDoorSignUp,
+  type DoorSignIn,
+  type DoorSignUp,
+} from '../auth/door-sign-in.ts'
 import { createRecall, type DoorRecall } from '../auth/recall-sign-in.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
@@ -45,6 +51,7 @@ import {
 /** What a door is built from. */
 export interface DoorParts extends OpenedParts {
   readonly signIn: DoorSignIn
+  readonly signUp: DoorSignUp
   /** Checks the Basic credential of the document door. */
   readonly check: PasswordCheck
   /** Accepts passwords that were verified before. */
@@ -67,7 +74,7 @@ export interface DoorParts extends OpenedParts {
 
 export function createDoorParts(opened: OpenedParts): DoorParts {
   const { liveConfig, directory, log } = opened
-  const { signIn, recall } = openSignIn(opened)
+  const { signIn, signUp, recall } = openSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
@@ -75,6 +82,7 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
   return {
     ...opened,
     signIn,
+    signUp,
     recall,
     check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
     cookieSecrets,
@@ -146,7 +154,12 @@ function createAdminSessions(
 export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
   createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
-function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): Pick<DoorParts, 'signIn' | 'recall'> {
+function openSignIn({
+  liveConfig,
+  directory,
+  guesses,
+  metrics,
+}: OpenedParts): Pick<DoorParts, 'signIn' | 'signUp' | 'recall'> {
   const config = () => liveConfig.get().settings.values
   const size = () => config().chttpd_auth.auth_cache_size
   const memory = createPasswordMemory(size)
@@ -177,6 +190,7 @@ function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): P
   })
   return {
     signIn: createDoorSignIn(recorded, namesProxies.get),
+    signUp: createDoorSignUp(guesses, namesProxies.get),
     recall: createDoorRecall(recall, namesProxies.get),
   }
 }

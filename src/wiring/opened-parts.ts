@@ -1,6 +1,7 @@
 // What is opened before the doors and closed after them: directory, gateway, limits on password checks, monitor.
 import type { PasswordLimits } from '../auth/limits/limits.ts'
 import { openLimits } from '../auth/limits/open-limits.ts'
+import type { SignUpLimits } from '../auth/limits/sign-ups.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
@@ -38,7 +39,7 @@ import { toDirectorySettings, toLimitSettings } from './settings.ts'
 export interface OpenedParts {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
-  readonly guesses: PasswordLimits
+  readonly guesses: PasswordLimits & SignUpLimits
   /** The limits of accounts, for the administrator. */
   readonly limits: LimitEditor
   readonly tokenSecrets: TokenSecrets

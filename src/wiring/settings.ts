@@ -55,6 +55,7 @@ export const toLimitSettings = ({ auth, chttpd_auth_lockout: lock }: Config): Li
   lock: { mode: lock.mode, threshold: lock.threshold, lifetimeMs: lock.max_lifetime },
   account: { burst: auth['account-failures'], refillPerMinute: auth['account-failures-per-minute'] },
   peer: { burst: auth['peer-failures'], refillPerMinute: auth['peer-failures-per-minute'] },
+  signUps: { perPeer: auth['peer-sign-ups-per-hour'], total: auth['sign-ups-per-hour'] },
   maxCounters: lock.max_objects,
 })
 

@@ -9,6 +9,7 @@ const LIMITS: LimitSettings = {
   lock: { mode: 'enforce', threshold: 3, lifetimeMs: 60_000 },
   account: { burst: 20, refillPerMinute: 1 },
   peer: { burst: 100, refillPerMinute: 10 },
+  signUps: { perPeer: 10, total: 1000 },
   maxCounters: 100,
 }
 

@@ -121,6 +121,7 @@ const NEVER = () => {
 
 const NO_USERS: UsersDeps = {
   database: '_users',
+  signUp: NEVER,
   prefix: 'org.couchdb.user:',
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
   requirePassword: async () => {},

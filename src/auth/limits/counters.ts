@@ -48,7 +48,7 @@ export interface FailureCounter {
   /** Milliseconds until an attempt is allowed again; 0: it is allowed now. */
   waitMs(key: string): number
   isEmpty(): boolean
-  /** `atMs` may be in the past, for failures at another node. */
+  /** `atMs` may be in the past, for failures at another node. A lock takes back what it counted with a negative count. */
   addFailures(key: string, count: number, atMs: number): void
   /** The keys with this beginning that have to wait, and the longest wait. */
   findWaits(prefix: string): { readonly keys: readonly string[]; readonly ms: number }
@@ -111,7 +111,7 @@ export function createLocks({ settings, max, clock }: CounterOptions<LockSetting
     addFailures(key, count, atMs) {
       if (settings().mode === 'off') return
       const { failures, sinceMs } = findCount(key) ?? { failures: 0, sinceMs: atMs }
-      counts.set(key, { failures: failures + count, sinceMs })
+      counts.set(key, { failures: Math.max(failures + count, 0), sinceMs })
     },
   }
 }

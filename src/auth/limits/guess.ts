@@ -36,7 +36,7 @@ export const toLockPrefix = ({ name, salt = '' }: LimitedAccount): string =>
 
 export const toAccountKey = ({ name }: Pick<Guess, 'name'>): string => digestHex('sha256', name)
 
-export function findPeers({ peer, directPeer }: Guess): readonly string[] {
+export function findPeers({ peer, directPeer }: Pick<Guess, 'peer' | 'directPeer'>): readonly string[] {
   const keys = [toPeerKey(peer), directPeer === undefined ? undefined : toPeerKey(directPeer)]
   return [...new Set(keys.filter((key) => key !== undefined))]
 }

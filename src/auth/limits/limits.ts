@@ -1,6 +1,6 @@
 /**
  * Limits on password checks, by three counters of failed attempts: a lock of name and peer together, and token buckets
- * of an account and of a peer.
+ * of an account and of a peer. The limits on sign-ups are counted beside them, and shared with other nodes like them.
  */
 
 import { createLiveCache } from '../../base/caches.ts'
@@ -24,11 +24,14 @@ import {
 import { createKnownPeers, type KnownPeers } from './known-peers.ts'
 import { createLockEnds, type LockEnds } from './lock-ends.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import { createSignUps, type SignUpLimits, type SignUpWait } from './sign-ups.ts'
 
 export interface LimitSettings {
   readonly lock: LockSettings
   readonly account: BucketSettings
   readonly peer: BucketSettings
+  /** Users that clients may create for themselves in an hour; 0 switches a limit off. */
+  readonly signUps: { readonly perPeer: number; readonly total: number }
   /** How many counters of each kind are kept. */
   readonly maxCounters: number
 }
@@ -79,8 +82,8 @@ export interface SharedCounters {
 
 /** A limit that a client reached. */
 export interface ReachedLimit {
-  readonly limit: 'lockout' | 'account' | 'peer'
-  /** The account; absent where the limit is on the peer alone. */
+  readonly limit: 'lockout' | 'account' | 'peer' | SignUpWait['limit']
+  /** The account; absent where the limit is not on one. */
   readonly name?: string
   /** For how long. */
   readonly seconds: number
@@ -108,7 +111,9 @@ export interface LimitReports {
   reportEnded(): void
 }
 
-export function createLimits(options: LimitsOptions): PasswordLimits & SharedCounters & AccountLimits & LimitReports {
+export function createLimits(
+  options: LimitsOptions,
+): PasswordLimits & SignUpLimits & SharedCounters & AccountLimits & LimitReports {
   const { clock, settings, log = SILENT_LOG } = options
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
@@ -142,6 +147,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       addShared(counters, failures, atMs)
       for (const failure of failures) failed.note(failure)
     },
+    ...createSignUps({ counters, outbox, clock, report: (wait) => report(undefined, wait) }),
     ...createAccountLimits(counters, { outbox, failed, ends, clock }),
     reportEnded: ends.report,
     take: outbox.take,
@@ -227,8 +233,18 @@ function createAllCounters({ settings, clock }: LimitsOptions) {
     lock: createLocks({ settings: () => settings().lock, max, clock }),
     account: createBuckets({ settings: () => settings().account, max, clock }),
     peer: createBuckets({ settings: () => settings().peer, max, clock }),
+    'sign-up': createLocks({ settings: () => toHourly(settings().signUps.perPeer), max, clock }),
+    'all-sign-ups': createLocks({ settings: () => toHourly(settings().signUps.total), max, clock }),
   }
 }
+
+export const HOUR_MS = 3_600_000
+
+const toHourly = (threshold: number): LockSettings => ({
+  mode: threshold === 0 ? 'off' : 'enforce',
+  threshold,
+  lifetimeMs: HOUR_MS,
+})
 
 /** A limit that is reached. */
 interface Wait {
@@ -265,14 +281,14 @@ const QUIET_MS = 300_000
 
 function createReporter({ onReached, settings, clock }: LimitsOptions, ends: LockEnds) {
   const reported = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
-  return (guess: Guess, wait: Wait | undefined): void => {
+  return (guess: Guess | undefined, wait: Wait | undefined): void => {
     if (!wait || !onReached) return
     const { limit, key } = wait
     const before = reported.get(`${limit} ${key}`)
     if (before && clock.nowMs() - before.atMs < QUIET_MS) return
     reported.set(`${limit} ${key}`, { atMs: clock.nowMs() })
-    if (limit === 'lockout') ends.note(guess, wait.ms)
-    onReached({ limit, seconds: toSeconds(wait), ...(limit === 'peer' ? {} : { name: toLoggedName(guess) }) })
+    if (guess && limit === 'lockout') ends.note(guess, wait.ms)
+    onReached({ limit, seconds: toSeconds(wait), ...(guess && limit !== 'peer' && { name: toLoggedName(guess) }) })
   }
 }
 

@@ -6,10 +6,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
-import type { FailureStore } from '../../directory/store-port/sign-ins.ts'
+import type { Failure, FailureStore } from '../../directory/store-port/sign-ins.ts'
 import type { RecordGuard } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
-import type { AccountLimits, LimitSettings, SharedCounters } from './limits.ts'
+import { type AccountLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
 
 export interface SharingOptions {
   readonly counters: SharedCounters
@@ -86,7 +86,8 @@ function createTurn({ counters, store, settings, clock }: SharingOptions): () =>
     if (failures.length === 0) return
     const atMs = clock.nowMs()
     try {
-      await store.addFailures({ node, atMs, expiresAt: Math.ceil((atMs + toLifetimeMs(settings())) / 1000), failures })
+      const expiresAt = Math.ceil((atMs + toLifetimeMs(failures, settings())) / 1000)
+      await store.addFailures({ node, atMs, expiresAt, failures })
     } catch (error) {
       counters.putBack(failures)
       throw error
@@ -113,8 +114,9 @@ function createTurn({ counters, store, settings, clock }: SharingOptions): () =>
   }
 }
 
-/** How long a failure can count: the lifetime of a lock, or the time to refill a whole bucket. */
-function toLifetimeMs({ lock, account, peer }: LimitSettings): number {
+/** How long they can count: the lifetime of a lock, the time to refill a whole bucket, and an hour for sign-ups. */
+function toLifetimeMs(failures: readonly Failure[], { lock, account, peer }: LimitSettings): number {
   const refillMs = [account, peer].map(({ burst, refillPerMinute }) => (burst / refillPerMinute) * 60_000)
-  return Math.max(lock.lifetimeMs, ...refillMs)
+  const hasSignUps = failures.some(({ counter }) => counter === 'all-sign-ups')
+  return Math.max(lock.lifetimeMs, hasSignUps ? HOUR_MS : 0, ...refillMs)
 }

@@ -73,6 +73,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   password_refused: explained(400),
   account_locked: row(403),
   too_many_requests: row(429),
+  too_many_sign_ups: row(429),
   overloaded: row(503),
   store_unavailable: row(503),
   record_damaged: row(503),

@@ -87,6 +87,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   password_refused: row(400, 'bad_request', (why) => why),
   account_locked: row(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
   too_many_requests: row(429, 'too_many_requests', 'Too many failed password checks. Try again later.'),
+  too_many_sign_ups: row(429, 'too_many_requests', 'Too many new users. Try again later.'),
   overloaded: row(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: row(503, 'service unavailable', 'The user directory cannot be reached.'),
   record_damaged: row(503, 'service unavailable', 'The stored record of this user is damaged.'),

@@ -80,6 +80,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   account_locked: row(401, 11, 'not authorized to execute this request'),
   password_refused: row(400, 10, (why) => why),
   too_many_requests: row(429, 429, 'too many failed password checks, try again later'),
+  too_many_sign_ups: row(429, 429, 'too many new users, try again later'),
   overloaded: row(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: row(503, 503, 'the user directory cannot be reached'),
   record_damaged: row(503, 503, 'the stored record of this user is damaged'),

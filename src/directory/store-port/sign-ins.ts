@@ -16,7 +16,7 @@ export interface SignInStore {
 
 /** The failed password checks of one counter and key. */
 export interface Failure {
-  readonly counter: 'lock' | 'account' | 'peer'
+  readonly counter: 'lock' | 'account' | 'peer' | 'sign-up' | 'all-sign-ups'
   /** For `count` 0, the beginning of the keys. */
   readonly key: string
   /** 0: an administrator has lifted the limit; earlier failures no longer count. */

@@ -12,6 +12,7 @@ const SETTINGS: LimitSettings = {
   lock: { mode: 'enforce', threshold: 5, lifetimeMs: 300_000 },
   account: { burst: 20, refillPerMinute: 1 },
   peer: { burst: 100, refillPerMinute: 10 },
+  signUps: { perPeer: 10, total: 1000 },
   maxCounters: 100,
 }
 
@@ -50,6 +51,7 @@ const merge = ({ maxCounters, ...changes }: Changes): LimitSettings => ({
   lock: { ...SETTINGS.lock, ...changes.lock },
   account: { ...SETTINGS.account, ...changes.account },
   peer: { ...SETTINGS.peer, ...changes.peer },
+  signUps: { ...SETTINGS.signUps, ...changes.signUps },
   maxCounters: (maxCounters as number | undefined) ?? SETTINGS.maxCounters,
 })
 
@@ -418,4 +420,36 @@ describe('failures of another node', () => {
     for (let next = here.take(); next.length > 0; next = here.take()) taken += next.length
     assert.equal(taken, 10_000)
   })
+})
+
+it('sign-ups are allowed again an hour after the first, and one that fails is taken back', async () => {
+  const { signUp, pass, take } = setUp({ signUps: { perPeer: 2 } })
+  const client = { peer: '192.0.2.1' }
+  const create = async () => 'created'
+  const fail = () => Promise.reject(new Refusal('conflict'))
+  await signUp(client, create)
+  pass(1_800_000)
+  await assert.rejects(signUp(client, fail), { code: 'conflict' })
+  await signUp(client, create)
+  await assert.rejects(signUp(client, create), { code: 'too_many_sign_ups', retryAfterSeconds: 1800 })
+  assert.deepEqual(take(), [
+    { counter: 'sign-up', key: '192.0.2.1', count: 2 },
+    { counter: 'all-sign-ups', key: 'all', count: 2 },
+  ])
+  pass(1_800_000)
+  assert.equal(await signUp(client, create), 'created')
+})
+
+it('a sign-up that fails after the hour gives no additional one', async () => {
+  const { signUp, pass } = setUp({ signUps: { perPeer: 1 } })
+  const late = async () => {
+    pass(3_600_000)
+    throw new Refusal('conflict')
+  }
+  await assert.rejects(signUp({ peer: '192.0.2.1' }, late))
+  await signUp({ peer: '192.0.2.1' }, async () => {})
+  await assert.rejects(
+    signUp({ peer: '192.0.2.1' }, async () => {}),
+    { code: 'too_many_sign_ups' },
+  )
 })

@@ -1,3 +1,4 @@
+import type { DoorSignUp } from '../../../auth/door-sign-in.ts'
 import type { Clock } from '../../../base/clock.ts'
 import type { Directory } from '../../../directory/directory.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
@@ -14,6 +15,8 @@ export interface UsersDeps {
   settings(): UsersSettings
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
+  /** Creates a user for a client that is not an administrator, within the limits on sign-ups. */
+  readonly signUp: DoorSignUp
   /** Part of every sequence, so that a sequence of another server is recognised. */
   uuid(): string
   readonly clock: Clock

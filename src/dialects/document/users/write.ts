@@ -152,7 +152,7 @@ const TOTP_EXPECTED =
   'totp must be an object: key in base32 (upper case, padded with =), algorithm sha, sha224, sha256, sha384 or sha512, length 6, 7 or 8.'
 
 /** Returns the new revision. */
-async function store(context: RequestContext, update: Update, { directory }: UsersDeps): Promise<string> {
+async function store(context: RequestContext, update: Update, { directory, signUp }: UsersDeps): Promise<string> {
   const { sent, old } = update
   if (sent.isDeletion) {
     if (!old) throw new Refusal('not_found')
@@ -165,7 +165,9 @@ async function store(context: RequestContext, update: Update, { directory }: Use
   if (!old) {
     // `checkProposal` requires a string
     const name = sent.members.get('name') as string
-    return (await directory.createUser({ name, ...document, ...password }, caller)).document.revision
+    const create = () => directory.createUser({ name, ...document, ...password }, caller)
+    const created = await (identityOf(context).isAdmin ? create() : signUp(context, create))
+    return created.document.revision
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
   const expected = old.document.revision

@@ -1,0 +1,70 @@
+import type { Clock } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Locks } from './counters.ts'
+import { findPeers, type Guess } from './guess.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Limits the users that clients create for themselves: from one address, and in total. */
+export interface SignUpLimits {
+  /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
+  signUp<T>(client: Client, create: () => Promise<T>): Promise<T>
+}
+
+export type Client = Pick<Guess, 'peer' | 'directPeer'>
+
+type Counters = Readonly<Record<SignUpCounter, Locks>>
+type SignUpCounter = 'sign-up' | 'all-sign-ups'
+
+/** A limit on sign-ups that is reached. */
+export interface SignUpWait {
+  readonly limit: SignUpCounter
+  readonly key: string
+  readonly ms: number
+}
+
+interface SignUpDeps {
+  readonly counters: Counters
+  readonly outbox: Outbox
+  readonly clock: Clock
+  report(wait: SignUpWait): void
+}
+
+const EVERY_CLIENT = 'all'
+
+export const createSignUps = ({ counters, outbox, clock, report }: SignUpDeps): SignUpLimits => ({
+  async signUp(client, create) {
+    const keys = toKeys(client)
+    const add = (count: number) => {
+      for (const { counter, key } of keys) counters[counter].addFailures(key, count, clock.nowMs())
+    }
+    requireAllowed(keys, counters, report)
+    // before the password is hashed, so that requests at the same time do not pass the limit together
+    add(1)
+    try {
+      const created = await create()
+      for (const counted of keys) outbox.add({ ...counted, count: 1 })
+      return created
+    } catch (error) {
+      add(-1)
+      throw error
+    }
+  },
+})
+
+interface Counted {
+  readonly counter: SignUpCounter
+  readonly key: string
+}
+
+const toKeys = (client: Client): readonly Counted[] => [
+  ...findPeers(client).map((key) => ({ counter: 'sign-up', key }) as const),
+  { counter: 'all-sign-ups', key: EVERY_CLIENT },
+]
+
+function requireAllowed(keys: readonly Counted[], counters: Counters, report: SignUpDeps['report']): void {
+  const waits = keys.map(({ counter, key }) => ({ limit: counter, key, ms: counters[counter].waitMs(key) }))
+  const longest = waits.reduce((most, wait) => (wait.ms > most.ms ? wait : most))
+  if (longest.ms <= 0) return
+  report(longest)
+  throw new Refusal('too_many_sign_ups', { retryAfterSeconds: Math.ceil(longest.ms / 1000) })
+}
