@@ -925,7 +925,7 @@ export const OPTIONS = {
       initial: 250_000,
       reload: 'live',
       help: 'Maximum number of members and elements of a JSON body, all together.',
-      details: 'A larger body is rejected with 413.',
+      details: 'A larger body is rejected with 413. Lower limits apply to users (10000) and anonymous requests (2000).',
     }),
     'header-timeout': option({
       codec: timer(),

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
-import type { JsonLimits } from '../base/json-shape.ts'
+import type { JsonLimits } from '../base/json-body.ts'
 import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import type { OriginFields } from '../observe/security-event-table.ts'
@@ -168,12 +168,11 @@ export class IncomingRequest implements RequestContext {
   }
 
   get maxBodyBytes(): number {
-    return Math.min(this.#options.limits.maxBodyBytes, maxBytesOf(this.authenticated))
+    return Math.min(this.#options.limits.maxBodyBytes, clientLimits(this.authenticated).maxBytes)
   }
 
   get jsonLimits(): JsonLimits {
-    const { maxJsonItems } = this.#options.limits
-    const maxItems = isAnonymous(this.authenticated) ? Math.min(maxJsonItems, MAX_ANONYMOUS_ITEMS) : maxJsonItems
+    const maxItems = Math.min(this.#options.limits.maxJsonItems, clientLimits(this.authenticated).maxItems)
     return { maxDepth: MAX_JSON_DEPTH, maxItems }
   }
 
@@ -220,16 +219,21 @@ export class IncomingRequest implements RequestContext {
 /** Deeper than real documents, and shallow enough for the stack. */
 const MAX_JSON_DEPTH = 100
 
-/** Anonymous requests and users send small bodies: a user document has at most 64 KiB. */
-const MAX_ANONYMOUS_BYTES = 131_072
-/** Members and elements: an object with thousands of members takes far longer to parse than other text of its length. */
-const MAX_ANONYMOUS_ITEMS = 2000
-const MAX_USER_BYTES = 1_048_576
+interface ClientLimits {
+  readonly maxBytes: number
+  /** Members and elements: an object with many members takes far longer to parse than other text of its length. */
+  readonly maxItems: number
+}
 
-function maxBytesOf(authenticated: Authenticated | undefined): number {
-  if (isAnonymous(authenticated)) return MAX_ANONYMOUS_BYTES
+/** Anonymous requests and users send small bodies: a user document has at most 64 KiB. */
+const ANONYMOUS_LIMITS: ClientLimits = { maxBytes: 131_072, maxItems: 2000 }
+const USER_LIMITS: ClientLimits = { maxBytes: 1_048_576, maxItems: 10_000 }
+const ADMIN_LIMITS: ClientLimits = { maxBytes: Number.POSITIVE_INFINITY, maxItems: Number.POSITIVE_INFINITY }
+
+function clientLimits(authenticated: Authenticated | undefined): ClientLimits {
+  if (isAnonymous(authenticated)) return ANONYMOUS_LIMITS
   const { isAdmin, isSuperuser } = authenticated.identity
-  return isAdmin || isSuperuser ? Number.POSITIVE_INFINITY : MAX_USER_BYTES
+  return isAdmin || isSuperuser ? ADMIN_LIMITS : USER_LIMITS
 }
 
 /** The fields of a security event that describe the request during which it happened. */

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
-import type { JsonLimits } from '../base/json-shape.ts'
+import type { JsonLimits } from '../base/json-body.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import type { ClientCertificate } from './client-certificate.ts'

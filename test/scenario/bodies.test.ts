@@ -103,6 +103,13 @@ describe('a body is bounded before it is parsed', () => {
     assert.equal((await post(JSON.stringify(ann), '/_users')).status, 201)
     const lines = ['Authorization: Basic YW5uOmFwcGxl', 'Content-Type: application/json', 'Content-Length: 1048577']
     assert.equal((await sendRaw(PORTS.document, head('POST', '/_users/_bulk_get', ...lines))).status, 413)
+    const getMany = (count: number) => {
+      const body = `{"docs":[${'{"id":"x"},'.repeat(count)}{"id":"x"}]}`
+      const own = [...lines.slice(0, 2), `Content-Length: ${body.length}`]
+      return sendRaw(PORTS.document, `${head('POST', '/_users/_bulk_get', ...own)}${body}`)
+    }
+    assert.equal((await getMany(5100)).status, 413)
+    assert.equal((await getMany(4900)).status, 200)
   })
   it('other requests are served while an administrator sends a large body', async () => {
     const docs = Array.from({ length: 9000 }, (_, i) => `{"id":"org.couchdb.user:u${i}","rev":"1-${'a'.repeat(400)}"}`)
