@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts'
 
 const server = await startServer(createSharedScope(), {
   auth: { 'account-failures': 0, 'peer-failures': 0 },
-  chttpd_auth: { allow_sign_up: true },
+  chttpd_auth: { allow_sign_up: true, public_fields: 'nick', users_db_public: true },
   admin: { endpoint: 'tcp://127.0.0.1:0', 'user-admin-role': 'helpers' },
 })
 const { document: url, multiModel, cardea } = server
@@ -281,5 +281,96 @@ describe('removing or replacing a second factor', () => {
     const { totp: _totp, ...rest } = await readDocument(name)
     const own = { headers: { Cookie: cookie.split(';')[0] ?? '' } }
     assert.equal((await writeDocument(name, rest, own)).status, 201)
+  })
+})
+
+describe('the key of a second factor', () => {
+  /** Every way to read the own document. Each returns its member `totp`. */
+  const READS: Readonly<Record<string, (name: string, own: Credential) => Promise<unknown>>> = {
+    GET: async (name, own) => (await readDocument(name, own)).totp,
+    'GET with open_revs': async (name, own) => {
+      const headers = { Accept: 'application/json', ...own.headers }
+      const path = `${pathOf(name)}?open_revs=all`
+      return (await send(url, { path, ...(own.as && { as: own.as }), headers })).json[0].ok.totp
+    },
+    _all_docs: async (name, own) => {
+      const path = `/_users/_all_docs?include_docs=true&key="org.couchdb.user:${name}"`
+      return (await send(url, { path: encodeURI(path), ...own })).json.rows[0].doc.totp
+    },
+    _bulk_get: async (name, own) => {
+      const body = { docs: [{ id: `org.couchdb.user:${name}` }] }
+      return (await send(url, { method: 'POST', path: '/_users/_bulk_get', body, ...own })).json.results[0].docs[0].ok
+        .totp
+    },
+  }
+  /** Feeds are for administrators. */
+  const ADMIN_READS: typeof READS = {
+    ...READS,
+    _changes: async (name, own) => {
+      const { json } = await send(url, { path: '/_users/_changes?include_docs=true', ...own })
+      return json.results.find(({ id }: { id: string }) => id === `org.couchdb.user:${name}`).doc.totp
+    },
+    'an export': async (name, own) => {
+      const path = `/_cardea/api/transfer/users?format=cardea&limit=1000`
+      const { users } = (await send(url, { path, ...own })).json
+      const { text } = users.find((user: { name: string }) => user.name === name)
+      return text.includes(KEY) ? TOTP : text
+    },
+  }
+  const MASKED = { ...TOTP, key: '***' }
+
+  it('is masked for its user on every read', async () => {
+    const name = await addUser('masked')
+    await setByAdministrator(name)
+    const [proved, unproved] = [await openCookie(name, codeOf(KEY)), await openUnproved(name)]
+    for (const [how, read] of Object.entries(READS))
+      for (const own of [proved, unproved]) assert.deepEqual(await read(name, own), MASKED, how)
+    const changes = await send(url, { path: '/_users/_changes?include_docs=true', ...proved })
+    assert.equal(changes.status, 401)
+    const find = { method: 'POST', path: '/_users/_find', body: { selector: { name } }, ...proved }
+    assert.equal((await send(url, find)).status, 404)
+  })
+
+  it('is whole for administrators and in exports', async () => {
+    const name = await addUser('whole')
+    await setByAdministrator(name)
+    for (const [how, read] of Object.entries(ADMIN_READS))
+      assert.deepEqual(await read(name, { as: AS_ADMIN }), TOTP, how)
+  })
+
+  it('stays as it is if the mask is written, by the user or an administrator', async () => {
+    const name = await addUser('unchanged')
+    await setByAdministrator(name)
+    const own = await openUnproved(name)
+    const sent = { ...(await readDocument(name, own)), nick: 'U' }
+    assert.deepEqual(sent.totp, MASKED)
+    assert.equal((await writeDocument(name, sent, own)).status, 201)
+    assert.equal(await nameAt(url, own), name, 'no session ends')
+    const bulk = { docs: [{ ...(await readDocument(name, own)), nick: 'V' }] }
+    const written = await send(url, { method: 'POST', path: '/_users/_bulk_docs', body: bulk, ...own })
+    assert.equal(written.json[0].ok, true, written.body)
+    assert.equal(
+      (await writeDocument(name, { ...(await readDocument(name)), totp: MASKED }, { as: AS_ADMIN })).status,
+      201,
+    )
+    const { totp, nick } = await readDocument(name)
+    assert.deepEqual([totp, nick], [TOTP, 'V'])
+    assert.ok(await openCookie(name, codeOf(KEY)))
+  })
+
+  it('with another algorithm or length beside the mask it is another second factor', async () => {
+    const name = await addUser('other-length')
+    await setByAdministrator(name)
+    const sent = { ...(await readDocument(name)), totp: { ...MASKED, length: 8 } }
+    assert.equal((await writeDocument(name, sent, await openUnproved(name))).status, 403)
+    assert.equal((await writeDocument(name, sent, await openCookie(name, codeOf(KEY)))).status, 201)
+    assert.deepEqual((await readDocument(name)).totp, { ...TOTP, length: 8 })
+  })
+
+  it('a mask without a second factor is 400', async () => {
+    const name = await addUser('no-factor')
+    const own = await openCookie(name)
+    for (const totp of [MASKED, '***'])
+      assert.equal((await writeDocument(name, { ...(await readDocument(name)), totp }, own)).status, 400)
   })
 })

@@ -3,7 +3,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import type { CodeStore } from '../store-port/one-time-secrets.ts'
-import type { Json } from '../users/user.ts'
+import type { Json, JsonObject } from '../users/user.ts'
 
 /** A second factor: codes that change with time (RFC 6238). */
 export interface Totp {
@@ -34,6 +34,23 @@ export function readTotp(member: Json): Totp | undefined {
   const length = findMember(member, 'length') ?? 6
   return key && digest && LENGTHS.has(length) ? { key, digest, length: Number(length) } : undefined
 }
+
+/** Shown to users in place of the key of their second factor. It is no base32, so it is never a key. */
+const MASK = '***'
+
+/** The member as its user sees it. */
+export const maskTotp = (member: Json): Json => (isObject(member) ? { ...member, key: MASK } : MASK)
+
+/** The member that a client has sent, with the stored key in place of the mask. */
+export function unmaskTotp(sent: Json, stored: Json | undefined): Json {
+  if (stored === undefined) return sent
+  if (sent === MASK) return stored
+  if (!isObject(sent) || findMember(sent, 'key') !== MASK || !isObject(stored)) return sent
+  const { key } = stored
+  return key === undefined ? stored : { ...sent, key }
+}
+
+const isObject = (value: Json): value is JsonObject => isJsonObject(value)
 
 const BASE32 = /^(?:[A-Z2-7]{8})*(?:[A-Z2-7]{2}={6}|[A-Z2-7]{4}={4}|[A-Z2-7]{5}={3}|[A-Z2-7]{7}=)?$/
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'

@@ -86,6 +86,42 @@ it('check ends with 1 for a problem of the machine and says what to change', asy
   assert.equal(invalid.code, 3)
 })
 
+it('an import with a second factor ends the sessions of the user, with a server and without one', async (t) => {
+  const managed = makeManaged(t)
+  const { cardea } = managed
+  const server = await managed.serve()
+  await cardea(['user', 'add', 'ann', '--password-stdin'], 'the-password-of-ann')
+  const importWith = async (key: string) => {
+    const { stdout: text } = await cardea(['export', '--to', 'document'])
+    const changed = text.replace('"name":"ann"', `"totp":{"key":"${key}"},"name":"ann"`)
+    assert.notEqual(changed, text)
+    assert.equal((await cardea(['import', '-', '--from', 'document', '--replace'], changed)).code, 0)
+  }
+  const openSession = async () => {
+    const body = JSON.stringify({ name: 'ann', password: 'the-password-of-ann' })
+    const headers = { 'content-type': 'application/json' }
+    const opened = await fetch(`${server.document}/_session`, { method: 'POST', headers, body })
+    return { cookie: (opened.headers.get('set-cookie') ?? '').split(';')[0] ?? '' }
+  }
+  const nameOf = async (base: string, headers: Record<string, string>) => {
+    const { userCtx } = (await (await fetch(`${base}/_session`, { headers })).json()) as { userCtx: { name: string } }
+    return userCtx.name
+  }
+  const session = await openSession()
+  assert.equal(await nameOf(server.document, session), 'ann')
+  await importWith('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
+  assert.equal(await nameOf(server.document, session), null)
+  await cardea(['user', 'reset-totp', 'ann'])
+  const second = await openSession()
+  assert.equal(await nameOf(server.document, second), 'ann')
+  await stop(server)
+  await importWith('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP')
+  await cardea(['user', 'reset-totp', 'ann'])
+  const again = await managed.serve()
+  for (const cookie of [session, second]) assert.equal(await nameOf(again.document, cookie), null)
+  await stop(again)
+})
+
 it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp change them', async (t) => {
   const managed = makeManaged(t)
   const { cardea } = managed
@@ -117,6 +153,7 @@ it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp ch
   const body = JSON.stringify({ ...document, totp: { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' } })
   assert.equal((await fetch(place, { method: 'PUT', headers: { authorization }, body })).status, 201)
   assert.match(await show(), /^one-time code +required \(TOTP\)$/m)
+  assert.match(await show(), /^sessions +0$/m)
   assert.equal(await signIn('the-password-of-ann'), 401)
   assert.equal((await cardea(['user', 'reset-totp', 'ann'])).stdout, 'ann signs in without a one-time code.\n')
   assert.equal(await signIn('the-password-of-ann'), 200)

@@ -18,11 +18,13 @@ export function usersRule(method: string, rest: readonly string[], settings: Use
 /** Whether parts of user documents are public. */
 const hasPublicFields = ({ isPublic, publicFields }: UsersSettings): boolean => isPublic && publicFields.length > 0
 
-export type View = 'whole' | 'public' | 'none'
+/** `own`: whole, with the key of the second factor masked. */
+export type View = 'whole' | 'own' | 'public' | 'none'
 
 /** How much of the document of `name` the reader may see. */
 export function viewOf(reader: Identity, name: string, settings: UsersSettings): View {
-  if (reader.isAdmin || reader.name === name) return 'whole'
+  if (reader.isAdmin) return 'whole'
+  if (reader.name === name) return 'own'
   return hasPublicFields(settings) ? 'public' : 'none'
 }
 

@@ -1,10 +1,19 @@
 /** Users of the directory as documents, as far as the reader may see them. */
 import type { Identity } from '../../../directory/identity.ts'
-import { type Ancestors, ancestorsOf, readRevision, type User, type UserRecord } from '../../../directory/users/user.ts'
+import { maskTotp } from '../../../directory/second-factor/totp.ts'
+import {
+  type Ancestors,
+  ancestorsOf,
+  findTotp,
+  readRevision,
+  TOTP_MEMBER,
+  type User,
+  type UserRecord,
+} from '../../../directory/users/user.ts'
 import { toDocumentMembers } from '../../../passwords/password.ts'
 import { PASSWORD_MEMBERS } from '../../../passwords/schemes.ts'
-import { viewOf } from './authorize.ts'
-import type { UsersDeps } from './deps.ts'
+import { type View, viewOf } from './authorize.ts'
+import type { UsersDeps, UsersSettings } from './deps.ts'
 import { createDesignDocument, DESIGN_ID } from './design.ts'
 import { readId } from './id.ts'
 
@@ -18,7 +27,7 @@ export interface VisibleDocument {
   readonly ancestors: Ancestors
   readonly isDeleted: boolean
   readonly members: readonly Member[]
-  readonly view: 'whole' | 'public'
+  readonly view: Exclude<View, 'none'>
 }
 
 /** `undefined`: there is no such document, or the reader may not see it. */
@@ -50,7 +59,7 @@ function findMembers(
   const settings = deps.settings()
   const view = viewOf(reader, user.name, settings)
   if (view === 'none') return undefined
-  const members = view === 'whole' ? toMembers(user) : toPublicMembers(user, settings.publicFields)
+  const members = MEMBERS_OF[view](user, settings)
   return members.length === 0 ? undefined : { members, view }
 }
 
@@ -58,7 +67,7 @@ function findMembers(
 export const CORE_MEMBERS: ReadonlySet<string> = new Set(['name', 'type', 'roles'])
 
 /** Never public, not even if `public_fields` lists them: they allow an offline attack on the password. */
-const SECRET_MEMBERS: ReadonlySet<string> = new Set([...PASSWORD_MEMBERS, 'password', 'totp'])
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([...PASSWORD_MEMBERS, 'password', TOTP_MEMBER])
 
 /** All members except `_id` and `_rev`. The stored password comes first, as in CouchDB. */
 function toMembers({ name, password, document }: User): readonly Member[] {
@@ -72,8 +81,22 @@ function toMembers({ name, password, document }: User): readonly Member[] {
   ]
 }
 
-const toPublicMembers = (user: User, publicFields: readonly string[]): readonly Member[] =>
+const toOwnMembers = (user: User): readonly Member[] => {
+  const totp = findTotp(user)
+  if (totp === undefined) return toMembers(user)
+  return toMembers(user).map(([name, value]) => (name === TOTP_MEMBER ? [name, maskTotp(totp)] : [name, value]))
+}
+
+const toPublicMembers = (user: User, { publicFields }: UsersSettings): readonly Member[] =>
   toMembers(user).filter(([member]) => publicFields.includes(member) && !SECRET_MEMBERS.has(member))
+
+const MEMBERS_OF: Readonly<
+  Record<VisibleDocument['view'], (user: User, settings: UsersSettings) => readonly Member[]>
+> = {
+  whole: toMembers,
+  own: toOwnMembers,
+  public: toPublicMembers,
+}
 
 const toDesign = (prefix: string): VisibleDocument => ({
   id: DESIGN_ID,

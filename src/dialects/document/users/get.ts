@@ -61,7 +61,7 @@ function toReply(context: RequestContext, document: VisibleDocument, extras: Ext
 }
 
 /** The view is part of the tag, so that a cache does not serve the whole document to a reader of the public one. */
-const toTag = ({ revision, view }: VisibleDocument): string => `"${revision}${view === 'whole' ? '' : '-public'}"`
+const toTag = ({ revision, view }: VisibleDocument): string => `"${revision}${view === 'public' ? '-public' : ''}"`
 
 function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
-import { readTotp } from '../../../directory/second-factor/totp.ts'
-import type { Json, User } from '../../../directory/users/user.ts'
+import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
+import { findTotp, type Json, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
 import {
@@ -71,20 +71,21 @@ interface Update extends Edit {
 /** Writes one document after all checks of the writer, the id, the revision and the content. */
 export async function writeDocument(
   context: RequestContext,
-  { id, sent }: Edit,
+  { id, sent: given }: Edit,
   deps: UsersDeps,
 ): Promise<{ readonly id: string; readonly rev: string }> {
   const writer = identityOf(context)
   const target = readId(id, deps.prefix)
   requireWriter(writer, target, deps.settings())
   requireWritable(target)
-  requireSize({ id, sent }, writer)
-  const password = readSentPassword(sent.members)
+  requireSize({ id, sent: given }, writer)
+  const password = readSentPassword(given.members)
   if (password.kind !== 'new') requireNoPasswordChange(writer)
   const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
   const old = record?.kind === 'user' ? record : undefined
   requireOwnOrNew(writer, target, old)
-  requireCurrent(sent.revision, record)
+  requireCurrent(given.revision, record)
+  const sent = withStoredKey(given, old)
   const update = { id, sent, password, old }
   const change = requireAllowed(update, writer, deps)
   if (needsPassword(writer, change)) await deps.requirePassword(context)
@@ -135,14 +136,22 @@ function requireAllowed({ id, sent, old, password }: Update, writer: Identity, d
   return change
 }
 
+/** Users see a mask in place of the key of their second factor, and send it back with the document. */
+function withStoredKey(sent: SentDocument, old: User | undefined): SentDocument {
+  const totp = sent.members.get(TOTP_MEMBER)
+  if (totp === undefined || !old) return sent
+  // parsed from JSON
+  const members = new Map(sent.members).set(TOTP_MEMBER, unmaskTotp(totp as Json, findTotp(old)))
+  return { ...sent, members }
+}
+
 function changesSecondFactor({ members }: SentDocument, old: User | undefined): boolean {
-  const [, before] = old?.document.members.find(([name]) => name === 'totp') ?? []
-  return JSON.stringify(members.get('totp')) !== JSON.stringify(before)
+  return JSON.stringify(members.get(TOTP_MEMBER)) !== JSON.stringify(old && findTotp(old))
 }
 
 /** A `totp` that cannot be read rejects every code: its user could not sign in again. */
 function requireReadableTotp({ isDeletion, members }: SentDocument): void {
-  const totp = members.get('totp')
+  const totp = members.get(TOTP_MEMBER)
   // parsed from JSON
   if (isDeletion || totp === undefined || readTotp(totp as Json)) return
   throw new Refusal('bad_request', { about: TOTP_EXPECTED })
