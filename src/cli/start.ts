@@ -1,12 +1,14 @@
+import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import { createFile, createFolders } from '../base/files.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { ConfigError } from '../live-config/start-error.ts'
-import { prepareAuditKey } from './audit-key.ts'
+import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import { DEFAULT_FOLDER } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
-import { isFolderMade } from './folder.ts'
+import { AUDIT_KEY, isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
 import { prepareUpstreams } from './upstream-secrets.ts'
@@ -39,6 +41,21 @@ function requireFlags({ flags, env, cwd }: Context): void {
   const { problems } = loadConfiguration({ flags, env, cwd })
   const found = problems.filter(({ kind, place }) => kind !== 'conflict' && place.startsWith('--'))
   if (found.length > 0) throw new ExitError(exitCodeOf(found), new ConfigError(found).message)
+}
+
+/**
+ * Makes the key that signs the checkpoints of the audit trail, for a folder that a version without it has made. An
+ * existing key is kept.
+ */
+function prepareAuditKey({ flags, env, cwd }: Context, folder: string): void {
+  const configs = [folder, ...flags.configs]
+  const { values } = loadConfiguration({ flags: { ...flags, configs }, env, cwd }).settings
+  const named = values.audit['key-file']
+  const path = named === '' ? join(resolve(cwd, folder), AUDIT_KEY) : named
+  createFolders(dirname(path))
+  createFile(path, makeAuditKey())
+  if (named === '')
+    createFile(join(folder, 'audit.ini'), `; Written by cardea start.\n[audit]\nkey-file = ${AUDIT_KEY}\n`)
 }
 
 async function renderGreeting({ app, addresses }: Greeting, password = 'PASSWORD'): Promise<string> {

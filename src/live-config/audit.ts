@@ -70,11 +70,6 @@ export class Audit implements AuditReader, RecordGuard {
     return this.#trail.onRecord(listener)
   }
 
-  /** Resolves when all records so far are in the store. Throws if the store cannot be written. */
-  flush(): Promise<void> {
-    return this.#trail.delivery.flush()
-  }
-
   listDestinations() {
     return this.#deliveries.map((delivery) => ({ destination: delivery.name, ...delivery.figures() }))
   }
@@ -85,7 +80,7 @@ export class Audit implements AuditReader, RecordGuard {
 
   async list(range: AuditRange): Promise<readonly AuditRecord[]> {
     // while the store cannot be written, it may still be read
-    await this.flush().catch(() => {})
+    await this.#trail.delivery.flush().catch(() => {})
     return this.#options.store.listAuditRecords(range)
   }
 
@@ -93,11 +88,11 @@ export class Audit implements AuditReader, RecordGuard {
   async erase(name: string) {
     const { store, events } = this.#options
     await confirmChange(events)
-    await this.flush()
+    await this.#trail.delivery.flush()
     const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
     const records = await store.eraseAudit({ name, pseudonym, key: this.#key })
     if (records > 0) events.record('user.erased', { subject: pseudonym, records })
-    await this.flush()
+    await this.#trail.delivery.flush()
     return { pseudonym, records }
   }
 

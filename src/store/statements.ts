@@ -135,7 +135,6 @@ const TEXTS = {
     VALUES ($1, 0, '', 0, '', $2) ON CONFLICT (node) DO NOTHING`,
   lockAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
   findAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
-  listAuditChains: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains ORDER BY node`,
   endAuditChain: `UPDATE cardea_audit_chains SET sequence = $2, hash = $3, checkpoint = $4, written_ms = $5
     WHERE node = $1`,
   markAuditPurged: `UPDATE cardea_audit_chains SET purged_sequence = $2, purged_hash = $3, checkpoint = $4

@@ -69,10 +69,7 @@ export const AUDIT_TESTS: StoreTests = {
     const { sequence, hash } = records.at(-1) as AuditRecord
     const end = { node: NODE, sequence, hash, purged: CHAIN_START }
     assert.deepEqual(await store.findAuditChain(NODE), { ...end, checkpoint: JSON.stringify(end) })
-    assert.deepEqual(
-      (await store.listAuditChains()).map(({ node }) => node),
-      [NODE, 'b@host'],
-    )
+    assert.equal((await store.findAuditChain('b@host'))?.sequence, EVENTS.length)
   },
 
   async 'refuses records that do not continue the chain'({ store, openAnother }) {
@@ -149,10 +146,8 @@ export const AUDIT_TESTS: StoreTests = {
     await append(store, seal(EVENTS, CHAIN_START, 'gone@host'))
     assert.equal(await store.forgetAuditNodes(START_MS, NODE), 0)
     assert.equal(await store.forgetAuditNodes(START_MS + 1, NODE), EVENTS.length)
-    assert.deepEqual(
-      (await store.listAuditChains()).map(({ node }) => node),
-      [NODE],
-    )
+    assert.equal((await store.findAuditChain(NODE))?.node, NODE)
+    assert.equal(await store.findAuditChain('gone@host'), undefined)
   },
 
   async 'erases a person without changing a hash'({ store }) {

@@ -55,7 +55,6 @@ export interface AuditRange {
 
 export interface AuditStore {
   findAuditChain(node: string): Promise<AuditChain | undefined>
-  listAuditChains(): Promise<readonly AuditChain[]>
   /** The hash of one record; `undefined`: there is none. */
   findAuditHash(node: string, sequence: number): Promise<string | undefined>
   /** `false`: another process has continued the chain meanwhile; nothing was written. */

@@ -103,7 +103,7 @@ export class Delivery<T> {
 
   /** Writes what is left, unless the target cannot be written. */
   async close(): Promise<void> {
-    await waitAtMost([this.flush()], CLOSE_MS)
+    await waitAtMost([this.figures().waiting > 0 ? this.flush() : this.#running], CLOSE_MS)
     this.#isClosed = true
     clearTimeout(this.#timer)
   }

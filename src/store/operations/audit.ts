@@ -11,7 +11,6 @@ export const createAuditStore = (engine: Engine): AuditStore => ({
     const [row] = await engine.ask(one(STATEMENTS.findAuditChain, node))
     return row && readAuditChain(row)
   },
-  listAuditChains: async () => (await engine.ask(one(STATEMENTS.listAuditChains))).map(readAuditChain),
   async findAuditHash(node, sequence) {
     const [row] = await engine.ask(one(STATEMENTS.findAuditHash, node, sequence))
     return row && textOf(row, 'hash')
@@ -41,63 +40,29 @@ async function listRecords(engine: Engine, range: AuditRange): Promise<readonly 
   return (await engine.ask(listAudit(range))).map(readAuditRecord)
 }
 
-interface Condition {
-  readonly mark: string
-  readonly text: string
-  readonly values: readonly Value[]
-}
-
 /** Each combination of filters has its own text, so that each reads a range of an index. */
-function listAudit(range: AuditRange): OneStep {
-  const conditions = listConditions(range)
-  const values = conditions.flatMap((condition) => condition.values)
-  const where = conditions.map(({ text }, index) => number(text, countBefore(conditions, index)))
-  const order = ['time_ms', 'node', 'sequence'].map(
-    (column) => `${column} ${range.order === 'newest' ? 'DESC' : 'ASC'}`,
-  )
-  const tail = `ORDER BY ${order.join(', ')} LIMIT $${values.length + 1}`
-  const select = (more: readonly string[]) =>
-    `SELECT ${AUDIT_COLUMNS} FROM cardea_audit${renderWhere([...where, ...more])} ${tail}`
-  const name = `listAudit_${conditions.map(({ mark }) => mark).join('')}_${range.order}`
-  if (range.user === undefined) return one({ name, text: select([]) }, ...values, range.limit)
-  const user = `$${values.length + 2}`
-  const either = ['actor', 'subject'].map(
-    (column) => `SELECT * FROM (${select([`${column} = ${user}`])}) AS by_${column}`,
-  )
-  const text = `SELECT * FROM (${either.join(' UNION ')}) AS records ${tail}`
-  return one({ name: `${name}_user`, text }, ...values, range.limit, range.user.toWellFormed().replaceAll('\0', ''))
-}
-
-function listConditions({ event, outcome, sinceMs, untilMs, after, order }: AuditRange): readonly Condition[] {
-  const place = after && [after.time, after.node, after.sequence]
-  const beyond = order === 'newest' ? '<' : '>'
-  const all: readonly (readonly [mark: string, text: string, values: readonly (Value | undefined)[] | undefined])[] = [
-    ['e', 'event = ?', [event]],
-    ['o', 'outcome = ?', [outcome]],
-    ['s', 'time_ms >= ?', [sinceMs]],
-    ['t', 'time_ms < ?', [untilMs]],
-    ['a', `(time_ms, node, sequence) ${beyond} (?, ?, ?)`, place],
+function listAudit({ user, event, outcome, sinceMs, untilMs, order, after, limit }: AuditRange): OneStep {
+  const values: Value[] = []
+  const bind = (value: Value) => `$${values.push(value)}`
+  const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>']
+  const filters = [
+    event !== undefined && `event = ${bind(event)}`,
+    outcome !== undefined && `outcome = ${bind(outcome)}`,
+    sinceMs !== undefined && `time_ms >= ${bind(sinceMs)}`,
+    untilMs !== undefined && `time_ms < ${bind(untilMs)}`,
+    after && `(time_ms, node, sequence) ${beyond} (${bind(after.time)}, ${bind(after.node)}, ${bind(after.sequence)})`,
   ]
-  return all.flatMap(([mark, text, given = [undefined]]) => {
-    const values = given.filter((value) => value !== undefined)
-    return values.length < given.length ? [] : [{ mark, text, values }]
-  })
+  const name = `listAudit_${filters.map((filter) => (filter ? 1 : 0)).join('')}_${order}`
+  const tail = `ORDER BY time_ms ${direction}, node ${direction}, sequence ${direction} LIMIT ${bind(limit)}`
+  const select = (byUser?: string) => {
+    const where = [...filters, byUser].filter(Boolean).join(' AND ')
+    return `SELECT ${AUDIT_COLUMNS} FROM cardea_audit ${where && `WHERE ${where}`} ${tail}`
+  }
+  if (user === undefined) return one({ name, text: select() }, ...values)
+  const named = bind(user.toWellFormed().replaceAll('\0', ''))
+  const either = ['actor', 'subject'].map((by) => `SELECT * FROM (${select(`${by} = ${named}`)}) AS by_${by}`)
+  return one({ name: `${name}_user`, text: `SELECT * FROM (${either.join(' UNION ')}) AS records ${tail}` }, ...values)
 }
-
-const countBefore = (conditions: readonly Condition[], index: number): number =>
-  conditions.slice(0, index).reduce((total, { values }) => total + values.length, 0)
-
-/** Numbers the parameters from `offset` + 1. */
-function number(text: string, offset: number): string {
-  let next = offset
-  return text.replaceAll('?', () => {
-    next += 1
-    return `$${next}`
-  })
-}
-
-const renderWhere = (conditions: readonly string[]): string =>
-  conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
 
 /** Repeats until nothing is left to do. Returns the total. */
 async function repeat(work: () => Promise<number>): Promise<number> {
