@@ -1,6 +1,6 @@
 // The page of the audit trail in the console, in a real browser.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { before, describe, it } from 'node:test'
 import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
@@ -81,7 +81,7 @@ describe('the page of the audit trail', { skip: NO_BROWSER }, () => {
     await page.getByRole('button', { name: 'Export' }).click()
     const download = await saving
     assert.equal(download.suggestedFilename(), 'cardea-audit.jsonl')
-    const records = readFileSync(await download.path(), 'utf8')
+    const records = (await text(await download.createReadStream()))
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))

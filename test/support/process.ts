@@ -55,7 +55,7 @@ export interface Started {
 }
 
 /** Cheap hashes, unless an argument says otherwise: a hash of the default costs as much time as the start of a server. */
-const CHEAP_HASHES = { CARDEA_CHTTPD_AUTH__ITERATIONS: '10' }
+const CHEAP_HASHES = { CARDEA_CHTTPD_AUTH__ITERATIONS: '1' }
 
 /** Without the variables of the developer, which could change a result. Those for coverage and the compile cache stay. */
 export const bareEnvironment = (): Record<string, string> => ({

@@ -135,7 +135,11 @@ const ROWS: readonly Row[] = [
   { args: ['secret', 'replace', '--now'], code: 0, says: /the old one are refused from now on\.$/m },
   { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 0 },
   { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 5, says: 'chttpd_auth.timeout is not set at run time.\n' },
-  { args: ['config', 'unset', 'chttpd_auth.iterations'], code: 5, says: /^chttpd_auth.iterations is not set at run/ },
+  {
+    args: ['config', 'unset', 'chttpd_auth.min_iterations'],
+    code: 5,
+    says: /^chttpd_auth.min_iterations is not set at run/,
+  },
   { args: ['config', 'unset', 'chttpd_auth.timout'], code: 3, says: /did you mean timeout\?$/m },
   { args: ['config', 'set', 'mine.long', 'x'.repeat(65_537)], code: 4, says: /longer than 65536 bytes/ },
   { args: ['config', 'set', 'mine.long', 'x'.repeat(65_536), '--json'], code: 0 },
