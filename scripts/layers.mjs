@@ -38,7 +38,6 @@ export const PACKAGES = {
   '@opentelemetry/exporter-trace-otlp-http': /^observe\/open-telemetry\.ts$/,
   '@opentelemetry/resources': /^observe\/open-telemetry\.ts$/,
   '@opentelemetry/sdk-trace': /^observe\/open-telemetry\.ts$/,
-  'prom-client': /^observe\//,
   'lru-cache': /^(base|dialects|directory|auth|keys|passwords|gateway|http)\//,
   re2js: /^passwords\//,
   bcrypt: /^passwords\/schemes\//,

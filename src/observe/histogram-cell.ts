@@ -1,4 +1,4 @@
-/** A value as prom-client renders it. */
+/** A value as it is rendered. */
 export interface RenderedSample {
   /** Where it differs from the name of the metric. */
   readonly metricName?: string
