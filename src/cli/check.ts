@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Health } from '../dialects/admin-api/system/health.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -11,7 +12,9 @@ import { toPrintable } from './table.ts'
 export function checkCommand(context: Context): Command {
   return withExitCodes(
     new Command('check')
-      .description('check the configuration and this machine: files, store, certificates, upstream servers, clock')
+      .description(
+        'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
+      )
       .option('--json', 'print JSON'),
   ).action(({ json = false }: { readonly json?: boolean }) => check(context, json))
 }
@@ -21,11 +24,23 @@ async function check(context: Context, json: boolean): Promise<void> {
   const findings: readonly Finding[] = [
     ...toFindings('configuration', problems, warnings),
     // invalid settings do not say what to look for on the machine
-    ...(exitCode === 0 ? await checkMachine({ settings, cwd: context.cwd, storeProblem }) : []),
+    ...(exitCode === 0
+      ? await checkMachine({ settings, cwd: context.cwd, storeProblem, server: await askServer(context) })
+      : []),
   ]
   context.print(json ? JSON.stringify(findings, undefined, 2) : findings.map(render).join('\n'))
   const count = findings.filter(({ level }) => level === 'problem').length
   if (count > 0) throw new ExitError(exitCode || EXIT.failed, `Problems: ${count}.`)
+}
+
+async function askServer(context: Context): Promise<Health | string | undefined> {
+  const { findRunning } = await import('./client.ts')
+  try {
+    return await (await findRunning(context))?.call('health')
+  } catch (error) {
+    if (error instanceof ExitError) return error.message
+    throw error
+  }
 }
 
 function toFindings(area: string, problems: readonly string[], warnings: readonly string[]): readonly Finding[] {

@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodeOf } from '../config/problems.ts'
 import { API_PREFIX, OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
+import { LIVE_PATH } from '../dialects/admin-api/system/probes.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.ts'
@@ -65,6 +66,12 @@ const describeEmptied = (path: string): string =>
   `The configuration file ${toPrintable(path)} is empty, so this command cannot find the server that was started with its former content. Restore the file, or name the server with --url.`
 
 const NOT_RUNNING = 'No server is running with this configuration. Name another one with --config or --url.'
+
+/** The server with this configuration, if it runs on this machine. */
+export async function findRunning(context: Context): Promise<Control | undefined> {
+  const server = await findServer(readPlace(context).seed)
+  return server && createRemoteControl(server)
+}
 
 /** For commands that replace the store. A server on another machine cannot be seen. */
 export async function requireStopped(context: Context): Promise<void> {
@@ -139,9 +146,8 @@ async function findServer(seed: SocketSeed): Promise<Server | undefined> {
   const path = findSocketPath(seed)
   if (path === undefined || !isSocketPathSafe(path, seed)) return undefined
   const server: Server = { kind: 'socket', path }
-  const target = `${API_PREFIX}${OPERATIONS.health.path}`
   try {
-    const { status } = await sendControl(server, { method: 'GET', target, timeoutMs: ANSWER_MS })
+    const { status } = await sendControl(server, { method: 'GET', target: LIVE_PATH, timeoutMs: ANSWER_MS })
     return status === 200 ? server : undefined
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -2,11 +2,15 @@
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { SILENT_LOG } from '../base/log.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
+import type { Health } from '../dialects/admin-api/system/health.ts'
+import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/certificate-dates.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { inspectUpstreams } from '../wiring/gateway.ts'
 import { checkStore } from './check-store.ts'
 import type { Finding, Found } from './finding.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
@@ -16,10 +20,13 @@ export interface Machine {
   readonly cwd: string
   /** Why the store could not be read. */
   readonly storeProblem: string | undefined
+  /** What the running server says about itself, or why it does not; `undefined`: none is running. */
+  readonly server: Health | string | undefined
 }
 
 interface Examined extends Machine {
   readonly probes: readonly Probe[]
+  readonly inspected: readonly UpstreamFinding[]
   readonly nowMs: number
 }
 
@@ -41,8 +48,9 @@ const AREAS: readonly Area[] = [
   {
     name: 'upstreams',
     find: checkUpstreams,
-    ok: ({ probes }) => (probes.length > 0 ? 'all can be reached' : 'no upstream configured'),
+    ok: ({ probes }) => (probes.length > 0 ? 'all can be used' : 'no upstream configured'),
   },
+  { name: 'server', find: checkServer, ok: ({ server }) => (server ? 'ready' : 'not running') },
   {
     name: 'clock',
     find: checkClock,
@@ -51,7 +59,12 @@ const AREAS: readonly Area[] = [
 ]
 
 export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly Finding[]> {
-  const examined = { ...machine, probes: await probeUpstreams(machine.settings), nowMs }
+  const { settings } = machine
+  const [probes, inspected] = await Promise.all([
+    probeUpstreams(settings),
+    inspectUpstreams(settings.values, SILENT_LOG),
+  ])
+  const examined = { ...machine, probes, inspected, nowMs }
   const findings: Finding[] = []
   for (const { name: area, find, ok } of AREAS) {
     const found = await find(examined)
@@ -124,12 +137,30 @@ function checkValidity(name: string, certificate: X509Certificate, nowMs: number
   return [{ level: 'warning', message: `${name} expires on ${renderDay(validToDate)}`, advice }]
 }
 
-function checkUpstreams({ probes }: Examined): Found {
-  return probes.flatMap(({ option, url, error }): Found => {
+/** By the same inspection as the running server's. */
+function checkUpstreams({ probes, inspected }: Examined): Found {
+  const unreached = probes.flatMap(({ option, url, error }): Found => {
     if (error === undefined) return []
     const message = `${option}: ${url} cannot be reached: ${error}`
     return [{ level: 'problem', message, advice: `Start that server, or correct ${option}.` }]
   })
+  const unusable = inspected
+    .filter(({ problem }) => problem !== 'unreachable')
+    .map(({ upstream, problem, reason, check }) => ({
+      level: 'problem' as const,
+      message: `${upstream} ${problem}: ${reason}`,
+      advice: check,
+    }))
+  return [...unreached, ...unusable]
+}
+
+function checkServer({ server }: Examined): Found {
+  if (server === undefined) return []
+  if (typeof server === 'string') return [{ level: 'problem', message: server }]
+  return server.parts.flatMap(
+    ({ name, problem }): Found =>
+      problem === null ? [] : [{ level: 'problem', message: `not ready: ${name}: ${problem}` }],
+  )
 }
 
 /** Tokens live for minutes, so smaller differences do no harm. */

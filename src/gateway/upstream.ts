@@ -79,12 +79,28 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     checkHealth: (path) => checkHealth(connections.get(), path),
     async inspect() {
       const { probe, inspection } = deps
-      if (!probe || !inspection) return []
-      const { servers } = connections.get()
-      return (await Promise.all(servers.map((server) => checkUpstreamServer(server, { ...inspection, probe })))).flat()
+      return probe && inspection ? inspectServers(connections.get(), { ...inspection, probe }) : []
     },
     listServers: () => connections.get().servers.map(toFigures),
     close: connections.close,
+  }
+}
+
+async function inspectServers({ servers }: UpstreamBalancer, deps: UpstreamCheckDeps) {
+  return (await Promise.all(servers.map((server) => checkUpstreamServer(server, deps)))).flat()
+}
+
+/** Inspects servers that no requests are forwarded to. */
+export async function inspectOnce(
+  settings: ConnectionSettings,
+  deps: UpstreamCheckDeps,
+  clock: Clock,
+): Promise<readonly UpstreamFinding[]> {
+  const connections = createLiveConnections(() => settings, clock)
+  try {
+    return await inspectServers(connections.get(), deps)
+  } finally {
+    await connections.close()
   }
 }
 

@@ -3,7 +3,7 @@ import { mintProxyToken } from '../auth/proxy.ts'
 import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { deriveLive, type Live } from '../base/live.ts'
+import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
@@ -26,16 +26,24 @@ import {
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
+import {
+  createUpstream,
+  inspectOnce,
+  type Upstream,
+  type UpstreamDeps,
+  type UpstreamSettings,
+} from '../gateway/upstream.ts'
+import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
 import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/upstream-registry.ts'
 import { type StreamWatchDeps, watchStreams } from '../gateway/watch-streams.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
-import { signWithRing } from '../keys/ring.ts'
+import { type KeyRing, signWithRing } from '../keys/ring.ts'
+import { loadSecretRing } from '../keys/secret-files.ts'
 import { createHmacSigner } from '../keys/sign.ts'
 import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { openUpstreamSecrets, type TokenSecrets, toUpstreamSource } from '../live-config/secret-rings.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
 
@@ -130,24 +138,29 @@ export function createDocumentUpstream(parts: UpstreamParts): Upstream {
     }),
   )
   const toIdentityHeaders = identityHeadersForDocument(config)
-  const hints = () => toDocumentHints(config.get().upstream['document-identity'])
+  const { probe, ...inspection } = toDocumentInspection(config, toIdentityHeaders)
   return parts.gateway.register(
     createUpstream({
       ...toCommonDeps(parts),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
       toIdentityHeaders,
-      probe: createDocumentProbe(toIdentityHeaders),
-      inspection: {
-        openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
-        advice: () => toAdvice(hints()),
-      },
-      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints }),
+      probe,
+      inspection,
+      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: () => toHints(config) }),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
     { door: 'document', healthPath: '/_up' },
   )
 }
+
+const toHints = (config: Live<Config>) => toDocumentHints(config.get().upstream['document-identity'])
+
+const toDocumentInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
+  probe: createDocumentProbe(toIdentityHeaders),
+  openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
+  advice: () => toAdvice(toHints(config)),
+})
 
 /** The headers that tell CouchDB who sends a request. */
 export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
@@ -188,15 +201,16 @@ export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )
-  const toIdentityHeaders = identityHeadersForMultiModel(parts)
+  const toIdentityHeaders = identityHeadersForMultiModel(config, () => parts.gateway.ring?.get())
+  const { probe, ...inspection } = toMultiModelInspection(config, toIdentityHeaders)
   return parts.gateway.register(
     createUpstream({
       ...toCommonDeps(parts),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
       toIdentityHeaders,
-      probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
-      inspection: { openProbes: MULTI_MODEL_OPEN_PROBES, advice: () => toAdvice(toMultiModelHints()) },
+      probe,
+      inspection,
       watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: toMultiModelHints }),
       requestIdHeader: 'X-Request-Id',
     }),
@@ -204,12 +218,36 @@ export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
   )
 }
 
-function identityHeadersForMultiModel({ gateway, config }: UpstreamParts): ToIdentityHeaders {
+const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
+  probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
+  openProbes: MULTI_MODEL_OPEN_PROBES,
+  advice: () => toAdvice(toMultiModelHints()),
+})
+
+/** The inspection of every upstream with these options, for a command without a server. */
+export async function inspectUpstreams(values: Config, log: Log): Promise<readonly UpstreamFinding[]> {
+  const config = createLive(values)
+  const common = toUpstreamSettings(values, log)
+  const secrets = await loadSecretRing(toUpstreamSource(values))
+  const ring = secrets.kind === 'ring' ? secrets.ring : undefined
+  const document = toDocumentInspection(config, identityHeadersForDocument(config))
+  const multiModel = toMultiModelInspection(
+    config,
+    identityHeadersForMultiModel(config, () => ring),
+  )
+  const found = await Promise.all([
+    inspectOnce({ ...common, urls: values.upstream.document }, document, SYSTEM_CLOCK),
+    inspectOnce({ ...common, urls: values.upstream['multi-model'] }, multiModel, SYSTEM_CLOCK),
+  ])
+  return found.flat()
+}
+
+function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
   const admin = () => config.get().upstream['multi-model-admin']
   const byClient = identityHeadersByClient(admin)
   const byToken = identityHeadersByUserToken({
     signer: () => {
-      const ring = gateway.ring?.get() ?? refuseToSign()
+      const ring = findRing() ?? refuseToSign()
       return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
     },
     issuer: toWireNames(config.get()).issuer,

@@ -25,7 +25,7 @@ const MEMORY = ['--store.url', 'sqlite::memory:']
 async function check(argv: readonly string[], nowMs?: number): Promise<readonly Finding[]> {
   const { settings, problems } = read({ argv })
   assert.deepEqual(problems, [])
-  return checkMachine({ settings, cwd: '/', storeProblem: undefined }, nowMs)
+  return checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined }, nowMs)
 }
 
 const inArea = (findings: readonly Finding[], name: string) => findings.filter(({ area }) => area === name)
@@ -34,7 +34,7 @@ test('reports every area as ok if nothing is wrong', async () => {
   const findings = await check(MEMORY)
   assert.deepEqual(
     findings.map(({ area, level }) => [area, level]),
-    ['files', 'store', 'certificates', 'upstreams', 'clock'].map((area) => [area, 'ok']),
+    ['files', 'store', 'certificates', 'upstreams', 'server', 'clock'].map((area) => [area, 'ok']),
   )
 })
 
@@ -55,7 +55,7 @@ test('warns about secret files that others can read, and says how to close them'
     ],
     secrets: { [cookie]: 'a-secret' },
   })
-  const findings = await checkMachine({ settings, cwd: '/', storeProblem: undefined })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined })
   assert.deepEqual(
     inArea(findings, 'files').map(({ level, advice }) => [level, advice]),
     [
@@ -67,7 +67,7 @@ test('warns about secret files that others can read, and says how to close them'
 
 test('reports a store that cannot be read', async () => {
   const { settings } = read({ argv: ['--store.url', 'postgres://u@127.0.0.1:1/x'] })
-  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED' })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED', server: undefined })
   const [store] = inArea(findings, 'store')
   assert.deepEqual([store?.level, store?.message], ['problem', 'connect ECONNREFUSED'])
   assert.match(store?.advice ?? '', /Start the database server/)
@@ -94,7 +94,9 @@ for (const [name, [argv, nowMs, expected]] of Object.entries(CERTIFICATES)) {
   })
 }
 
-test('reports upstream servers that cannot be reached, and clocks that differ', async (t) => {
+const REJECTED = 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret'
+
+test('reports upstream servers that cannot be reached or reject the identity, and clocks that differ', async (t) => {
   const date = new Date(Date.now() + 120_000).toUTCString()
   const server = createServer((_, response) => response.writeHead(401, { date }).end())
   server.listen(0, '127.0.0.1')
@@ -111,12 +113,13 @@ test('reports upstream servers that cannot be reached, and clocks that differ', 
     `/shop ${url}`,
   ])
   assert.deepEqual(
-    inArea(findings, 'upstreams').map(({ message, advice }) => [message, advice]),
+    inArea(findings, 'upstreams').map(({ message, advice }) => [message, advice?.replace(/;.*/, '')]),
     [
       [
         'upstream.document: http://127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
         'Start that server, or correct upstream.document.',
       ],
+      [`${url} identity rejected: GET /_session with a signed identity: status 401`, REJECTED],
     ],
   )
   const clock = inArea(findings, 'clock').map(({ level, message }) => `${level} ${message}`)

@@ -142,6 +142,10 @@ describe('start in front of CouchDB', () => {
     const status = await runCommand(['status', '--config', folder])
     assert.match(status.stdout, /^state +not ready$/m)
     assert.match(status.stdout, /^ {2}upstream.document +failed: .* identity rejected/m)
+    const check = await runCommand(['check', '--config', folder, '--upstream.document', couchdb.url])
+    assert.equal(check.code, 1)
+    assert.match(check.stdout, /^problem {2}upstreams .* identity rejected: /m)
+    assert.match(check.stdout, /^problem {2}server +not ready: upstream.document: .* identity rejected: /m)
 
     couchdb.key = key
     await waitUntil(async () => (await ask('/_up')).status === 200)

@@ -9,10 +9,12 @@ export interface ProbeDeps {
   readonly checkHealth: CheckHealth
 }
 
+export const LIVE_PATH = '/_cardea/live'
+
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly Route[] => [
-  { path: '/_cardea/live', allow: READ_METHODS, methods: { GET: () => toJsonReply(200, { status: 'ok' }) } },
+  { path: LIVE_PATH, allow: READ_METHODS, methods: { GET: () => toJsonReply(200, { status: 'ok' }) } },
   {
     path: '/_cardea/ready',
     allow: READ_METHODS,
