@@ -13,13 +13,12 @@ import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.t
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { describeHolder } from '../store/lock.ts'
-import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { explainFailure } from './http-client.ts'
-import { readControlError, type Server, sendControl } from './http-control.ts'
 import type { Offline, Outcome } from './offline.ts'
-import { type RemoteOptions, readRemote } from './remote.ts'
+import { toInput } from './own-settings.ts'
+import { type RemoteOptions, readControlError, readRemote, type Server, sendControl } from './remote.ts'
 import { toPrintable } from './table.ts'
 
 export interface CallInput {
@@ -110,9 +109,8 @@ const renderBusy = (storeUrl: string): string =>
 Nothing was changed. Try again, stop that process, or name a server with --url.`
 
 function readPlace(context: Context) {
-  const { env, cwd } = context
   const empty = new Set<string>()
-  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd, pipes: new Map(), empty }
+  const input = { ...toInput(context), pipes: new Map(), empty }
   const load = () => openConfiguration(input)
   const { settings, problems } = load()([])
   const requireValid = () => {

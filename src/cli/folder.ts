@@ -8,6 +8,9 @@ import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 
+/** Where `cardea start` and `cardea init` put a configuration by default. */
+export const DEFAULT_FOLDER = 'data'
+
 const CONFIG_FILE = 'local.ini'
 const ADMINISTRATOR = 'admin'
 export const AUDIT_KEY = 'keys/audit.pem'

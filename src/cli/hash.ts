@@ -1,19 +1,17 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../config/options.ts'
 import { findOption } from '../config/options.ts'
-import { exitCodeOf, renderProblem } from '../config/problems.ts'
-import { loadConfiguration } from '../live-config/load.ts'
 import { toHashParameters } from '../live-config/password-options.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 import { isPrf, PRFS } from '../passwords/password-digest.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
-import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { withExitCodes } from './manage.ts'
-import { readSecret } from './passwords.ts'
+import { loadSettingsOf } from './own-settings.ts'
+import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
 
 /** `document`: members of a user document. `admin`: for `[admins]` of Cardea. `prf`: for `[admins]` of CouchDB. */
 const HASH_FORMS = ['document', 'admin', 'prf'] as const
@@ -39,7 +37,7 @@ export function hashCommand(context: Context): Command {
         new Option('--prf <name>', 'pseudo-random function (default: from the configuration)').choices(HASH_PRFS),
       )
       .option('--iterations <count>', 'number of PBKDF2 iterations (default: from the configuration)', readIterations)
-      .option('--password-stdin', 'read the password from standard input instead of asking for it')
+      .option(...PASSWORD_STDIN)
       .option('--json', 'print JSON')
       .action((options: Options) => hash(context, options)),
   )
@@ -58,31 +56,18 @@ function readIterations(text: string): number {
   }
 }
 
-async function hash(context: Context, { form, prf, iterations, passwordStdin = false, json }: Options): Promise<void> {
-  const { env, cwd } = context
-  const reading = loadConfiguration({ flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd })
-  const { problems, settings } = reading
-  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
-  const secret = { what: 'Password', fromInput: passwordStdin, flag: '--password-stdin', isNew: true }
-  const password = await readSecret(secret)
-  const flaw = checkHashable(password)
+async function hash(context: Context, options: Options): Promise<void> {
+  const { values } = loadSettingsOf(context)
+  const password = await readNewPassword('Password', options)
+  // why a text can never be a password, whatever the password rules
+  const flaw = checkPassword([], password)
   if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
-  const stored = await hashPassword(password, { form, prf, iterations }, settings.values)
-  context.print(json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
+  const stored = await hashPassword(password, options, values)
+  context.print(options.json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
 }
-
-interface HashOptions {
-  readonly form: HashForm
-  /** By default that of the configuration. */
-  readonly prf: string | undefined
-  readonly iterations: number | undefined
-}
-
-/** Why a text can never be a password, whatever the password rules. */
-const checkHashable = (password: string): string | undefined => checkPassword([], password)
 
 /** A password in a stored form. */
-async function hashPassword(password: string, options: HashOptions, config: Config): Promise<unknown> {
+async function hashPassword(password: string, options: Options, config: Config): Promise<unknown> {
   const configured = toHashParameters(config)
   const { prf = configured.prf, iterations = configured.iterations, form } = options
   if (!isPrf(prf)) throw new TypeError('There is no such pseudo-random function')

@@ -25,19 +25,17 @@ export const CA_OPTION = [
 
 export const withExitCodes = (command: Command): Command => command.addHelpText('after', `\n${EXIT_CODES_HELP}`)
 
-/** Messages for error codes that the command can explain better than the server. */
-export type Explanations = ReadonlyMap<string, string>
-
 const WRONG = 'Name or password is incorrect.'
 
 /** With `--url` a name and password are always sent, so these errors mean that they are wrong. */
-const SIGNING_IN: Explanations = new Map([
+const SIGNING_IN = [
   ['authentication_required', WRONG],
   ['token_refused', WRONG],
-])
+] as const
 
 interface ManageRules {
-  readonly explanations?: Explanations
+  /** Messages for error codes that the command can explain better than the server. */
+  readonly explanations?: readonly (readonly [code: string, message: string])[]
   /** Whether the command never opens the store itself. */
   readonly needsServer?: boolean
 }
@@ -47,7 +45,7 @@ export async function manage<T>(
   context: Context,
   options: ManageOptions,
   work: (control: Control) => Promise<T>,
-  { explanations = new Map(), needsServer = false }: ManageRules = {},
+  { explanations = [], needsServer = false }: ManageRules = {},
 ): Promise<T> {
   const { ControlFailure, openControl, openServer } = await import('./client.ts')
   const end = (exitCode: number, error: string, reason: string): ExitError =>
@@ -58,10 +56,20 @@ export async function manage<T>(
   } catch (error) {
     if (error instanceof ExitError) throw end(error.exitCode, 'failed', error.message)
     if (!(error instanceof ControlFailure)) throw error
-    const explained =
-      explanations.get(error.code) ?? (options.url === undefined ? undefined : SIGNING_IN.get(error.code))
-    throw end(exitCodeOfError(error.code), error.code, explained ?? error.message)
+    const known = new Map([...(options.url === undefined ? [] : SIGNING_IN), ...explanations])
+    throw end(exitCodeOfError(error.code), error.code, known.get(error.code) ?? error.message)
   }
+}
+
+/** The same, and prints the result: as JSON with `--json`, otherwise as `render` says. */
+export async function perform<T>(
+  context: Context,
+  options: ManageOptions,
+  work: (control: Control) => Promise<T>,
+  { render, ...rules }: ManageRules & { readonly render: (result: T) => string },
+): Promise<void> {
+  const result = await manage(context, options, work, rules)
+  report(context, options, result, () => render(result))
 }
 
 /** Prints the result as JSON with `--json`, otherwise as text. */

@@ -1,16 +1,18 @@
 // The configuration that a server would start with here.
+import { join } from 'node:path'
 import { toWireNames } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
-import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
+import { DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 
-const toInput = (context: Context) => ({
-  flags: { ...context.flags, configs: chooseConfigs(context) },
-  env: context.env,
-  cwd: context.cwd,
-})
+/** The named configuration, otherwise the folder of a plain `cardea start`, so that commands find its server. */
+export function toInput({ flags, env, cwd }: Context) {
+  const isNamed = flags.configs.length > 0 || Boolean(env['CARDEA_CONFIG'])
+  const configs = !isNamed && isFolderMade(join(cwd, DEFAULT_FOLDER)) ? [DEFAULT_FOLDER] : flags.configs
+  return { flags: { ...flags, configs }, env, cwd }
+}
 
 /** The configuration of the server of this folder, with the settings of its store. */
 export const loadReadingOf = (context: Context): Promise<StoredReading> => loadStoredConfiguration(toInput(context))

@@ -35,6 +35,18 @@ export async function readSecret(options: SecretOptions, terminal: Terminal = TE
   return secret
 }
 
+/** A password that is about to be set. */
+export const readNewPassword = (
+  what: string,
+  { passwordStdin = false }: { readonly passwordStdin?: boolean },
+): Promise<string> => readSecret({ what, fromInput: passwordStdin, flag: '--password-stdin', isNew: true })
+
+/** The option of commands that set a password. */
+export const PASSWORD_STDIN = [
+  '--password-stdin',
+  'read the password from standard input instead of asking for it',
+] as const
+
 async function ask(message: string, { input, output }: Terminal): Promise<string> {
   const { isCancel, password } = await import('@clack/prompts')
   const ending = watchEnd(input)

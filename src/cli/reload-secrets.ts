@@ -4,8 +4,7 @@ import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { explainFailure, loadCa, readBody, send } from './http-client.ts'
-import { listSecrets } from './secret-tools.ts'
-import { createToken } from './token-tools.ts'
+import { createToken, listSecrets } from './token-tools.ts'
 
 /** The servers of a rotation. Each step reloads all of them and compares their secrets with the folder. */
 export interface Reloader {

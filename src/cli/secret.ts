@@ -5,13 +5,12 @@ import type { ListedSecret } from '../keys/list-folder.ts'
 import { createSecretFile, SECRET_BYTES, type SecretKind, SecretProblem } from '../keys/new-secret.ts'
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import { toTokenLifetime } from '../live-config/secrets-editor.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
-import { CA_OPTION, collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import type { Context } from './context.ts'
+import { CA_OPTION, collect, type ManageOptions, manage, perform, withExitCodes, withManageOptions } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { createReloader, type ReloadOptions } from './reload-secrets.ts'
-import { listSecrets } from './secret-tools.ts'
 import { renderTable } from './table.ts'
+import { listSecrets, withSecretProblems } from './token-tools.ts'
 
 interface JsonOption {
   readonly json?: boolean
@@ -35,15 +34,15 @@ export function secretCommand(context: Context): Command {
     .addArgument(new Argument('<file>', 'where; one that exists is not overwritten'))
     .option('--length <bytes>', `random bytes, ${SECRET_BYTES.least} to ${SECRET_BYTES.most}`, readLength)
     .option('--ec', 'a private key for ES256 instead')
-    .action((file: string, options: CreateOptions) => ending(() => create(context, file, options)))
+    .action((file: string, options: CreateOptions) => withSecretProblems(() => create(context, file, options)))
   sub('list', 'print which secrets a server with this configuration loads, by their hashes').action(
-    (options: JsonOption) => ending(() => list(context, options)),
+    (options: JsonOption) => withSecretProblems(() => list(context, options)),
   )
   sub('rotate', 'take the next step of exchanging the secret that signs; run it again for the one after')
     .option('--reload <url>', 'a multi-model door that reloads the folder; may be repeated', collect)
     .option(...CA_OPTION)
     .option('--force', 'remove the old secret although tokens it signed may be alive')
-    .action((options: RotateOptions) => ending(() => rotate(context, options)))
+    .action((options: RotateOptions) => withSecretProblems(() => rotate(context, options)))
   withManageOptions(
     withExitCodes(
       command
@@ -63,27 +62,14 @@ interface ReplaceOptions extends ManageOptions {
 /** Stores a random secret for every node. It is never shown; for a proxy, set a known one with `config set`. */
 async function replace(context: Context, options: ReplaceOptions): Promise<void> {
   const { now = false } = options
-  const change = await manage(context, options, (control) => control.call('secret.replace', { body: { now } }))
   const grace = now ? 'are refused from now on' : 'verify for one more chttpd_auth.timeout, at most an hour'
-  report(
-    context,
-    options,
-    change,
-    () => `chttpd_auth.secret is replaced. Cookies made with the old one ${grace}.\n${PROXIES}`,
-  )
+  await perform(context, options, (control) => control.call('secret.replace', { body: { now } }), {
+    render: () => `chttpd_auth.secret is replaced. Cookies made with the old one ${grace}.\n${PROXIES}`,
+  })
 }
 
 const PROXIES =
   'Proxy tokens made with it are refused. A proxy needs the secret: set one both know with cardea config set chttpd_auth.secret.'
-
-async function ending(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof SecretProblem)) throw error
-    throw new ExitError(error.isConflict ? EXIT.conflict : EXIT.failed, error.message)
-  }
-}
 
 function readLength(text: string): number {
   const bytes = /^\d{1,3}$/.test(text) ? Number(text) : 0

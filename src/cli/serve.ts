@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { Command } from 'commander'
 import type { Log } from '../base/log.ts'
@@ -11,7 +13,6 @@ import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { notifySystemd } from './notify-systemd.ts'
 import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */
@@ -56,7 +57,7 @@ export async function serve(
     log.info('listening', { ...addresses })
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
-    await notifySystemd(env, log)
+    if (env['NOTIFY_SOCKET']) await notifySystemd(env, log)
     tuneV8()
     await stopped
     log.info('stopping')
@@ -71,6 +72,19 @@ export async function serve(
 function logNotices(app: App, config: Config, log: Log): void {
   for (const notice of app.notices()) log.info(notice)
   for (const warning of [...app.warnings(), ...listOpenKeyFiles(config)]) log.warn(warning)
+}
+
+const MAX_NOTIFY_MS = 5000
+
+/**
+ * Tells systemd, which started this process as a service of `Type=notify`, that the doors are open. Node cannot write
+ * to the socket of systemd, so a process of its own does: the unit needs `NotifyAccess=all`.
+ */
+async function notifySystemd(env: Context['env'], log: Log): Promise<void> {
+  const args = ['--ready', `--pid=${process.pid}`]
+  await promisify(execFile)('systemd-notify', args, { env, timeout: MAX_NOTIFY_MS }).catch((error) =>
+    log.warn('systemd-notify failed: install it, or use Type=exec in the unit', { error }),
+  )
 }
 
 /** Called after the start: with other flags V8 does not use the compiled code that Node and the compile cache keep. */

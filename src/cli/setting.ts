@@ -3,7 +3,7 @@ import { hasSecretName } from '../config/compatibility.ts'
 import { findOption, splitName } from '../config/options.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { type Explanations, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { type ManageOptions, manage, perform, report, withExitCodes, withManageOptions } from './manage.ts'
 import { readSecret } from './passwords.ts'
 
 interface SetOptions extends ManageOptions {
@@ -63,8 +63,7 @@ function requireSetting({ section, key }: Place): void {
   if (section === 'admins') throw usage(`Administrators are managed with cardea admin: cardea admin add ${key}`)
 }
 
-const explain = (place: Place): Explanations =>
-  new Map([['option_not_found', `${nameOf(place)} is not set at run time.`]])
+const explain = (place: Place) => [['option_not_found', `${nameOf(place)} is not set at run time.`]] as const
 
 async function set(context: Context, place: Place, text: string | undefined, options: SetOptions): Promise<void> {
   requireSetting(place)
@@ -80,10 +79,10 @@ async function set(context: Context, place: Place, text: string | undefined, opt
 async function unset(context: Context, place: Place, options: ManageOptions): Promise<void> {
   requireSetting(place)
   const call = { params: { ...place } }
-  const change = await manage(context, options, (control) => control.call('setting.unset', call), {
+  await perform(context, options, (control) => control.call('setting.unset', call), {
     explanations: explain(place),
+    render: (change) => `${change.name} is no longer set at run time${whenOf(change)}`,
   })
-  report(context, options, change, () => `${change.name} is no longer set at run time${whenOf(change)}`)
 }
 
 const whenOf = ({ needsRestart }: { readonly needsRestart: boolean }): string =>

@@ -1,3 +1,5 @@
+import { renderUtcTime } from '../base/clock.ts'
+import type { ShownSession } from '../dialects/admin-api/users/sessions.ts'
 import type { UserDetails } from '../dialects/admin-api/users/user-details.ts'
 import type { ShownUser } from '../dialects/admin-api/users/users.ts'
 import type { Control } from './client.ts'
@@ -57,6 +59,19 @@ const toRow = (user: ShownUser): readonly string[] => [
   user.roles.join(','),
   renderGrants(user),
 ]
+
+export const renderSessions = (sessions: readonly ShownSession[]): string =>
+  renderTable(
+    ['ID', 'DOOR', 'OPENED', 'LAST USED', 'ADDRESS', 'CLIENT'],
+    sessions.map(({ id, door, createdAt, seenAt, peer, userAgent }) => [
+      id,
+      door,
+      renderUtcTime(createdAt),
+      renderUtcTime(seenAt),
+      peer,
+      userAgent,
+    ]),
+  )
 
 const MAX_AT_ONCE = 1000
 

@@ -1,16 +1,15 @@
 import { Command } from 'commander'
 import type { Health } from '../dialects/admin-api/system/health.ts'
 import type { Context } from './context.ts'
-import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { type ManageOptions, perform, withExitCodes, withManageOptions } from './manage.ts'
 import { renderFacts, toPrintable } from './table.ts'
 
 /** `cardea status`: what a running server says about itself. */
 export function statusCommand(context: Context): Command {
   const command = new Command('status').description('ask a running server for its version, listeners, store and state')
-  return withExitCodes(withManageOptions(command)).action(async (options: ManageOptions) => {
-    const health = await manage(context, options, (control) => control.call('health'), { needsServer: true })
-    report(context, options, health, () => renderHealth(health))
-  })
+  return withExitCodes(withManageOptions(command)).action((options: ManageOptions) =>
+    perform(context, options, (control) => control.call('health'), { needsServer: true, render: renderHealth }),
+  )
 }
 
 /** Up to here a node counts as up to date: nodes follow each other within a second. */

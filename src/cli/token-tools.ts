@@ -1,13 +1,37 @@
-// Creates and inspects tokens of the multi-model door with its secret, without a server.
+// Lists the secrets of the multi-model door, and creates and inspects tokens with them, without a server.
 import { readUtf8 } from '../base/encoding.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
 import { type Config, toWireNames } from '../config/options.ts'
+import { type ListedSecret, listFolder } from '../keys/list-folder.ts'
 import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
 import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import type { TokenReason } from '../keys/verify.ts'
 import { toSecretSource } from '../live-config/secret-rings.ts'
+import { ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+
+/** Runs the work of a command. A problem of secrets ends it with an exit code. */
+export async function withSecretProblems(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof SecretProblem)) throw error
+    throw new ExitError(error.isConflict ? EXIT.conflict : EXIT.failed, error.message)
+  }
+}
+
+/** The secrets a server with this configuration would load. Empty: it would create a random one. */
+export async function listSecrets(config: Config): Promise<readonly ListedSecret[]> {
+  const source = toSecretSource(config)
+  const load = await loadSecretRing(source)
+  if (load.kind === 'refused') throw new SecretProblem(load.reason)
+  if (load.source === 'folder' && source.folder) return listFolder(source.folder)
+  const { key, sha256 } = load.ring.signing
+  const name = load.source === 'keyfile' ? (source.keyfile ?? '') : 'server.jwt-secret'
+  return load.source === 'random' ? [] : [{ name, use: 'active', kind: key.alg, sha256 }]
+}
 
 export interface NewToken {
   /** `undefined`: a superuser token. */
@@ -65,8 +89,8 @@ function readPart(part: string): unknown {
 async function findProblem(config: Config, text: string, nowSeconds: number): Promise<string | undefined> {
   const token = verifyWithRing(text, await loadRing(config))
   if (token.kind === 'refused') return TOKEN_PROBLEMS[token.reason]
-  const said = readMultiModelClaims(token.claims, { issuer: toIssuer(config), nowSeconds })
-  return said.kind === 'refused' ? CLAIM_PROBLEMS[said.reason](toIssuer(config)) : undefined
+  const reading = readMultiModelClaims(token.claims, { issuer: toIssuer(config), nowSeconds })
+  return reading.kind === 'refused' ? CLAIM_PROBLEMS[reading.reason](toIssuer(config)) : undefined
 }
 
 const TOKEN_PROBLEMS: Readonly<Record<TokenReason, string>> = {

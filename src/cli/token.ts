@@ -1,13 +1,12 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
-import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { readName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readSecret } from './passwords.ts'
 import { toPrintable } from './table.ts'
-import { createToken, type ShownToken, showToken } from './token-tools.ts'
+import { createToken, type ShownToken, showToken, withSecretProblems } from './token-tools.ts'
 
 interface CreateOptions {
   readonly user?: string
@@ -38,22 +37,16 @@ export function tokenCommand(context: Context): Command {
           .default(3600, '1h'),
       )
       .option('--paths <paths>', 'the only paths it is good for, with commas between', readPaths)
-      .action((options: CreateOptions) => ending(() => create(context, options, render)))
+      .action((options: CreateOptions) => withSecretProblems(() => create(context, options, render)))
   making('create', 'print a token', (token) => token)
   making('header', 'print a token as the header it is sent in', (token) => `Authorization: bearer ${token}`)
   withExitCodes(command.command('show').description('decode a token, verify it, and say what is wrong with it'))
     .addArgument(new Argument('[token]', 'read from standard input unless given'))
     .option('--json', 'print JSON')
-    .action((token: string | undefined, options: ShowOptions) => ending(() => show(context, token, options)))
+    .action((token: string | undefined, options: ShowOptions) =>
+      withSecretProblems(() => show(context, token, options)),
+    )
   return command
-}
-
-async function ending(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    throw error instanceof SecretProblem ? new ExitError(EXIT.failed, error.message) : error
-  }
 }
 
 const UNITS: ReadonlyMap<string, number> = new Map([

@@ -3,9 +3,12 @@ import { renderUtcTime } from '../base/clock.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { type Explanations, type ManageOptions, manage, report } from './manage.ts'
-import { readSecret } from './passwords.ts'
-import { listUsers, renderDetails, renderLockout, renderUser } from './shown-users.ts'
+import { type ManageOptions, manage, perform, report } from './manage.ts'
+import { readNewPassword } from './passwords.ts'
+import { renderDetails, renderLockout, renderSessions, renderUser } from './shown-users.ts'
+
+/** Runs one operation and prints the result. */
+export type Action = (context: Context, options: ManageOptions) => Promise<void>
 
 export interface PasswordOptions extends ManageOptions {
   readonly passwordStdin?: boolean
@@ -27,48 +30,22 @@ export interface RolesOptions extends ManageOptions {
   readonly none?: boolean
 }
 
-export interface GrantOptions extends ManageOptions {
-  readonly collection?: string
-}
-
 export interface Grant {
   readonly database: string
   readonly level: string
 }
 
-const noSuchUser = (name: string): string => `There is no user ${name}.`
+const noSuchUser = (name: string) => ['not_found', `There is no user ${name}.`] as const
 
-export const explain = (name: string): Explanations =>
-  new Map([
-    ['not_found', noSuchUser(name)],
-    ['conflict', `The name ${name} is taken, by a user or an administrator.`],
-  ])
-
-/** Runs one operation on one user and prints the result. */
-function change<U>(
-  context: Context,
-  name: string,
-  options: ManageOptions,
-  work: (control: Control) => Promise<U>,
-): { say(sentence: (user: U) => string): Promise<void> } {
-  return {
-    async say(sentence) {
-      const user = await manage(context, options, work, { explanations: explain(name) })
-      report(context, options, user, () => sentence(user))
-    },
+const act =
+  <T>(name: string, work: (control: Control) => Promise<T>, render: (result: T) => string): Action =>
+  (context, options) => {
+    const taken = ['conflict', `The name ${name} is taken, by a user or an administrator.`] as const
+    return perform(context, options, work, { explanations: [noSuchUser(name), taken], render })
   }
-}
 
-const readPassword = (name: string, { passwordStdin = false }: PasswordOptions): Promise<string> =>
-  readSecret({
-    what: `Password of ${name}`,
-    fromInput: passwordStdin,
-    flag: '--password-stdin',
-    isNew: true,
-  })
-
-export async function add(context: Context, name: string, options: AddOptions): Promise<void> {
-  const password = options.password ? await readPassword(name, options) : undefined
+export async function add(name: string, options: AddOptions): Promise<Action> {
+  const password = options.password ? await readNewPassword(`Password of ${name}`, options) : undefined
   const body = {
     name,
     ...(password !== undefined && { password }),
@@ -78,64 +55,50 @@ export async function add(context: Context, name: string, options: AddOptions): 
     ...(options.mustChange && { mustChangePassword: true }),
     ...(options.expires && { expires: options.expires }),
   }
-  await change(context, name, options, (control) => control.call('user.add', { body })).say(() => `Made ${name}.`)
+  const work = (control: Control) => control.call('user.add', { body })
+  return act(name, work, () => `Made ${name}.`)
 }
 
-export const show = (context: Context, name: string, options: ManageOptions): Promise<void> =>
-  change(context, name, options, (control) => control.call('user.show', { params: { name } })).say(renderDetails)
+export const show = (name: string): Action =>
+  act(name, (control) => control.call('user.show', { params: { name } }), renderDetails)
 
-export const list = (context: Context, options: ManageOptions & { readonly limit?: number }): Promise<void> =>
-  manage(context, options, (control) => listUsers(control, context, options))
-
-export async function setPassword(context: Context, name: string, options: PasswordOptions): Promise<void> {
-  const password = await readPassword(name, options)
+export async function setPassword(name: string, options: PasswordOptions): Promise<Action> {
+  const password = await readNewPassword(`Password of ${name}`, options)
   const call = { params: { name }, body: { password, ...(options.mustChange && { mustChangePassword: true }) } }
-  await change(context, name, options, (control) => control.call('user.set-password', call)).say(
-    ({ passwordChanged }) => {
-      if (passwordChanged) return `${name} has a new password; all sessions have ended.`
-      return `${name} has this password already; ${options.mustChange ? 'it must be changed' : 'nothing was changed'}.`
-    },
-  )
+  const work = (control: Control) => control.call('user.set-password', call)
+  return act(name, work, ({ passwordChanged }) => {
+    if (passwordChanged) return `${name} has a new password; all sessions have ended.`
+    return `${name} has this password already; ${options.mustChange ? 'it must be changed' : 'nothing was changed'}.`
+  })
 }
 
-/** Without `console.public-url` the server returns a path; `--url` is then the URL before it. */
-export async function createPasswordLink(context: Context, name: string, options: ManageOptions): Promise<void> {
-  const explanations = new Map([['not_found', noSuchUser(name)]])
-  const create = (control: Control) => control.call('user.create-password-link', { params: { name } })
-  const made = await manage(context, options, create, { explanations })
-  const link = options.url === undefined ? made : { ...made, url: new URL(made.url, options.url).href }
-  report(context, options, link, () => link.url)
-  if (options.json) return
-  if (link.url.startsWith('/')) context.printError('Put the URL of the server before it, or set console.public-url.')
-  context.printError(`Valid once, until ${renderUtcTime(link.expiresAt)}. Treat it as a password.`)
-}
+/** A conflict has its own explanation: without a URL of the server there is no link. */
+export const createPasswordLink =
+  (name: string): Action =>
+  async (context, options) => {
+    const work = (control: Control) => control.call('user.create-password-link', { params: { name } })
+    const link = await manage(context, options, work, { explanations: [noSuchUser(name)] })
+    report(context, options, link, () => link.url)
+    if (!options.json) context.printError(`Valid once, until ${renderUtcTime(link.expiresAt)}. Treat it as a password.`)
+  }
 
-export const setPasswordChange = (
-  context: Context,
-  name: string,
-  options: ManageOptions & { readonly off?: boolean },
-): Promise<void> =>
-  change(context, name, options, (control) =>
-    control.call('user.set-password-change', { params: { name }, body: { required: !options.off } }),
-  ).say(() => (options.off ? `${name} need not change the password.` : `${name} must change the password.`))
-
-export const setExpiry = (
-  context: Context,
-  name: string,
-  { time, options }: { readonly time: string; readonly options: ManageOptions },
-): Promise<void> =>
-  change(context, name, options, (control) =>
-    control.call('user.set-expiry', { params: { name }, body: { expires: time === 'never' ? null : time } }),
-  ).say(({ expires }) =>
-    expires ? `${name} cannot sign in from ${expires} on.` : `${name} can sign in without a time limit.`,
+export const setPasswordChange = (name: string, required: boolean): Action =>
+  act(
+    name,
+    (control) => control.call('user.set-password-change', { params: { name }, body: { required } }),
+    () => (required ? `${name} must change the password.` : `${name} need not change the password.`),
   )
 
-export async function setRoles(
-  context: Context,
-  name: string,
-  roles: readonly string[],
-  options: RolesOptions,
-): Promise<void> {
+export const setExpiry = (name: string, time: string): Action =>
+  act(
+    name,
+    (control) =>
+      control.call('user.set-expiry', { params: { name }, body: { expires: time === 'never' ? null : time } }),
+    ({ expires }) =>
+      expires ? `${name} cannot sign in from ${expires} on.` : `${name} can sign in without a time limit.`,
+  )
+
+export function setRoles(name: string, roles: readonly string[], options: RolesOptions): Action {
   requireOneMeaning(roles, options)
   const isChange = roles.length > 0 || options.none || options.add || options.remove
   const body = {
@@ -144,9 +107,12 @@ export async function setRoles(
     ...(options.remove && { remove: options.remove }),
   }
   const params = { name }
-  await change(context, name, options, (control) =>
-    isChange ? control.call('user.set-roles', { params, body }) : control.call('user.show', { params }),
-  ).say((user) => user.roles.join('\n') || `${name} has no roles.`)
+  return act(
+    name,
+    (control): Promise<{ readonly roles: readonly string[] }> =>
+      isChange ? control.call('user.set-roles', { params, body }) : control.call('user.show', { params }),
+    (user) => user.roles.join('\n') || `${name} has no roles.`,
+  )
 }
 
 /** Contradicting arguments are invalid usage. */
@@ -156,33 +122,78 @@ function requireOneMeaning(roles: readonly string[], { add = [], remove = [], no
   if (both !== undefined) throw new ExitError(EXIT.usage, `${both} cannot be added and removed at once.`)
 }
 
-export async function setGrant(
-  context: Context,
-  name: string,
-  { database, level }: Grant,
-  { collection, ...options }: GrantOptions,
-): Promise<void> {
+export function setGrant(name: string, { database, level }: Grant, collection: string | undefined): Action {
   const body = { database, level: level === 'remove' ? null : level, ...(collection && { collection }) }
-  const call = { params: { name }, body }
-  await change(context, name, options, (control) => control.call('user.set-grant', call)).say(renderUser)
+  return act(name, (control) => control.call('user.set-grant', { params: { name }, body }), renderUser)
 }
 
-export const setActive = (context: Context, name: string, options: ManageOptions, active: boolean): Promise<void> =>
-  change(context, name, options, (control) =>
-    control.call('user.set-active', { params: { name }, body: { active } }),
-  ).say(() => (active ? `${name} can sign in.` : `${name} can no longer sign in; all sessions have ended.`))
+export const setActive = (name: string, active: boolean): Action =>
+  act(
+    name,
+    (control) => control.call('user.set-active', { params: { name }, body: { active } }),
+    () => (active ? `${name} can sign in.` : `${name} can no longer sign in; all sessions have ended.`),
+  )
 
-export const signOut = (context: Context, name: string, options: ManageOptions): Promise<void> =>
-  change(context, name, options, (control) => control.call('user.sign-out', { params: { name } })).say(
+export const listSessions = (name: string): Action =>
+  act(
+    name,
+    async (control) => (await control.call('user.sessions', { params: { name } })).sessions,
+    (sessions) => (sessions.length === 0 ? `${name} has no sessions.` : renderSessions(sessions)),
+  )
+
+export const endSession =
+  (name: string, id: string): Action =>
+  (context, options) =>
+    perform(context, options, (control) => control.call('user.end-session', { params: { name, id } }), {
+      explanations: [['not_found', `${name} has no session ${id}.`]],
+      render: ({ door }) => `The session of ${name} at the door ${door} has ended.`,
+    })
+
+export const signOut = (name: string): Action =>
+  act(
+    name,
+    (control) => control.call('user.sign-out', { params: { name } }),
     () => `All sessions of ${name} have ended.`,
   )
 
-export const unlock = (context: Context, name: string, options: ManageOptions): Promise<void> =>
-  change(context, name, options, (control) => control.call('user.unlock', { params: { name } })).say(({ lockout }) =>
-    lockout ? `${name} is unlocked (it was locked: ${renderLockout(lockout)}).` : `${name} was not locked.`,
+export const unlock = (name: string): Action =>
+  act(name, (control) => control.call('user.unlock', { params: { name } }), renderUnlocked(name))
+
+export const renderUnlocked =
+  (name: string) =>
+  ({ lockout }: { readonly lockout: Parameters<typeof renderLockout>[0] }): string =>
+    lockout ? `${name} is unlocked (it was locked: ${renderLockout(lockout)}).` : `${name} was not locked.`
+
+export const resetTotp = (name: string): Action =>
+  act(name, (control) => control.call('user.reset-totp', { params: { name } }), renderResetTotp(name))
+
+export const renderResetTotp =
+  (name: string) =>
+  ({ hadTotp }: { readonly hadTotp: boolean }): string =>
+    hadTotp ? `${name} signs in without a one-time code.` : `${name} had no one-time code.`
+
+export const remove = (name: string): Action =>
+  act(
+    name,
+    (control) => control.call('user.remove', { params: { name } }),
+    () => `Deleted ${name}.`,
   )
 
-export const resetTotp = (context: Context, name: string, options: ManageOptions): Promise<void> =>
-  change(context, name, options, (control) => control.call('user.reset-totp', { params: { name } })).say(
-    ({ hadTotp }) => (hadTotp ? `${name} signs in without a one-time code.` : `${name} had no one-time code.`),
+/** Also replaces the name in the audit trail. A user that was deleted before may still be named there. */
+export const erase = (name: string): Action =>
+  act(
+    name,
+    async (control) => {
+      const missing = await control.call('user.remove', { params: { name } }).then(() => undefined, toMissing)
+      const erased = await control.call('audit.erase', { body: { name } })
+      if (missing && erased.records === 0) throw missing
+      return { name, ...erased }
+    },
+    ({ records, pseudonym }) =>
+      `Deleted ${name}. ${records === 0 ? 'No audit record named it.' : `${records} audit records show ${pseudonym} instead.`}`,
   )
+
+function toMissing(error: unknown): Error {
+  if (error instanceof Error && 'code' in error && error.code === 'not_found') return error
+  throw error
+}

@@ -1,10 +1,10 @@
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
 import { identityHeadersForDocument } from '../../wiring/gateway.ts'
-import { chooseConfigs } from '../choose-configs.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { loadCa } from '../http-client.ts'
+import { toInput } from '../own-settings.ts'
 import type { DocumentServer } from './document-server.ts'
 import { readServerUrl } from './document-server.ts'
 
@@ -22,8 +22,7 @@ const REJECTED =
 
 /** The CouchDB server behind the document door, read with the secret that it shares with Cardea. */
 export function findUpstream(context: Context): DocumentServer {
-  const { flags, env, cwd } = context
-  const { settings, problems } = loadConfiguration({ flags: { ...flags, configs: chooseConfigs(context) }, env, cwd })
+  const { settings, problems } = loadConfiguration(toInput(context))
   if (problems.length > 0) throw new ExitError(EXIT.failed, problems.map(({ message }) => message).join('\n'))
   const { upstream } = settings.values
   const [url] = upstream.document
