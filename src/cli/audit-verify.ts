@@ -1,8 +1,6 @@
 import { resolve } from 'node:path'
-import { readBounded } from '../base/files.ts'
-import { loadAuditKey } from '../live-config/audit.ts'
-import { reasonOf, StartError } from '../live-config/start-error.ts'
-import { readVerifyingKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
+import { loadAuditKey, loadKeyFile } from '../live-config/audit.ts'
+import { readVerifyingKey } from '../observe/audit/audit-key.ts'
 import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint.ts'
 import { type VerifiedChain, type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
@@ -32,8 +30,8 @@ export function verifyAudit(context: Context, options: AuditVerifyOptions): Prom
 async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptions) {
   const { store, audit, node } = loadSettingsOf(context).values
   const keyFile = audit['key-file']
-  const own = files.length === 0 ? loadOwnKey(keyFile) : undefined
-  const keys = own ? [own] : files.map((file) => loadKey(resolve(context.cwd, file)))
+  const own = files.length === 0 ? loadAuditKey(keyFile) : undefined
+  const keys = own ? [own] : files.map((file) => loadKeyFile('--key', resolve(context.cwd, file), readVerifyingKey))
   const local = keyFile === '' ? undefined : { node: node.name, ...loadCheckpoint(toCheckpointPath(keyFile)) }
   const snapshot = await openSnapshot(store.url)
   try {
@@ -41,24 +39,6 @@ async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptio
     return { verified, hasKeys: keys.length > 0 }
   } finally {
     await snapshot.close()
-  }
-}
-
-function loadOwnKey(file: string): VerifyingKey | undefined {
-  try {
-    return loadAuditKey(file)
-  } catch (error) {
-    throw error instanceof StartError ? new ExitError(EXIT.failed, error.message) : error
-  }
-}
-
-const MAX_KEY_BYTES = 10_000
-
-function loadKey(path: string): VerifyingKey {
-  try {
-    return readVerifyingKey(readBounded(path, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
-  } catch (error) {
-    throw new ExitError(EXIT.failed, `${path} cannot be used: ${reasonOf(error)}`)
   }
 }
 

@@ -187,14 +187,14 @@ function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
 
 /** `undefined`: no key is configured. */
 export const loadAuditKey = (file: string): SigningKey | undefined =>
-  file === '' ? undefined : loadKey('audit.key-file', file, readSigningKey)
+  file === '' ? undefined : loadKeyFile('audit.key-file', file, readSigningKey)
 
 /** `undefined`: there is no webhook. */
 export function loadWebhookKey({ audit }: Config): Uint8Array | undefined {
   if (!audit.destinations.some((text) => /^https?:/.test(text))) return undefined
   const file = audit['webhook-key-file']
   if (file === '') throw new StartError('audit.webhook-key-file: a webhook in audit.destinations needs it')
-  return loadKey('audit.webhook-key-file', file, (text) => {
+  return loadKeyFile('audit.webhook-key-file', file, (text) => {
     if (text.trim() === '') throw new Error('it is empty')
     return Buffer.from(text.trim())
   })
@@ -202,7 +202,8 @@ export function loadWebhookKey({ audit }: Config): Uint8Array | undefined {
 
 const MAX_KEY_BYTES = 10_000
 
-function loadKey<K>(option: string, file: string, read: (text: string) => K): K {
+/** Throws a `StartError` that begins with the name of the option. */
+export function loadKeyFile<K>(option: string, file: string, read: (text: string) => K): K {
   try {
     return read(readBounded(file, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
   } catch (error) {

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
-import { setTimeout as pause } from 'node:timers/promises'
+import { waitAtMost } from '../../base/sleep.ts'
 import { type EventRow, SECURITY_EVENTS } from '../security-event-table.ts'
 import { type AuditRecord, toShownRecord } from './audit-record.ts'
 
@@ -43,7 +43,7 @@ export class TcpSyslog {
     try {
       const frames = records.map(renderSyslog).map((text) => `${text.length} ${text}`)
       await writeAll(socket, frames.join(''))
-      if (this.#isSuspect) await this.#settle(socket)
+      if (this.#isSuspect) await waitAtMost([once(socket, 'close')], this.#settleMs)
       if (socket !== this.#connection) throw new Error(CLOSED)
     } catch (error) {
       this.#onBreak(socket, error as Error)
@@ -76,14 +76,6 @@ export class TcpSyslog {
       this.#onBreak(socket, error as Error)
       throw error
     }
-  }
-
-  /** Waits until the connection breaks, or has lasted. */
-  async #settle(socket: Socket): Promise<void> {
-    const stop = new AbortController()
-    const broken = once(socket, 'close', { signal: stop.signal }).catch(() => {})
-    await Promise.race([broken, pause(this.#settleMs, undefined, { signal: stop.signal })])
-    stop.abort()
   }
 
   /** Without an error the server ended the connection. */
