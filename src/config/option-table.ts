@@ -895,6 +895,14 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Maximum number of open connections, for each listener.',
     }),
+    'max-connections-per-client': option({
+      codec: whole(1),
+      initial: 1000,
+      reload: 'live',
+      help: 'Maximum number of open connections of one client, for each listener.',
+      details:
+        'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered.',
+    }),
     'max-uri-bytes': option({
       codec: size(256, 16_777_216),
       initial: 16_384,

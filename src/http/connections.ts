@@ -1,8 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { IncomingRequest } from './incoming-request.ts'
-
-/** With this many pipelined requests waiting, no more data is read from the connection. */
-const MAX_WAITING = 32
+import { type NextBytes, RequestBytes } from './pipelining.ts'
 
 /** The requests of one connection. They are served one after the other, because pipelined responses keep their order. */
 export class Connection {
@@ -14,12 +13,30 @@ export class Connection {
   endsWithNextReply = false
   readonly #socket: Socket
   #current: IncomingRequest | undefined
-  /** Pipelined requests that wait for the reply before theirs. */
+  /** The request whose turn it is. */
+  #served: IncomingMessage | undefined
+  /** Requests that the parser found before the reply to the one before them. */
   readonly #waiting: (() => void)[] = []
-  #isBusy = false
+  /** `undefined` for a connection of a server that is not Cardea's: its requests wait, not its bytes. */
+  #bytes: RequestBytes | undefined
 
   constructor(socket: Socket) {
     this.#socket = socket
+  }
+
+  /** From now on the bytes of a pipelined request wait until the one before it is answered. */
+  holdBytes(): void {
+    this.#bytes = new RequestBytes(this.#socket, () => this.#nextBytes())
+  }
+
+  #nextBytes(): NextBytes {
+    if (this.#served?.complete === false) return 'parse'
+    if (this.#served || this.#waiting.length > 0) return 'wait'
+    return this.#isOver ? 'drop' : 'parse'
+  }
+
+  get #isOver(): boolean {
+    return this.isEnding || this.isBroken || !this.#socket.writable
   }
 
   /**
@@ -27,30 +44,29 @@ export class Connection {
    * never executed. Node too decides to end connections, for example after `Expect` without `100 Continue`: it ends the
    * socket before the turn is passed on.
    */
-  serveInTurn(serve: () => Promise<void>): Promise<void> {
-    return this.#isBusy ? this.#waitForTurn().then(() => this.#serve(serve)) : this.#serve(serve)
+  serveInTurn(request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
+    this.#bytes?.onRequest(request)
+    if (this.#served === undefined) return this.#serve(request, serve)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    return promise.then(() => this.#serve(request, serve))
   }
 
-  #serve(serve: () => Promise<void>): Promise<void> {
-    this.#isBusy = true
-    if (!this.isEnding && !this.isBroken && this.#socket.writable) return serve()
+  #serve(request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
+    this.#served = request
+    if (!this.#isOver) return serve()
     this.endTurn()
     return Promise.resolve()
-  }
-
-  #waitForTurn(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve)
-      if (this.#waiting.length === MAX_WAITING) this.#socket.pause()
-    })
   }
 
   /** Called when the reply is sent or the client has disconnected. Passes the turn to the next request. */
   endTurn(): void {
     const next = this.#waiting.shift()
-    this.#isBusy = next !== undefined
-    next?.()
-    if (this.#waiting.length === MAX_WAITING - 1) this.#socket.resume()
+    if (next) next()
+    else {
+      this.#served = undefined
+      this.#bytes?.continue()
+    }
   }
 
   add(request: IncomingRequest): void {

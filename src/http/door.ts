@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
@@ -9,20 +8,16 @@ import type { AccessLog } from './access-log.ts'
 import type { BodyLimits } from './body.ts'
 import { connectionOf } from './connections.ts'
 import { createDialectChooser, type Mount } from './dispatch.ts'
+import { type ConnectionLimits, DoorConnections } from './door-connections.ts'
 import type { GuardLimits } from './guard.ts'
 import { handleRequest } from './handle-request.ts'
 import { type Identified, identify, runForRequest } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
 import type { Dialect, RequestContext } from './request-context.ts'
-import { SlowClientWatch } from './slow-clients.ts'
 import { withTracedSteps } from './trace-steps.ts'
-import { rememberPeer, type TrustRules } from './trust.ts'
+import type { TrustRules } from './trust.ts'
 
-export interface DoorLimits extends GuardLimits, BodyLimits {
-  readonly maxConnections: number
-  /** Longest time in which a client may take none of the data that waits for it. */
-  readonly writeTimeoutMs: number
-}
+export type DoorLimits = GuardLimits & BodyLimits & ConnectionLimits
 
 export interface DoorOptions {
   readonly dialect: Dialect
@@ -49,6 +44,8 @@ export interface Door {
   handleBroken(error: { readonly code?: string }, socket: Socket): void
   /** Open connections of its listeners. */
   countConnections(): number
+  /** Connections and requests that were refused because too many are open. */
+  countRefused(): number
   /** To be called for each new connection. */
   admit(socket: Socket): void
   /** Ends these connections: idle ones now, the others with their current reply. */
@@ -60,12 +57,12 @@ export interface Door {
 export function createDoor(options: DoorOptions): Door {
   const { limits, trust, log } = options
   const { dialect, mounts = [] } = options.tracing ? withTracing(options) : options
-  const connections = new DoorConnections(limits)
+  const connections = new DoorConnections({ limits, trust, log, door: dialect.name })
   const deps = {
     ...options,
     door: dialect.name,
     chooseDialect: createDialectChooser(dialect, mounts),
-    admit: (socket: Socket) => connections.requireAdmitted(socket),
+    admit: (context: RequestContext, socket: Socket) => connections.requireAdmitted(context, socket),
     isStopping: () => connections.isStopping,
   }
   const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
@@ -74,7 +71,7 @@ export function createDoor(options: DoorOptions): Door {
     dialect,
     handle(request, response) {
       const connection = connectionOf(request.socket)
-      return connection.serveInTurn(() => handleRequest({ request, response, connection }, deps))
+      return connection.serveInTurn(request, () => handleRequest({ request, response, connection }, deps))
     },
     identify: (request, origins) => identify(request, toIdentifyOptions(), origins),
     runFor: (request, work) => runForRequest(request, toIdentifyOptions(), work),
@@ -89,58 +86,10 @@ export function createDoor(options: DoorOptions): Door {
       }
     },
     countConnections: () => connections.size,
-    admit(socket) {
-      connections.add(socket)
-      rememberPeer(socket, trust.get())
-    },
+    countRefused: () => connections.refused,
+    admit: (socket) => connections.add(socket),
     endConnections: (isChosen) => connections.end(isChosen),
     stop: () => connections.stop(),
-  }
-}
-
-/** The open connections of one door. */
-class DoorConnections {
-  isStopping = false
-  readonly #limits: Live<DoorLimits>
-  readonly #open = new Set<Socket>()
-  /** Connections above the limit. */
-  readonly #surplus = new WeakSet<Socket>()
-  readonly #slowClients: SlowClientWatch
-
-  constructor(limits: Live<DoorLimits>) {
-    this.#limits = limits
-    this.#slowClients = new SlowClientWatch(this.#open, () => limits.get().writeTimeoutMs)
-  }
-
-  get size(): number {
-    return this.#open.size
-  }
-
-  add(socket: Socket): void {
-    this.#open.add(socket)
-    this.#slowClients.start()
-    if (this.#open.size > this.#limits.get().maxConnections) this.#surplus.add(socket)
-    socket.once('close', () => this.#open.delete(socket))
-  }
-
-  /** Throws if requests on this connection are not accepted now. */
-  requireAdmitted(socket: Socket): void {
-    if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
-    if (this.#surplus.has(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
-  }
-
-  /** Ends these connections: idle ones now, the others with their current reply. */
-  end(isChosen: (socket: Socket) => boolean): void {
-    for (const socket of [...this.#open].filter(isChosen)) {
-      const connection = connectionOf(socket)
-      connection.endsWithNextReply = true
-      if (connection.isIdle) socket.destroy()
-    }
-  }
-
-  stop(): void {
-    this.isStopping = true
-    for (const socket of this.#open) if (connectionOf(socket).isIdle) socket.destroy()
   }
 }
 

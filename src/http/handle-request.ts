@@ -15,7 +15,7 @@ import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
-import type { PendingReply, Reply } from './request-context.ts'
+import type { PendingReply, Reply, RequestContext } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
 import { handlerOf } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
@@ -28,8 +28,8 @@ export interface HandleRequestDeps {
   /** Name of the door, for security events. */
   readonly door: string
   readonly chooseDialect: ChooseDialect
-  /** Throws if requests on this connection are not accepted now. */
-  admit(socket: Socket): void
+  /** Throws if requests on this connection or for this client are not accepted now. */
+  admit(context: RequestContext, socket: Socket): void
   isStopping(): boolean
   readonly observer?: RequestObserver | undefined
   readonly accessLog?: AccessLog | undefined
@@ -110,7 +110,7 @@ async function findErrorReply(error: unknown, { request, routed, context, deps }
 
 function checkAndDispatch(active: ActiveRequest): PendingReply {
   const { request, context, routed, deps } = active
-  deps.admit(request.socket)
+  deps.admit(context, request.socket)
   checkRequest(request, deps.limits.get(), routed.dialect)
   if (isChunked(request)) {
     limitTinyChunks(request, {

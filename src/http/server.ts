@@ -16,6 +16,7 @@ import { type AddressInfo, createConnection, type Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
+import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
 
 /** Where a door listens. */
@@ -98,7 +99,10 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   server.maxHeadersCount = 0
   // Connections above the door's limit get an error response; above twice that they are closed.
   server.maxConnections = limits.maxConnections * 2
-  server.on(tls ? 'secureConnection' : 'connection', (socket) => door.admit(socket))
+  server.on(tls ? 'secureConnection' : 'connection', (socket) => {
+    door.admit(socket)
+    connectionOf(socket).holdBytes()
+  })
   connectDoor(server, door)
   return server
 }

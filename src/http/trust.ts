@@ -59,7 +59,7 @@ const readPeer = (socket: Socket): Pick<Client, 'address' | 'scheme' | 'isUnixSo
 })
 
 /** To be called for each new connection: a closed one has no address any more and would look like a Unix socket. */
-export const rememberPeer = (socket: Socket, rules: TrustRules): void => void findPeer(socket, rules)
+export const rememberPeer = findPeer
 
 export const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 

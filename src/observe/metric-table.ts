@@ -55,6 +55,11 @@ export const METRICS = {
     buckets: LONG_SECONDS,
   },
   cardea_connections: { type: 'gauge', help: 'Open connections of clients.', labels: DOOR },
+  cardea_connections_refused_total: {
+    type: 'counter',
+    help: 'Connections above `door.max-connections` or `door.max-connections-per-client`, and requests of trusted proxies for such a client.',
+    labels: DOOR,
+  },
   // sign-ins
   cardea_sign_ins_total: {
     type: 'counter',

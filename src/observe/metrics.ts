@@ -1,3 +1,4 @@
+import { type Clock, MONOTONIC_CLOCK } from '../base/clock.ts'
 import { HistogramCell, type RenderedSample } from './histogram-cell.ts'
 import { type Labels, METRICS, type MetricName, type MetricOf, type MetricRow } from './metric-table.ts'
 
@@ -71,6 +72,18 @@ export function createMetrics(): Metrics {
       })
       return { contentType: CONTENT_TYPE, body: parts.join('\n') }
     },
+  }
+}
+
+/** Renders at most once a second. For clients without a credential: rendering takes milliseconds of CPU time. */
+export function renderOnceASecond({ render }: Metrics, clock: Clock = MONOTONIC_CLOCK): Metrics['render'] {
+  let rendered: Promise<RenderedMetrics> | undefined
+  let renderedAtMs = 0
+  return () => {
+    if (rendered && clock.nowMs() - renderedAtMs < 1000) return rendered
+    renderedAtMs = clock.nowMs()
+    rendered = render()
+    return rendered
   }
 }
 

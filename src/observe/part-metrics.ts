@@ -149,7 +149,7 @@ function listFiles(path: string): readonly string[] {
 }
 
 export interface MeasuredListeners {
-  readonly doors: Readonly<Record<string, { countConnections(): number }>>
+  readonly doors: Readonly<Record<string, { countConnections(): number; countRefused(): number }>>
   /** More may be added later. */
   readonly listeners: readonly { readonly url: string; readonly certificateEndsAtMs?: number | undefined }[]
 }
@@ -158,6 +158,9 @@ export interface MeasuredListeners {
 export function addListenerMetrics(metrics: Metrics, { doors, listeners }: MeasuredListeners): void {
   metrics.collect('cardea_connections', () =>
     Object.entries(doors).map(([door, each]) => ({ labels: { door }, value: each.countConnections() })),
+  )
+  metrics.collect('cardea_connections_refused_total', () =>
+    Object.entries(doors).map(([door, each]) => ({ labels: { door }, value: each.countRefused() })),
   )
   metrics.collect('cardea_certificate_expiry_timestamp_seconds', () =>
     listeners.flatMap(({ url, certificateEndsAtMs: endMs }) =>

@@ -39,6 +39,7 @@ import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import type { CheckHealth } from '../observe/health.ts'
+import { renderOnceASecond } from '../observe/metrics.ts'
 import { createRevalidation, type DoorParts, toDoorOptions } from './door-parts.ts'
 import type { OpenedParts } from './opened-parts.ts'
 import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUsersSettings } from './settings.ts'
@@ -63,7 +64,7 @@ export function createAdminDoor(parts: DoorParts): Door {
 
 /** The listener of `metrics.endpoint`. */
 export function createMetricsDoor(parts: DoorParts): Door {
-  const deps = { renderMetrics: parts.metrics.render }
+  const deps = { renderMetrics: renderOnceASecond(parts.metrics) }
   return createDoor({
     ...toDoorOptions(parts, 'metrics'),
     dialect: createForwardAuthDialect({

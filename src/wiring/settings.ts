@@ -29,6 +29,7 @@ const toMs = (seconds: number): number => Math.round(seconds * 1000)
 
 export const toDoorLimits = ({ door }: Config): DoorLimits => ({
   maxConnections: door['max-connections'],
+  maxConnectionsPerClient: door['max-connections-per-client'],
   maxUriBytes: door['max-uri-bytes'],
   maxHeaderBytes: door['max-header-bytes'],
   maxHeaders: door['max-headers'],

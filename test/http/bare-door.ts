@@ -68,6 +68,7 @@ const MULTI_MODEL: MultiModelSettings = {
 
 const LIMITS: DoorLimits & ListenerLimits = {
   maxConnections: 50,
+  maxConnectionsPerClient: 40,
   maxUriBytes: 2000,
   maxHeaderBytes: 8000,
   maxHeaders: 50,
@@ -102,6 +103,8 @@ export interface TestDoorOptions {
   readonly routes?: readonly Route[]
   readonly mounts?: readonly Mount[]
   readonly log?: Log
+  /** The address of the trusted proxy; by default all of loopback. */
+  readonly trusted?: string
 }
 
 const NOTHING = async () => ''
@@ -198,7 +201,8 @@ function createDialect({
 export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) {
   const limits = { ...LIMITS, ...options.limits }
   const trusted = new BlockList()
-  trusted.addSubnet('127.0.0.0', 8)
+  if (options.trusted === undefined) trusted.addSubnet('127.0.0.0', 8)
+  else trusted.addAddress(options.trusted)
   const rules = {
     trusted,
     trustsUnixSockets: true,

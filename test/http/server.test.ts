@@ -4,9 +4,11 @@ import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { SILENT_LOG } from '../../src/base/log.ts'
 import type { RequestContext } from '../../src/http/request-context.ts'
 import { request, sendRaw } from '../support/raw.ts'
+import { waitUntil } from '../support/wait.ts'
 import { echo, openTestDoor } from './bare-door.ts'
 
 test('sends 100 Continue when the body is read', async (t) => {
@@ -78,6 +80,57 @@ test('responds 503 on connections above the limit and keeps serving the others',
   const [again] = await once(kept, 'data')
   assert.match(String(again), /^HTTP\/1\.1 200/)
   kept.destroy()
+})
+
+const CLOSED = 0
+
+/** A connection that has got one response, or was closed. */
+async function openUsed(t: TestContext, port: number, options: { from?: string; headers?: string[] } = {}) {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: options.from ?? '127.0.0.1' })
+  t.after(() => socket.destroy())
+  socket.on('error', () => {}).write(request('/', ...(options.headers ?? [])))
+  const status = await Promise.race([
+    once(socket, 'data').then(([bytes]) => Number(String(bytes).split(' ')[1])),
+    once(socket, 'close').then(() => CLOSED),
+  ]).catch(() => CLOSED)
+  return { status, socket }
+}
+
+test('limits the open connections of one client, and closes those far above the limit', async (t) => {
+  const warnings: unknown[] = []
+  const log = { ...SILENT_LOG, warn: (_text: string, fields: unknown) => warnings.push(fields) }
+  const limits = { maxConnectionsPerClient: 2 }
+  const door = await openTestDoor(t, { limits, trusted: '127.0.0.2', log })
+  const all = [await openUsed(t, door.port), await openUsed(t, door.port)]
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    [200, 200],
+  )
+  assert.equal((await openUsed(t, door.port)).status, 503)
+  assert.equal((await openUsed(t, door.port, { from: '127.0.0.3' })).status, 200)
+  // without a request, these stay open
+  const silent = [connect(door.port, '127.0.0.1'), connect(door.port, '127.0.0.1')]
+  for (const socket of silent) t.after(() => socket.destroy())
+  await Promise.all(silent.map((socket) => once(socket, 'connect')))
+  await waitUntil(async () => (await openUsed(t, door.port)).status === CLOSED)
+  for (const socket of [...silent, ...all.map((each) => each.socket)]) socket.destroy()
+  await waitUntil(async () => (await openUsed(t, door.port)).status === 200)
+  assert.deepEqual(warnings, [{ door: 'multi-model', client: '127.0.0.1', refused: 1 }])
+})
+
+test('the connections of a trusted proxy are not limited, the requests of each of its clients are', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const held = async () => gate.promise.then(() => ({ status: 200, headers: [], body: 'done' }))
+  const routes = [{ path: '/_open/slow', methods: { GET: held } }]
+  const door = await openTestDoor(t, { limits: { maxConnectionsPerClient: 2 }, trusted: '127.0.0.1', routes })
+  const via = (client: string, path = '/') => sendRaw(door.port, request(path, `X-Forwarded-For: ${client}`))
+  for (let turn = 0; turn < 5; turn += 1) assert.equal((await openUsed(t, door.port)).status, 200)
+  const running = [via('192.0.2.1', '/_open/slow'), via('192.0.2.1', '/_open/slow')]
+  await waitUntil(async () => (await via('192.0.2.1')).status === 503)
+  assert.equal((await via('192.0.2.2')).status, 200)
+  gate.resolve()
+  await Promise.all(running)
+  await waitUntil(async () => (await via('192.0.2.1')).status === 200)
 })
 
 test('on stop, finishes running requests and accepts no new connections', async (t) => {

@@ -83,6 +83,14 @@ describe('metrics.endpoint', () => {
     url = (await startServer(scope, options)).addresses.metrics[0] ?? ''
   })
 
+  test('renders at most once a second', async () => {
+    const bodies = new Set<string>()
+    const start = performance.now()
+    for (let turn = 0; turn < 20; turn += 1) bodies.add((await send(url, { path: '/metrics' })).body)
+    const seconds = (performance.now() - start) / 1000
+    assert.ok(bodies.size <= 1 + Math.ceil(seconds), `${bodies.size} different pages in ${seconds} s`)
+  })
+
   test('is open, and serves the metrics only', async () => {
     for (const path of ['/metrics', PATH]) {
       const reply = await send(url, { path })

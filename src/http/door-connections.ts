@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net'
+import { Refusal } from '../base/errors.ts'
+import type { Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { toPeerKey } from '../base/peer-key.ts'
+import { connectionOf } from './connections.ts'
+import type { RequestContext } from './request-context.ts'
+import { SlowClientWatch } from './slow-clients.ts'
+import { rememberPeer, type TrustRules } from './trust.ts'
+
+export interface ConnectionLimits {
+  readonly maxConnections: number
+  /** Open connections of one client, and requests of trusted proxies for it. */
+  readonly maxConnectionsPerClient: number
+  /** Longest time in which a client may take none of the data that waits for it. */
+  readonly writeTimeoutMs: number
+}
+
+interface DoorConnectionsDeps {
+  readonly limits: Live<ConnectionLimits>
+  readonly trust: Live<TrustRules>
+  readonly log: Log
+  /** Name of the door. */
+  readonly door: string
+}
+
+const MS_BETWEEN_WARNINGS = 60_000
+
+/** The open connections of one door. */
+export class DoorConnections {
+  isStopping = false
+  /** Connections and requests that were refused because too many are open. */
+  refused = 0
+  readonly #deps: DoorConnectionsDeps
+  readonly #open = new Set<Socket>()
+  /** Connections above a limit. */
+  readonly #surplus = new WeakSet<Socket>()
+  /** Open connections of each client, and requests of trusted proxies for it. */
+  readonly #clients = new Map<string, number>()
+  readonly #slowClients: SlowClientWatch
+  #warnedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: DoorConnectionsDeps) {
+    this.#deps = deps
+    this.#slowClients = new SlowClientWatch(this.#open, () => deps.limits.get().writeTimeoutMs)
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** A connection above a limit gets an error response. With twice as many of one client, it is closed at once. */
+  add(socket: Socket): void {
+    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
+    const { address, isTrusted, isUnixSocket } = rememberPeer(socket, this.#deps.trust.get())
+    this.#open.add(socket)
+    this.#slowClients.start()
+    socket.once('close', () => this.#open.delete(socket))
+    const count = isTrusted || isUnixSocket ? 0 : this.#count(address, (release) => socket.once('close', release))
+    if (this.#open.size <= maxConnections && count <= maxConnectionsPerClient) return
+    this.#surplus.add(socket)
+    this.#refuse(address)
+    if (count > maxConnectionsPerClient * 2) socket.destroy()
+  }
+
+  /** Throws if requests on this connection or for this client are not accepted now. */
+  requireAdmitted(context: RequestContext, socket: Socket): void {
+    if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
+    if (this.#surplus.has(socket)) throw TOO_MANY
+    const { address, directAddress, isTrusted } = context.client
+    if (!isTrusted || address === directAddress) return
+    const count = this.#count(address, (release) => context.onGone(release))
+    if (count <= this.#deps.limits.get().maxConnectionsPerClient) return
+    this.#refuse(address)
+    throw TOO_MANY
+  }
+
+  /** Counts one more for a client, until the function that is given to `onEnd` is called. */
+  #count(address: string, onEnd: (release: () => void) => void): number {
+    const key = toPeerKey(address)
+    if (key === undefined) return 0
+    const count = (this.#clients.get(key) ?? 0) + 1
+    this.#clients.set(key, count)
+    onEnd(() => {
+      const left = (this.#clients.get(key) ?? 1) - 1
+      if (left === 0) this.#clients.delete(key)
+      else this.#clients.set(key, left)
+    })
+    return count
+  }
+
+  #refuse(client: string): void {
+    this.refused += 1
+    const nowMs = performance.now()
+    if (nowMs - this.#warnedAtMs < MS_BETWEEN_WARNINGS) return
+    this.#warnedAtMs = nowMs
+    const { door, log } = this.#deps
+    log.warn('too many connections are open; further ones are refused', { door, client, refused: this.refused })
+  }
+
+  /** Ends these connections: idle ones now, the others with their current reply. */
+  end(isChosen: (socket: Socket) => boolean): void {
+    for (const socket of [...this.#open].filter(isChosen)) {
+      const connection = connectionOf(socket)
+      connection.endsWithNextReply = true
+      if (connection.isIdle) socket.destroy()
+    }
+  }
+
+  stop(): void {
+    this.isStopping = true
+    for (const socket of this.#open) if (connectionOf(socket).isIdle) socket.destroy()
+  }
+}
+
+const TOO_MANY = new Refusal('too_many_connections', { retryAfterSeconds: 1 })
