@@ -188,6 +188,10 @@ export const texts = {
     nodesDown: (count: number) => plural(count, 'node is not ready', 'nodes are not ready'),
     certificateOver: 'A certificate has expired',
     certificateEnds: (duration: string) => `A certificate expires in ${duration}`,
+    failed: (count: number, range: string) => ({
+      title: `${plural(count, 'server error', 'server errors')} ${range}`,
+      text: 'Responses with a status of 5xx. The log has the reasons.',
+    }),
     locked: (count: number) => ({
       title: plural(count, 'account is locked', 'accounts are locked'),
       text: `Too many wrong passwords. ${count === 1 ? 'It unlocks by itself' : 'They unlock by themselves'} after some minutes.`,

@@ -8,6 +8,7 @@ import { addHistory } from '../support/console-history.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { beforeDocument, openBackend } from '../support/upstream.ts'
 
 const PASSWORD = 'analytical-engine'
 const scope = createSharedScope()
@@ -86,6 +87,36 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await page.locator('.tile').filter({ hasText: 'Refused sign-ins' }).getByRole('link').click()
     await page.getByRole('table', { name: 'Audit' }).getByText('Sign-in of lea was refused').first().waitFor()
     assert.match(page.url(), /event=sign-in.refused&range=24h$/)
+  })
+})
+
+describe('the overview of a server that fails', { skip: NO_BROWSER }, () => {
+  it('says so wherever a figure is red, and not that everything works', async (t) => {
+    const failing = await startServer(t, beforeDocument('http://127.0.0.1:9'))
+    await send(failing.document, { path: '/db', as: AS_ADMIN })
+    const { page, open } = await openAsAdmin(t, browser, { url: failing.multiModel })
+    await open('#/overview')
+    const findings = page.getByRole('status', { name: 'What needs attention' })
+    await findings.getByText('upstream.document fails').waitFor()
+    await findings.getByText('1 server error in the last hour').waitFor()
+    await page.getByRole('region', { name: 'Health' }).getByText('fails', { exact: true }).waitFor()
+    assert.deepEqual(await page.locator('.tile.danger dt').allInnerTexts(), ['Server errors'])
+    assert.equal(await page.getByText('Everything works').count(), 0)
+  })
+
+  it('says so of errors in the past, when every part works again', async (t) => {
+    let isBroken = true
+    const backend = await openBackend(
+      t,
+      (_request, response) => void response.writeHead(isBroken ? 500 : 200).end('{}'),
+    )
+    const mended = await startServer(t, beforeDocument(backend.url))
+    await send(mended.document, { path: '/db', as: AS_ADMIN })
+    isBroken = false
+    const { page, open } = await openAsAdmin(t, browser, { url: mended.document })
+    await open('#/overview')
+    await page.getByText('1 server error in the last hour').waitFor()
+    assert.equal(await page.getByText('Everything works').count(), 0)
   })
 })
 

@@ -132,7 +132,7 @@ export interface AccessToken {
 export type Line = readonly (number | null)[]
 
 export interface Overview {
-  readonly range: string
+  readonly range: '1h' | '24h' | '7d' | '30d'
   readonly from: number
   readonly now: number
   readonly stepSeconds: number

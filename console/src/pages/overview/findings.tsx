@@ -5,10 +5,14 @@ import { toDuration } from '../../ui/time.tsx'
 
 interface Finding {
   readonly isFailure: boolean
+  /** The figure of the overview that shows it, in red. */
+  readonly figure?: Figure
   readonly title: string
   readonly text: string
   readonly href?: string
 }
+
+export type Figure = 'serverErrors' | 'lockedAccounts'
 
 const WARN_DAYS = 14
 const DAY = 86_400
@@ -34,13 +38,16 @@ export function Findings({ overview }: { readonly overview: Overview }) {
   )
 }
 
-function listFindings({ health, lockedAccounts, refusedUnknownNames, now }: Overview): readonly Finding[] {
+/** The figures that need attention. What is red and what the list says come from the same findings. */
+export const listAlarming = (overview: Overview): readonly (Figure | undefined)[] =>
+  listFindings(overview).map(({ figure }) => figure)
+
+function listFindings(overview: Overview): readonly Finding[] {
+  const { health, refusedUnknownNames, now } = overview
   return [
     ...listFailures(health),
     ...listCertificates(health, now),
-    ...(lockedAccounts > 0
-      ? [{ isFailure: false, ...texts.overview.locked(lockedAccounts), href: toHref(['users'], { status: 'locked' }) }]
-      : []),
+    ...listAlarms(overview),
     ...(refusedUnknownNames > 0
       ? [{ isFailure: false, ...texts.overview.unknownNames(refusedUnknownNames), href: LOCKOUTS }]
       : []),
@@ -48,6 +55,17 @@ function listFindings({ health, lockedAccounts, refusedUnknownNames, now }: Over
       ? [{ isFailure: false, title: texts.overview.restart, text: health.needRestart.join(', ') }]
       : []),
     ...health.warnings.map((text) => ({ isFailure: false, title: texts.overview.warning, text })),
+  ]
+}
+
+function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Finding[] {
+  const { serverErrors } = totals
+  const errors = texts.overview.failed(serverErrors, texts.overview.ranges[range])
+  const locked = texts.overview.locked(lockedAccounts)
+  const toLocked = toHref(['users'], { status: 'locked' })
+  return [
+    ...(serverErrors > 0 ? [{ isFailure: false, figure: 'serverErrors' as const, ...errors }] : []),
+    ...(lockedAccounts > 0 ? [{ isFailure: false, figure: 'lockedAccounts' as const, ...locked, href: toLocked }] : []),
   ]
 }
 

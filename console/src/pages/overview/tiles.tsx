@@ -2,6 +2,7 @@ import type { Overview } from '../../api/types.ts'
 import { toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { listAlarming } from './findings.tsx'
 
 interface Tile {
   readonly label: string
@@ -26,11 +27,10 @@ export function Tiles({ overview, range }: { readonly overview: Overview; readon
   )
 }
 
-function listTiles(
-  { totals, lockedAccounts, series, stepSeconds, range: name }: Overview,
-  range: string,
-): readonly Tile[] {
+function listTiles(shown: Overview, range: string): readonly Tile[] {
+  const { totals, lockedAccounts, series, stepSeconds, range: name } = shown
   const { overview } = texts
+  const alarming = listAlarming(shown)
   const toAudit = (event: string) => toHref(['audit'], { event, range: name })
   const slow = findLast(series.latencyMs.p95)
   return [
@@ -41,7 +41,7 @@ function listTiles(
       label: overview.serverErrors,
       value: toTotal(totals.serverErrors),
       note: range,
-      isAlarming: totals.serverErrors > 0,
+      isAlarming: alarming.includes('serverErrors'),
     },
     {
       label: overview.latency,
@@ -52,7 +52,7 @@ function listTiles(
       label: overview.lockedAccounts,
       value: toTotal(lockedAccounts),
       note: overview.now,
-      isAlarming: lockedAccounts > 0,
+      isAlarming: alarming.includes('lockedAccounts'),
       href: toHref(['users'], { status: 'locked' }),
     },
     { label: overview.revoked, value: toTotal(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
