@@ -78,7 +78,7 @@ const TRIALS: readonly Trial[] = [
 /** Every problem of secrets, keys, key sets and certificates. */
 export const checkReferencedFiles = async (settings: Settings): Promise<readonly Problem[]> => [
   ...(await checkStartFiles(settings)),
-  ...checkKeySetFiles(settings),
+  ...checkKeySetFiles(settings.open),
 ]
 
 /** The problems that prevent a start. A key set that cannot be read is only logged: the server starts without it. */

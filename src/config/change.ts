@@ -4,7 +4,7 @@ import { checkKeyName } from './open-sections.ts'
 import { isConcealed, MASK, type OptionRow, withValue } from './options.ts'
 import { findNearestOption, findNearestSection, quote } from './problems.ts'
 import { isFileReference } from './secrets.ts'
-import { type Given, renderSource, type Settings } from './settings.ts'
+import { type AllValues, renderSource, type Settings } from './settings.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {
@@ -143,10 +143,10 @@ function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | un
 }
 
 /** Checks the rules about this option; for a key, those about secrets. */
-function checkRules({ rules }: Settings, given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
+function checkRules({ rules }: Settings, all: AllValues, row: OptionRow | undefined): ChangeProblem | undefined {
   const name = row?.name ?? 'chttpd_auth.secret'
   for (const { about, kind = 'conflict', check } of rules) {
-    const found = kind !== 'warning' && about.includes(name) ? check(given) : undefined
+    const found = kind !== 'warning' && about.includes(name) ? check(all) : undefined
     if (found && kind !== 'warning') return { kind, message: typeof found === 'string' ? found : found.message }
   }
   return undefined

@@ -1,7 +1,7 @@
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
 import { addProblem, findNearest, type Problem, type Report, renderProblem, warn } from './problems.ts'
-import { expandSecret, folderOf, isFileReference, type ReadDeps, STORED_FORM } from './secrets.ts'
+import { expandSecret, folderOf, isFileReference, type SecretFiles, STORED_FORM } from './secrets.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
@@ -11,7 +11,7 @@ const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
 export function resolveOpen(
   section: 'jwt_keys' | 'services',
   given: readonly Assignment[],
-  around: ReadDeps,
+  secretFiles: SecretFiles,
   report: Report,
 ): readonly OpenEntry[] {
   const last = new Map<string, OpenEntry>()
@@ -21,9 +21,9 @@ export function resolveOpen(
     // A problem would prevent the start, and run-time settings can be changed only while the server runs.
     if (problem && source.kind === 'run time') report.warnings.push(`ignored: ${renderProblem(problem)}`)
     else if (problem) report.problems.push(problem)
-    else if (key.startsWith('jwks:')) last.set(key, { key, text: resolvePath(assignment, around), source })
+    else if (key.startsWith('jwks:')) last.set(key, { key, text: resolvePath(assignment, secretFiles), source })
     else {
-      const text = expandSecret(assignment, around, report)
+      const text = expandSecret(assignment, secretFiles, report)
       if (text !== undefined) last.set(key, { key, text, source })
     }
   }
@@ -31,7 +31,7 @@ export function resolveOpen(
 }
 
 /** A key set is named by its file, which is read whenever keys are loaded. */
-function resolvePath({ text, source }: Assignment, { cwd }: ReadDeps): string {
+function resolvePath({ text, source }: Assignment, { cwd }: SecretFiles): string {
   const path = text.replace(/^@file:/, '')
   return pathCodec.resolve?.(path, folderOf(source, cwd)) ?? path
 }
@@ -51,11 +51,15 @@ export function checkKeyName(assignment: Assignment): Problem | undefined {
 }
 
 /** Administrators of all layers, in order; within a layer, the last line of each name. */
-export function resolveAdmins(given: readonly Assignment[], around: ReadDeps, report: Report): readonly AdminEntry[] {
+export function resolveAdmins(
+  given: readonly Assignment[],
+  secretFiles: SecretFiles,
+  report: Report,
+): readonly AdminEntry[] {
   const last = new Map<string, AdminEntry>()
   warnAboutDuplicates(given, report)
   for (const assignment of given) {
-    const text = expandSecret(assignment, around, report)
+    const text = expandSecret(assignment, secretFiles, report)
     const { key: name, source } = assignment
     if (text === '') addProblem(report, 'bad-value', assignment, 'a password must not be empty')
     else if (text !== undefined) last.set(joinNames(source.kind, name), { name, text, source })

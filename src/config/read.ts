@@ -8,19 +8,19 @@ import { type OptionName, splitName } from './options.ts'
 import { type Problem, type Report, renderAt } from './problems.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
 import { RULES } from './rules.ts'
-import { checkFileModes, type ReadDeps } from './secrets.ts'
+import { checkFileModes, type SecretFiles } from './secrets.ts'
 import {
+  type AllValues,
   type Assignment,
   createSettings,
   type Finding,
-  type Given,
   joinNames,
   type Rule,
   renderSource,
   type Settings,
 } from './settings.ts'
 
-export interface ReadInput extends LayerInput, ReadDeps {
+export interface ReadInput extends LayerInput, SecretFiles {
   /** In addition to those of the table. */
   readonly rules?: readonly Rule[]
 }
@@ -59,15 +59,15 @@ export function readSettings(input: ReadInput): Reading {
   return { settings, problems: report.problems, warnings: report.warnings }
 }
 
-function checkRules(rules: readonly Rule[], given: Given, options: Resolution, report: Report): void {
+function checkRules(rules: readonly Rule[], all: AllValues, options: Resolution, report: Report): void {
   for (const rule of rules) {
     // a bad value was reported already
     if (rule.about.some((name) => options.wrong.has(name))) continue
     const { about, kind = 'conflict', check } = rule
-    const found = check(given)
+    const found = check(all)
     if (!found) continue
     const message = typeof found === 'string' ? found : found.message
-    const place = placeOf(typeof found === 'string' ? about.map(toPair) : found.about, options, given)
+    const place = placeOf(typeof found === 'string' ? about.map(toPair) : found.about, options, all)
     if (kind === 'warning') report.warnings.push(renderAt(place, message))
     else report.problems.push({ kind, place, message })
   }
@@ -78,11 +78,11 @@ function toPair(name: OptionName): Finding['about'][number] {
   return [section, key]
 }
 
-function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: Given): string {
-  const given: ReadonlyMap<string, Assignment> = snapshot
+function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: AllValues): string {
+  const used: ReadonlyMap<string, Assignment> = snapshot
   const places = about.flatMap(([section, key]) => {
     const { source } =
-      given.get(`${section}.${key}`) ??
+      used.get(`${section}.${key}`) ??
       (section === 'jwt_keys' ? open.jwt_keys.find((entry) => entry.key === key) : undefined) ??
       {}
     return source ? [renderSource(source)] : []

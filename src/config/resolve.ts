@@ -4,7 +4,7 @@ import { isOnCommandLine } from './flags.ts'
 import { OPTIONS } from './option-table.ts'
 import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
 import { addProblem, quote, type Report, warn } from './problems.ts'
-import { expandSecret, folderOf, isFileReference, type ReadDeps } from './secrets.ts'
+import { expandSecret, folderOf, isFileReference, type SecretFiles } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 
 export interface Resolution {
@@ -18,7 +18,7 @@ export interface Resolution {
 }
 
 interface Work {
-  readonly around: ReadDeps
+  readonly secretFiles: SecretFiles
   readonly report: Report
   readonly snapshot: Map<OptionName, Assignment>
   readonly wrong: Set<OptionName>
@@ -31,8 +31,8 @@ interface ReadValue {
 }
 
 /** One value for every row of the table: the last assignment, that of an earlier section, or the default. */
-export function resolveOptions(sorted: Classified, around: ReadDeps, report: Report): Resolution {
-  const work: Work = { around, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
+export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, report: Report): Resolution {
+  const work: Work = { secretFiles, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
   const values = Object.fromEntries(
     Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
   )
@@ -52,7 +52,7 @@ function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {
   const earlier = (sorted.fallback.get(row.name) ?? []).flatMap((assignment) => readValue(row, assignment, work) ?? [])
   const isGiven = given.some(({ source }) => source.kind !== 'default')
   const chosen = isGiven ? own.at(-1) : (chooseEarlier(row, earlier, work) ?? own.at(-1))
-  if (!chosen) return initialOf(row, work.around.cwd)
+  if (!chosen) return initialOf(row, work.secretFiles.cwd)
   work.snapshot.set(row.name, chosen.assignment)
   warnAboutValue(row, chosen, work.report)
   return chosen.value
@@ -75,13 +75,13 @@ function mergeFlags(row: OptionRow, own: readonly Assignment[]): readonly Assign
 
 function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValue | undefined {
   const { codec, secret } = row.option
-  const text = secret ? expandSecret(assignment, work.around, work.report) : assignment.text
+  const text = secret ? expandSecret(assignment, work.secretFiles, work.report) : assignment.text
   if (text === undefined) {
     work.wrong.add(row.name)
     return undefined
   }
   try {
-    const resolved = codec.resolve?.(text, folderOf(assignment.source, work.around.cwd)) ?? text
+    const resolved = codec.resolve?.(text, folderOf(assignment.source, work.secretFiles.cwd)) ?? text
     return { value: codec.parse(resolved), assignment }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error

@@ -2,7 +2,7 @@ import { isSameSecret, trimHmacKey } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
 import type { Endpoint } from './addresses.ts'
 import { type Config, type OptionName, splitName } from './options.ts'
-import type { Given, Rule } from './settings.ts'
+import type { AllValues, Rule } from './settings.ts'
 
 type OrderedPair = readonly [OptionName, OptionName, (values: Config) => readonly [number, number]]
 
@@ -212,7 +212,7 @@ export const RULES: readonly Rule[] = [
 
 type NamedSecret = readonly [name: string, secret: Uint8Array]
 
-function secretsOf({ values, open }: Given): NamedSecret[] {
+function secretsOf({ values, open }: AllValues): NamedSecret[] {
   const inline: NamedSecret[] = [
     ['chttpd_auth.secret', Buffer.from(values.chttpd_auth.secret)],
     ['server.jwt-secret', Buffer.from(values.server['jwt-secret'])],

@@ -5,8 +5,8 @@ import { findOption, isConcealed } from './options.ts'
 import { addProblem, quote, type Report, renderAt } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
-/** What reading the configuration needs from outside. */
-export interface ReadDeps {
+/** How files with secrets are found and read. */
+export interface SecretFiles {
   /** Folder of relative paths from flags and environment. */
   readonly cwd: string
   /** Text of a file that contains a secret. Throws an error whose message gives the reason. */
@@ -32,7 +32,7 @@ export const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 export const toFileReference = (path: string): string => `${FILE_PREFIX}${path}`
 
 /** The secret itself, read from its file if the text is `@file:path`. */
-export function expandSecret(assignment: Assignment, around: ReadDeps, report: Report): string | undefined {
+export function expandSecret(assignment: Assignment, secretFiles: SecretFiles, report: Report): string | undefined {
   const { text, source } = assignment
   if (!isFileReference(text)) return text
   if (source.kind === 'run time') {
@@ -41,7 +41,7 @@ export function expandSecret(assignment: Assignment, around: ReadDeps, report: R
   }
   const path = text.slice(FILE_PREFIX.length)
   try {
-    return around.readSecret(resolve(folderOf(source, around.cwd), path))
+    return secretFiles.readSecret(resolve(folderOf(source, secretFiles.cwd), path))
   } catch (error) {
     const why = messageOf(error)
     addProblem(report, 'bad-file', assignment, `cannot read ${quote(path)}: ${why}`)

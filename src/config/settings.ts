@@ -30,7 +30,8 @@ export interface OpenEntry {
   readonly source: Source
 }
 
-export interface SettingsParts {
+/** Settings: checked, complete, frozen. */
+export interface Settings {
   readonly values: Config
   /**
    * Administrators in the order of layers (files, run time, environment, flags). A name can occur once in each layer.
@@ -51,10 +52,12 @@ export interface SettingsParts {
   readonly entries: readonly Assignment[]
   /** The rules that these settings fulfil, checked again for every change. */
   readonly rules: readonly Rule[]
+  /** The current text and its source, which may be the default; `undefined` for an unknown setting. */
+  find(section: string, key: string): Pick<Assignment, 'text' | 'source'> | undefined
 }
 
-/** What rules check. */
-export type Given = Pick<SettingsParts, 'values' | 'open'>
+/** The values of all options and of the open sections: what rules check. */
+export type AllValues = Pick<Settings, 'values' | 'open'>
 
 /** What is wrong, and with which settings. */
 export interface Finding {
@@ -68,13 +71,7 @@ export interface Rule {
   /** By default options that contradict each other. `bad-value`: one value is wrong. `warning`: not an error. */
   readonly kind?: 'bad-value' | 'warning'
   /** What is wrong, if anything. A plain message concerns all of `about`. */
-  check(given: Given): Finding | string | undefined
-}
-
-/** Settings: checked, complete, frozen. */
-export interface Settings extends SettingsParts {
-  /** The current text and its source, which may be the default; `undefined` for an unknown setting. */
-  find(section: string, key: string): Pick<Assignment, 'text' | 'source'> | undefined
+  check(all: AllValues): Finding | string | undefined
 }
 
 const DEFAULT: Source = Object.freeze({ kind: 'default' })
@@ -82,10 +79,10 @@ const DEFAULT: Source = Object.freeze({ kind: 'default' })
 /** Joins two names without ambiguity. */
 export const joinNames = (section: string, key: string): string => JSON.stringify([section, key])
 
-export function createSettings(parts: SettingsParts): Settings {
-  const given = new Map(parts.entries.map((entry) => [joinNames(entry.section, entry.key), entry]))
+export function createSettings(parts: Omit<Settings, 'find'>): Settings {
+  const set = new Map(parts.entries.map((entry) => [joinNames(entry.section, entry.key), entry]))
   const find: Settings['find'] = (section, key) => {
-    const entry = given.get(joinNames(section, key))
+    const entry = set.get(joinNames(section, key))
     if (entry) return { text: entry.text, source: entry.source }
     const row = findOption(section, key)
     return row && { text: row.option.codec.print(row.option.initial), source: DEFAULT }

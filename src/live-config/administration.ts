@@ -3,18 +3,14 @@ import type { Log } from '../base/log.ts'
 import type { Administration } from '../directory/deps.ts'
 import { upgradeAdministrator } from './hash-administrators.ts'
 import type { LiveConfig } from './live-config.ts'
-import { toHashParameters } from './password-options.ts'
 
 export const createAdministration = (liveConfig: LiveConfig, log: Log): Administration => ({
   accounts: () => liveConfig.get().administrators,
   changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
   sequence: () => liveConfig.get().sequence,
   async replaceHash(name, from, to) {
-    const snapshot = liveConfig.get()
     const { runtime, hasher } = liveConfig
-    const parameters = toHashParameters(snapshot.settings.values)
-    const deps = { records: runtime.administrators, hasher, parameters, log }
-    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, deps)
+    await upgradeAdministrator(liveConfig.get(), { name, from, to }, { runtime, hasher, log })
     await liveConfig.refresh()
   },
   endSessions: async (name, session) => {

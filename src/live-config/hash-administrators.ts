@@ -2,34 +2,23 @@
 // files.
 import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
+import type { Config } from '../config/options.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
 import { chooseAdministrators, isGivenInClear, readAdministrators } from '../directory/administrators.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
-import { checkPassword, type PasswordRules } from '../passwords/password-rules.ts'
-import type { HashParameters } from '../passwords/schemes/scheme.ts'
-import {
-  type Administrators,
-  chooseHashed,
-  type Entry,
-  type FileHashes,
-  findKept,
-  NO_HASHES,
-  toLayers,
-  withHash,
-} from './administrators.ts'
+import { checkPassword } from '../passwords/password-rules.ts'
+import { chooseHashed, type Entry, type FileHashes, findKept, NO_HASHES, toLayers, withHash } from './administrators.ts'
+import { toHashParameters, toPasswordRules } from './password-options.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { AdministratorRecords } from './stored-layer.ts'
 
-export interface HashingDeps {
-  readonly records: Pick<AdministratorRecords, 'seedAdministrator' | 'setSeen'>
+/** What hashes, and where hashes are kept. */
+export interface Hashing {
+  readonly runtime: { readonly administrators: AdministratorRecords }
   readonly hasher: Hasher
-  readonly parameters: HashParameters
-  readonly rules: PasswordRules
   readonly log: Log
 }
-
-type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
 
 export interface Hashed {
   readonly hashes: FileHashes
@@ -38,31 +27,40 @@ export interface Hashed {
 
 /** Hashes every plain-text password that is not hashed yet, and stores the hash for every node. */
 export async function hashAdministrators(
-  { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
+  settings: Settings,
   { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
-  deps: HashingDeps,
+  hashing: Hashing,
 ): Promise<Hashed> {
+  const { admins, deletedAdmins, overruledPasswords } = settings
+  const { hasher, log } = hashing
   const { layered, hidden } = toLayers(admins)
-  await hashOverruled([...overruledPasswords, ...hidden], deps)
-  const known = await findHashes(admins, { seen, upgraded, before: NO_HASHES }, deps)
+  await hashIgnored([...overruledPasswords, ...hidden], settings.values, hashing)
+  const known = await findHashes(admins, { seen, upgraded, before: NO_HASHES }, hasher)
   const clear = new Map(known.clear)
-  for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: deps.log })
+  const isIgnored = (entry: Entry) => deletedAdmins.includes(entry.name) || findKept(entry, layered) !== undefined
+  for (const entry of layered) reportSeen(entry, clear.get(entry.name), isIgnored(entry), log)
   const entries = layered.map((entry) => withHash(entry, known))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
   let unchangedSince = sequence
   for (const entry of plain) {
-    const made = await hashEntry(entry, { entries, unchangedSince }, deps)
-    unchangedSince = made.sequence
-    clear.set(entry.name, made.text)
+    const kept = findKept(entry, entries)
+    const isSame = kept !== undefined && (await isSamePassword(kept.text, entry.text, hasher))
+    const text = isSame ? kept.text : await hashGiven(entry, settings.values, hashing)
+    // writing it again would revoke the sessions of that administrator
+    if (!isSame)
+      unchangedSince = await hashing.runtime.administrators.seedAdministrator(entry.name, text, unchangedSince)
+    // afterwards, otherwise the hash would be a change made at run time
+    await hashing.runtime.administrators.setSeen(entry.name, text)
+    writeBack(entry, text, log)
+    clear.set(entry.name, text)
   }
   return { hashes: { ...known, clear }, isWritten: plain.length > 0 }
 }
 
 /** Plain-text passwords in ignored lines are hashed too. The hash is written to the file only. */
-async function hashOverruled(entries: readonly AdminEntry[], { hasher, parameters, log }: HashingDeps): Promise<void> {
-  for (const entry of entries.filter(({ text }) => readAdminPassword(text).kind === 'plain')) {
-    writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
-  }
+async function hashIgnored(entries: readonly AdminEntry[], config: Config, { hasher, log }: Hashing): Promise<void> {
+  for (const entry of entries.filter(({ text }) => readAdminPassword(text).kind === 'plain'))
+    writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, toHashParameters(config))), log)
 }
 
 interface KnownHashes extends Pick<RuntimeReading, 'seen' | 'upgraded'> {
@@ -77,40 +75,34 @@ interface KnownHashes extends Pick<RuntimeReading, 'seen' | 'upgraded'> {
 export async function findHashes(
   admins: Settings['admins'],
   { seen, upgraded, before }: KnownHashes,
-  deps: Pick<HashingDeps, 'hasher'>,
+  hasher: Hasher,
 ): Promise<FileHashes> {
   const entries = toLayers(admins).layered
   const clear = new Map<string, string>()
   for (const { name, text } of entries.filter(isGivenInClear)) {
     const [own, known] = [before.clear.get(name), seen.get(name)]
-    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, deps)))
+    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, hasher)))
     const hash = isKnown ? known : own
     if (hash !== undefined) clear.set(name, hash)
   }
   const stored = entries.map((entry) => withHash(entry, { clear, upgraded: NO_HASHES.upgraded }))
-  return { clear, upgraded: await findUpgraded(stored, { upgraded, before }, deps) }
+  return { clear, upgraded: await findUpgraded(stored, { upgraded, before }, hasher) }
 }
 
 /** Which hashes were replaced. The old hash is compared like a password, because only its hash is stored. */
 async function findUpgraded(
   entries: readonly Entry[],
   { upgraded, before }: Omit<KnownHashes, 'seen'>,
-  deps: Pick<HashingDeps, 'hasher'>,
+  hasher: Hasher,
 ): Promise<FileHashes['upgraded']> {
   const found = new Map<string, string>()
   for (const { name, text } of entries.filter(({ layer }) => layer !== 'run time')) {
     const record = upgraded.get(name)
     if (!record || record.text === text) continue
-    const isReplaced = before.upgraded.get(text) === record.text || (await isSamePassword(record.proof, text, deps))
+    const isReplaced = before.upgraded.get(text) === record.text || (await isSamePassword(record.proof, text, hasher))
     if (isReplaced) found.set(text, record.text)
   }
   return found
-}
-
-interface Around {
-  readonly layered: readonly Entry[]
-  readonly deletedAdmins: readonly string[]
-  readonly log: Log
 }
 
 const IGNORED_IN_FILE = 'password of an administrator in a file is ignored: changed or deleted at run time since'
@@ -118,9 +110,9 @@ const IGNORED =
   'password of an administrator in a flag, variable or option is ignored: changed or deleted at run time since'
 
 /** Logs whether known plain text is ignored, and tries again to hash it in the file. */
-function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAdmins, log }: Around): void {
+function reportSeen(entry: Entry, hash: string | undefined, isIgnored: boolean, log: Log): void {
   if (hash === undefined || !isGivenInClear(entry)) return
-  if (findKept(entry, layered) || deletedAdmins.includes(entry.name)) {
+  if (isIgnored) {
     const fields = { name: entry.name, place: renderSource(entry.source) }
     log.warn(entry.source.kind === 'file' ? IGNORED_IN_FILE : IGNORED, fields)
   }
@@ -134,21 +126,23 @@ export interface Upgrade {
   readonly to: string
 }
 
-type UpgradeDeps = Pick<HashingDeps, 'hasher' | 'parameters' | 'log'> & {
-  readonly records: Pick<AdministratorRecords, 'replaceHash' | 'setUpgraded'>
+interface UpgradedConfig {
+  readonly settings: Settings
+  readonly fileHashes: FileHashes
+  readonly sequence: number
 }
 
 /** Replaces a hash by a stronger one in the layer that contains it, unless it has changed. */
 export async function upgradeAdministrator(
-  { admins, deletedAdmins }: Administrators,
-  { fileHashes, sequence }: { readonly fileHashes: FileHashes; readonly sequence: number },
+  { settings, fileHashes, sequence }: UpgradedConfig,
   { name, from, to }: Upgrade,
-  { records, hasher, parameters, log }: UpgradeDeps,
+  { runtime: { administrators: records }, hasher, log }: Hashing,
 ): Promise<void> {
-  const entry = chooseHashed({ admins, deletedAdmins }, fileHashes).find((candidate) => candidate.name === name)
+  const entry = chooseHashed(settings, fileHashes).find((candidate) => candidate.name === name)
   if (entry?.text !== from) return
   if (entry.layer === 'run time') return records.replaceHash(name, to, sequence)
-  await records.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
+  const proof = renderAdminPassword(await hasher.hash(from, toHashParameters(settings.values)))
+  await records.setUpgraded(name, { proof, text: to })
   // a file that cannot be rewritten keeps the weaker hash, which is no longer used
   const problem = entry.source.kind === 'file' ? rewriteAdmin({ ...entry, text: from }, to) : undefined
   log.info('stored password of an administrator replaced by a stronger one', {
@@ -157,43 +151,17 @@ export async function upgradeAdministrator(
   })
 }
 
-interface Made {
-  readonly text: string
-  /** No other node changed an administrator up to here. */
-  readonly sequence: number
-}
-
-async function hashEntry(
-  entry: Entry,
-  { entries, unchangedSince }: { readonly entries: readonly Entry[]; readonly unchangedSince: number },
-  deps: HashingDeps,
-): Promise<Made> {
-  const kept = findKept(entry, entries)
-  const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, deps))
-  const text = isKept ? kept.text : await hash(entry, deps)
-  // writing it again would revoke the sessions of that administrator
-  const sequence = isKept ? unchangedSince : await deps.records.seedAdministrator(entry.name, text, unchangedSince)
-  // afterwards, otherwise the hash would be a change made at run time
-  await deps.records.setSeen(entry.name, text)
-  writeBack(entry, text, deps.log)
-  return { text, sequence }
-}
-
-async function isSamePassword(
-  stored: string,
-  password: string,
-  { hasher }: Pick<HashingDeps, 'hasher'>,
-): Promise<boolean> {
+async function isSamePassword(stored: string, password: string, hasher: Hasher): Promise<boolean> {
   const reading = readAdminPassword(stored)
   return reading.kind === 'stored' && (await hasher.verify(reading.password, password, { decoy: NO_DECOY }))
 }
 
-async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingDeps): Promise<string> {
-  if (checkPassword(rules, text) !== undefined) {
+async function hashGiven({ name, text, source }: Entry, config: Config, { hasher, log }: Hashing): Promise<string> {
+  if (checkPassword(toPasswordRules(config), text) !== undefined) {
     const place = renderSource(source)
     log.warn('password of an administrator does not conform to the rules for passwords', { name, place })
   }
-  return renderAdminPassword(await hasher.hash(text, parameters))
+  return renderAdminPassword(await hasher.hash(text, toHashParameters(config)))
 }
 
 /** Writes the hash to the file of the entry, if it is of a file. */

@@ -12,7 +12,7 @@ import type { LiveConfig } from './live-config.ts'
  * a reload. An invalid key only logs a warning.
  */
 export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
-  const first = loadKeySets(liveConfig.get().settings)
+  const first = loadKeySets(liveConfig.get().settings.open)
   for (const problem of first.problems) log.error('a key set cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
   const read = (settings: Settings) => readKeys(settings.open, sets)
@@ -25,14 +25,14 @@ export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
   })
   liveConfig.joinReload({
     prepare: async (settings) => {
-      const fresh = loadKeySets(settings)
+      const fresh = loadKeySets(settings.open)
       const apply = () => {
         for (const [file, text] of fresh.sets)
           if (sets.has(file) && sets.get(file) !== text) liveConfig.events.record('key-set.reloaded', { source: file })
         sets = fresh.sets
         warn.forget()
       }
-      return { problems: checkKeySets(settings, fresh).map(renderProblem), apply }
+      return { problems: checkKeySets(settings.open, fresh).map(renderProblem), apply }
     },
   })
   return keys

@@ -3,27 +3,26 @@
 import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Problem } from '../config/problems.ts'
-import { type Given as Everything, type OpenEntry, renderSource } from '../config/settings.ts'
+import { type OpenEntry, renderSource, type Settings } from '../config/settings.ts'
 import { readJwkSet } from '../keys/jwk.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
 
 const MAX_SET_BYTES = 4 * 1024 * 1024
 
-type Given = Pick<Everything, 'open'>
-type Open = Everything['open']
+type Open = Settings['open']
 
 /** Texts of the files that hold key sets, by their path. */
 type KeySets = ReadonlyMap<string, string>
 
 /** Problems of the key set files that these settings name. */
-export const checkKeySetFiles = (settings: Given): readonly Problem[] => checkKeySets(settings, loadKeySets(settings))
+export const checkKeySetFiles = (open: Open): readonly Problem[] => checkKeySets(open, loadKeySets(open))
 
 export interface LoadedKeySets {
   readonly sets: KeySets
   readonly problems: readonly Problem[]
 }
 
-export function loadKeySets({ open }: Given): LoadedKeySets {
+export function loadKeySets(open: Open): LoadedKeySets {
   const sets = new Map<string, string>()
   const problems: Problem[] = []
   for (const entry of open.jwt_keys.filter(isSet)) {
@@ -37,7 +36,7 @@ export function loadKeySets({ open }: Given): LoadedKeySets {
 }
 
 /** A file that is not a key set is a problem; it may be half written. Single keys of a set may be unusable. */
-export function checkKeySets({ open }: Given, { sets, problems }: LoadedKeySets): readonly Problem[] {
+export function checkKeySets(open: Open, { sets, problems }: LoadedKeySets): readonly Problem[] {
   const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
     const text = isSet({ key }) ? sets.get(path) : undefined
     const set = text === undefined ? undefined : readJwkSet(text, { secrets: true })
@@ -58,7 +57,7 @@ export const readKeys = (open: Open, sets: KeySets): JwtKeys =>
   readJwtKeys(open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
 
 /** The keys that lines and files contain now. Unreadable ones are skipped. */
-export const readConfiguredKeys = (given: Given): JwtKeys => readKeys(given.open, loadKeySets(given).sets)
+export const readConfiguredKeys = (open: Open): JwtKeys => readKeys(open, loadKeySets(open).sets)
 
 function toKeyEntry(entry: OpenEntry, sets: KeySets): readonly JwtKeyEntry[] {
   if (!isSet(entry)) return [entry]

@@ -83,7 +83,7 @@ export async function createLiveConfig(options: LiveConfigOptions): Promise<Live
   if (misplaced.length > 0) throw new ConfigError(misplaced)
   const store = await openNamedStore(values.store.url, options)
   try {
-    return await startLiveConfig(options, store, { reader, queue: values.hashing.queue })
+    return await startLiveConfig(options, store, reader, values.hashing.queue)
   } catch (error) {
     await store.close()
     throw toStartError(error)
@@ -130,19 +130,17 @@ async function openLocked(url: string, lock: StoreLock, { log, observer }: LiveC
   }
 }
 
-interface FirstReading {
-  readonly reader: SettingsReader
-  /** The size of the hashing queue until there is a snapshot. */
-  readonly queue: number
-}
-
-async function startLiveConfig(options: LiveConfigOptions, store: Store, first: FirstReading): Promise<LiveConfig> {
-  const secrets = createSharedSecrets()
-  const { deps, snapshot } = await createFirstSnapshot(options, { store, first, checkSecrets: secrets.check })
+async function startLiveConfig(
+  options: LiveConfigOptions,
+  store: Store,
+  reader: SettingsReader,
+  firstQueue: number,
+): Promise<LiveConfig> {
+  const { secrets, deps, snapshot } = await createFirstSnapshot(options, store, reader, firstQueue)
   const { audit, events } = openEvents(options, store, snapshot)
   const state: ReloadState = {
     load: options.load,
-    reader: first.reader,
+    reader,
     snapshot,
     deps,
     events,
@@ -174,16 +172,15 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
   }
 }
 
-interface SnapshotSources {
-  readonly store: Store
-  readonly first: FirstReading
-  readonly checkSecrets: SnapshotDeps['checkSecrets']
-}
-
 /** The first snapshot needs the hasher, whose settings come from the snapshot as soon as there is one. */
-async function createFirstSnapshot(options: LiveConfigOptions, { store, first, checkSecrets }: SnapshotSources) {
-  const { log, observer, mayLackAdministrator = false } = options
-  let queue = () => first.queue
+async function createFirstSnapshot(
+  { log, observer, mayLackAdministrator = false }: LiveConfigOptions,
+  store: Store,
+  reader: SettingsReader,
+  firstQueue: number,
+) {
+  const secrets = createSharedSecrets()
+  let queue = () => firstQueue
   let maxStrength = () => DEFAULT_MAX_STRENGTH
   const deps: SnapshotDeps = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
@@ -194,12 +191,12 @@ async function createFirstSnapshot(options: LiveConfigOptions, { store, first, c
     }),
     log,
     mayLackAdministrator,
-    checkSecrets,
+    checkSecrets: secrets.check,
   }
-  const snapshot = createLive((await buildSnapshot(first.reader, deps, undefined)).next)
+  const snapshot = createLive((await buildSnapshot(reader, deps, undefined)).next)
   queue = () => snapshot.get().settings.values.hashing.queue
   maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
-  return { deps, snapshot }
+  return { secrets, deps, snapshot }
 }
 
 /** Events are written to the audit trail, and the audit trail reports its failures as events. */

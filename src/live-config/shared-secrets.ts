@@ -1,7 +1,7 @@
 // Secrets with different uses must differ: otherwise a proof of one kind would be accepted as another.
 import { trimHmacKey } from '../base/compare.ts'
 import type { Config } from '../config/options.ts'
-import type { Given, Settings } from '../config/settings.ts'
+import type { AllValues, Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import { type KeyRing, sha256Hex } from '../keys/ring.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
@@ -32,9 +32,9 @@ export interface SharedSecrets {
   /** The secrets of one use now. */
   find(use: Use): Keys
   /** The first pair that is the same, as a message. `replaced` takes the place of the registered secrets. */
-  check(given: Given, replaced?: ReadonlyMap<Use, Keys>): string | undefined
+  check(all: AllValues, replaced?: ReadonlyMap<Use, Keys>): string | undefined
   /** All pairs that are the same. */
-  list(given: Given, replaced?: ReadonlyMap<Use, Keys>): readonly SharedPair[]
+  list(all: AllValues, replaced?: ReadonlyMap<Use, Keys>): readonly SharedPair[]
 }
 
 interface Named {
@@ -44,16 +44,16 @@ interface Named {
 
 export function createSharedSecrets(): SharedSecrets {
   const inUse = new Map<Use, () => Keys>()
-  const list: SharedSecrets['list'] = (given, replaced = new Map()) => {
+  const list: SharedSecrets['list'] = (all, replaced = new Map()) => {
     const now = new Map<Use, Keys>([...inUse].map(([use, keys]) => [use, keys()]))
     const named = [...new Map([...now, ...replaced])].map(([use, keys]) => toNamed(use, keys))
     const cookies = named.filter(({ name }) => name === USES.cookies)
-    return findPairs([...named.filter(({ name }) => name !== USES.cookies), ...listConfigured(given), ...cookies])
+    return findPairs([...named.filter(({ name }) => name !== USES.cookies), ...listConfigured(all), ...cookies])
   }
   return {
     register: (use, keys) => void inUse.set(use, keys),
     find: (use) => inUse.get(use)?.() ?? [],
-    check: (given, replaced) => list(given, replaced)[0]?.message,
+    check: (all, replaced) => list(all, replaced)[0]?.message,
     list,
   }
 }
@@ -75,11 +75,11 @@ export function digestOf(key: Keys[number]): string {
 
 const toNamed = (name: string, keys: Keys): Named => ({ name, digests: new Set(keys.map(digestOf)) })
 
-function listConfigured(given: Given): readonly Named[] {
-  const texts = listTexts(given.values).filter(([, secret]) => secret !== '')
+function listConfigured(all: AllValues): readonly Named[] {
+  const texts = listTexts(all.values).filter(([, secret]) => secret !== '')
   return [
     ...texts.map(([name, secret]) => toNamed(name, [Buffer.from(secret)])),
-    ...readConfiguredKeys(given).keys.map(([name, key]) => toNamed(`[jwt_keys] ${name}`, [key])),
+    ...readConfiguredKeys(all.open).keys.map(([name, key]) => toNamed(`[jwt_keys] ${name}`, [key])),
   ]
 }
 

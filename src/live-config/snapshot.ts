@@ -7,10 +7,8 @@ import { renderAt, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
-import type { Hasher } from '../passwords/hasher.ts'
 import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
-import { findHashes, type Hashed, hashAdministrators } from './hash-administrators.ts'
-import { toHashParameters, toPasswordRules } from './password-options.ts'
+import { findHashes, type Hashed, type Hashing, hashAdministrators } from './hash-administrators.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
 import { ConfigError, StartError } from './start-error.ts'
@@ -40,10 +38,8 @@ export interface BuiltSnapshot {
   readonly needRestart: readonly string[]
 }
 
-export interface SnapshotDeps {
+export interface SnapshotDeps extends Hashing {
   readonly runtime: StoredLayer
-  readonly hasher: Hasher
-  readonly log: Log
   readonly mayLackAdministrator: boolean
   /** Whether a secret of these settings has another use. */
   readonly checkSecrets: SharedSecrets['check']
@@ -75,7 +71,7 @@ export async function buildSnapshot(
   if (!deps.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
   warn(warnings, deps.log)
   reportMalformed(administrators, deps.log)
-  return toSnapshot(seen, { settings, hashes }, before)
+  return toSnapshot(seen, settings, hashes, before)
 }
 
 type Administrators = ReturnType<typeof findAdministrators>
@@ -136,7 +132,7 @@ export async function rebuildFromStore(
     deps.log,
   )
   const hashes = await shareHashes(seen, before.fileHashes, deps)
-  return { ...toSnapshot(seen, { settings, hashes }, before), problems }
+  return { ...toSnapshot(seen, settings, hashes, before), problems }
 }
 
 function findProblems(
@@ -153,7 +149,7 @@ const shareHashes = (
   { reading, ...seen }: LayersReading,
   hashes: FileHashes,
   { hasher }: SnapshotDeps,
-): Promise<FileHashes> => findHashes(reading.settings.admins, { ...seen, before: hashes }, { hasher })
+): Promise<FileHashes> => findHashes(reading.settings.admins, { ...seen, before: hashes }, hasher)
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)
@@ -170,10 +166,6 @@ async function readValid(reader: SettingsReader, deps: SnapshotDeps): Promise<La
   return seen
 }
 
-interface CreatedValues extends Hashed {
-  readonly seen: LayersReading
-}
-
 const MAX_ATTEMPTS = 10
 
 /** Several nodes may start at once. On a conflict, the values the other node created are used. */
@@ -181,7 +173,7 @@ async function createMissingWithRetry(
   reader: SettingsReader,
   deps: SnapshotDeps,
   isFirst: boolean,
-): Promise<CreatedValues> {
+): Promise<Hashed & { readonly seen: LayersReading }> {
   for (let attempts = 1; ; attempts += 1) {
     const seen = await readValid(reader, deps)
     try {
@@ -194,22 +186,14 @@ async function createMissingWithRetry(
 }
 
 async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: boolean): Promise<Hashed> {
-  const { runtime, hasher, log } = deps
+  const { runtime } = deps
   const { settings } = seen.reading
-  const { values } = settings
-  const needsUuid = isFirst && values.couchdb.uuid === ''
+  const needsUuid = isFirst && settings.values.couchdb.uuid === ''
   if (needsUuid) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
   const isSecretCreated = await createCookieSecret(settings, deps)
   const isKeyCreated = seen.ownKey === undefined
   if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'))
-  const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
-  const { hashes, isWritten } = await hashAdministrators(settings, seen, {
-    records: runtime.administrators,
-    hasher,
-    parameters,
-    rules,
-    log,
-  })
+  const { hashes, isWritten } = await hashAdministrators(settings, seen, deps)
   return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated }
 }
 
@@ -227,14 +211,10 @@ async function createCookieSecret(settings: Settings, { runtime }: SnapshotDeps)
   return true
 }
 
-interface Fresh {
-  readonly settings: Settings
-  readonly hashes: FileHashes
-}
-
 function toSnapshot(
   seen: LayersReading,
-  { settings: fresh, hashes }: Fresh,
+  fresh: Settings,
+  hashes: FileHashes,
   before: ConfigSnapshot | undefined,
 ): BuiltSnapshot {
   const { reading, changes, sequence } = seen
