@@ -1,11 +1,13 @@
 // Every option of the table as the console shows it, and what a change of one would do.
 import type { Codec } from '../config/codecs.ts'
 import { toShownText } from '../config/describe.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import { SECTIONS } from '../config/option-table.ts'
 import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
 import { renderSource, type Settings, type Source } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
 import { findChangeProblem } from './settings-service.ts'
+import type { ConfigSnapshot } from './snapshot.ts'
 
 /** Both lists in the order of the table. */
 export async function listOptions(liveConfig: LiveConfig) {
@@ -23,12 +25,7 @@ async function listChangeTimes({ store }: LiveConfig): Promise<ReadonlyMap<strin
   return new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
 }
 
-interface ShownSettings {
-  readonly configured: Settings
-  readonly settings: Settings
-}
-
-function showOption(row: OptionRow, { configured, settings }: ShownSettings, changedAt: number | undefined) {
+function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, changedAt: number | undefined) {
   const { option, section, key, name } = row
   const source = configured.find(section, key)?.source ?? DEFAULT
   const value = showValue(row, configured)
@@ -55,8 +52,10 @@ function showOption(row: OptionRow, { configured, settings }: ShownSettings, cha
 
 const DEFAULT: Source = { kind: 'default' }
 
-const showValue = (row: OptionRow, settings: Settings): string =>
-  showText(row, row.option.codec.print(findValue(settings.values, row)))
+const toPrinted = (row: OptionRow, settings: Settings): string =>
+  row.option.codec.print(findValue(settings.values, row))
+
+const showValue = (row: OptionRow, settings: Settings): string => showText(row, toPrinted(row, settings))
 
 const showText = ({ option }: OptionRow, text: string): string => (isConcealed(option, text) ? MASK : text)
 
@@ -68,7 +67,7 @@ function toType({ isBoolean, isList, words }: Codec<unknown>): 'boolean' | 'list
 
 /** Compares the real values: two secrets have the same mask. */
 const isWaiting = (row: OptionRow, configured: Settings, running: Settings): boolean =>
-  row.option.codec.print(findValue(configured.values, row)) !== row.option.codec.print(findValue(running.values, row))
+  toPrinted(row, configured) !== toPrinted(row, running)
 
 /** Why the option cannot be changed at run time, as a clause after "because"; absent: it can. */
 function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: string } {
@@ -77,15 +76,8 @@ function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: stri
   return { fixed: `${renderSource(source)} sets it and has precedence over run-time settings` }
 }
 
-export interface PreviewedChange {
-  readonly section: string
-  readonly key: string
-  /** `undefined`: the value made at run time is removed. */
-  readonly text: string | undefined
-}
-
 /** Checks a change as the change itself would, and describes it, without making it. */
-export function previewChange(liveConfig: LiveConfig, change: PreviewedChange) {
+export function previewChange(liveConfig: LiveConfig, change: RuntimeEntry) {
   const { section, key, text } = change
   const { configured } = liveConfig.get()
   const row = findOption(section, key)
@@ -102,7 +94,7 @@ export function previewChange(liveConfig: LiveConfig, change: PreviewedChange) {
   }
 }
 
-function describeEffects({ text }: PreviewedChange, row: OptionRow | undefined, configured: Settings): string[] {
+function describeEffects({ text }: RuntimeEntry, row: OptionRow | undefined, configured: Settings): string[] {
   if (!row) return ['Cardea does not use this option: nothing changes.']
   const next = text === undefined ? undefined : row.option.codec.parse(text)
   const isSame = next !== undefined && row.option.codec.print(next) === toPrinted(row, configured)
@@ -115,9 +107,6 @@ function describeEffects({ text }: PreviewedChange, row: OptionRow | undefined, 
     ...(warning === undefined ? [] : [`Warning: ${warning}.`]),
   ]
 }
-
-const toPrinted = (row: OptionRow, settings: Settings): string =>
-  row.option.codec.print(findValue(settings.values, row))
 
 const WHEN = {
   live: 'Every node applies it within a second.',

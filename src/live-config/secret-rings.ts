@@ -49,7 +49,7 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
   const cache = createTokenCache<Claims>()
   const listeners: (() => void)[] = []
   const hasFiles = Boolean(source.keyfile || source.folder)
-  const sourceName = nameSource(source)
+  const sourceName = nameSource(TOKEN_SECRET, source)
   const ring = createLiveRing({
     initial: first.ring,
     load: async () =>
@@ -70,14 +70,15 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
 /** Whether a secret has another use is checked once every part is read. */
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.reason}`], apply }
+  const name = nameSource(TOKEN_SECRET, source)
+  if (load.kind === 'refused') return { problems: [`${name}: ${load.reason}`], apply }
   const isSame = listHashes(load.ring) === listHashes(ring.get())
   const count = load.ring.verifying.length
   return {
     problems: [],
     apply,
     secrets: [USES.tokens, keysOf(load.ring)],
-    ...(!isSame && { replaced: `${nameSource(source)} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
+    ...(!isSame && { replaced: `${name} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
   }
 }
 
@@ -90,11 +91,14 @@ function report({ source }: LoadedRing, warnings: readonly string[], log: Log): 
   for (const warning of warnings) log.warn(warning)
 }
 
-/** The option that names the secrets. */
-const nameSource = ({ folder, keyfile }: SecretSource): string => {
-  if (folder) return 'server.jwt-secret-folder'
-  return keyfile ? 'server.jwt-secret-keyfile' : 'server.jwt-secret'
+/** The option that names the secrets: it begins with `option`. */
+export function nameSource(option: string, { folder, keyfile }: SecretSource): string {
+  if (folder) return `${option}-folder`
+  return keyfile ? `${option}-keyfile` : option
 }
+
+export const TOKEN_SECRET = 'server.jwt-secret'
+export const UPSTREAM_SECRET = 'upstream.multi-model-secret'
 
 function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
   if (load.kind === 'ring') events.record('secrets.reloaded', { source })
@@ -136,7 +140,7 @@ export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Pro
     initial: first.ring,
     load: async () =>
       refuseShared(await reloadSecretRing(source), USES.upstream, liveConfig.get().settings, liveConfig.secrets),
-    onReload: (load) => recordSecretsReload(liveConfig.events, nameUpstreamSource(source), load),
+    onReload: (load) => recordSecretsReload(liveConfig.events, nameSource(UPSTREAM_SECRET, source), load),
     watch: { source },
   })
   liveConfig.secrets.register(USES.upstream, () => keysOf(ring.get()))
@@ -144,12 +148,8 @@ export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Pro
   return ring
 }
 
-/** The option that names the secrets. */
-const nameUpstreamSource = ({ folder }: SecretSource): string =>
-  folder ? 'upstream.multi-model-secret-folder' : 'upstream.multi-model-secret-keyfile'
-
 async function prepareUpstreamReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`upstream.multi-model-secret: ${load.reason}`], apply }
+  if (load.kind === 'refused') return { problems: [`${UPSTREAM_SECRET}: ${load.reason}`], apply }
   return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
 }

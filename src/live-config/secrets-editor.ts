@@ -13,7 +13,7 @@ import { SecretProblem } from '../keys/new-secret.ts'
 import { findRotation, type Rotation, type RotationStep, type StepName, stepRotation } from '../keys/rotate-secret.ts'
 import type { SecretSource } from '../keys/secret-files.ts'
 import type { LiveConfig } from './live-config.ts'
-import { toSecretSource, toUpstreamSource } from './secret-rings.ts'
+import { nameSource, TOKEN_SECRET, toSecretSource, toUpstreamSource, UPSTREAM_SECRET } from './secret-rings.ts'
 import { digestOf, USES } from './shared-secrets.ts'
 
 export interface SecretsEditorDeps {
@@ -54,11 +54,11 @@ function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readon
   const own = toSecretSource(values)
   const theirs = toUpstreamSource(values)
   return [
-    { option: `server.jwt-secret${toSuffix(own)}`, use: 'tokens of the multi-model door', ring: tokens, source: own },
+    { option: nameSource(TOKEN_SECRET, own), use: 'tokens of the multi-model door', ring: tokens, source: own },
     ...(upstream
       ? [
           {
-            option: `upstream.multi-model-secret${toSuffix(theirs)}`,
+            option: nameSource(UPSTREAM_SECRET, theirs),
             use: 'the identity of requests to ArangoDB',
             ring: upstream,
             source: theirs,
@@ -66,11 +66,6 @@ function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readon
         ]
       : []),
   ]
-}
-
-function toSuffix({ folder, keyfile }: SecretSource): string {
-  if (folder) return '-folder'
-  return keyfile ? '-keyfile' : ''
 }
 
 const listRings = async (deps: SecretsEditorDeps) => [

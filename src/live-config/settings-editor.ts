@@ -1,7 +1,8 @@
 import { describeSettings, toShownText } from '../config/describe.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption, MASK } from '../config/options.ts'
 import type { LiveConfig } from './live-config.ts'
-import { listOptions, type PreviewedChange, previewChange } from './option-list.ts'
+import { listOptions, previewChange } from './option-list.ts'
 import { type ChangeOptions, createSettingsService, type SetEntry } from './settings-service.ts'
 
 /** The settings for commands and the console, which show what a change did. */
@@ -23,7 +24,7 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
   }
   return {
     listOptions: () => listOptions(liveConfig),
-    preview: (previewed: PreviewedChange) => previewChange(liveConfig, previewed),
+    preview: (change: RuntimeEntry) => previewChange(liveConfig, change),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
     set: (setting: SetEntry, options: ChangeOptions) =>
