@@ -7,7 +7,7 @@ import type { UpstreamFinding } from './upstream-check.ts'
 export interface UpstreamReadiness {
   /** Begins to inspect every upstream, and repeats it from now on. */
   inspect(): void
-  /** A request has shown that an upstream cannot be used. Inspects at once, unless that is known already. */
+  /** A request has shown that an upstream cannot be used. Inspects soon, at most once a second. */
   inspectAgain(): void
   /** The findings of the inspections that were begun. */
   settled(): Promise<readonly UpstreamFinding[]>
@@ -31,6 +31,8 @@ export interface ReadinessDeps {
 /** How often upstreams are inspected again, if one has a problem and otherwise. */
 const RETRY_MS = 5000
 const REPEAT_MS = 60_000
+/** Clients may cause any number of requests that are rejected. */
+const FRESH_MS = 1000
 
 export const createReadiness = (deps: ReadinessDeps): UpstreamReadiness => new Readiness(deps)
 
@@ -42,6 +44,7 @@ class Readiness implements UpstreamReadiness {
   #isStopped = false
   #hasStarted = false
   #begun = 0
+  #inspectedAtMs = 0
   #running: Promise<void> = Promise.resolve()
 
   constructor(deps: ReadinessDeps) {
@@ -64,11 +67,17 @@ class Readiness implements UpstreamReadiness {
     this.#running = this.#running
       .then(() => this.#inspectOnce())
       .catch((error) => this.#deps.log.error('upstream servers not inspected', { error }))
-      .finally(() => (this.#begun -= 1))
+      .finally(() => {
+        this.#begun -= 1
+        this.#inspectedAtMs = performance.now()
+      })
   }
 
   readonly inspectAgain = (): void => {
-    if (this.#hasStarted && this.#begun === 0 && this.#listFindings().length === 0) this.inspect()
+    if (!this.#hasStarted || this.#isStopped || this.#begun > 0) return
+    clearTimeout(this.#timer)
+    const ageMs = performance.now() - this.#inspectedAtMs
+    this.#timer = setTimeout(this.inspect, Math.max(FRESH_MS - ageMs, 0)).unref()
   }
 
   async settled(): Promise<readonly UpstreamFinding[]> {
