@@ -5,7 +5,6 @@ import type { buildConnector, Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { type Balancer, createBalancer, type Server } from './balancer.ts'
 import { reportWriteErrorsLate } from './late-write-errors.ts'
-import { createNodeClient, type NodeClient } from './node-client.ts'
 
 export interface ConnectionLimits {
   readonly connectTimeoutMs: number
@@ -24,9 +23,6 @@ export interface ConnectionSettings {
 export interface Connections {
   readonly requests: Pool
   readonly feeds: Pool
-  /** For requests with trailers, which undici cannot send. */
-  readonly trailerRequests: NodeClient
-  readonly trailerFeeds: NodeClient
   /** The host name of the URL, for TLS. */
   readonly servername: string
 }
@@ -87,13 +83,9 @@ const MAX_HEADER_BYTES = 65_536
 
 function openConnections(url: string, limits: ConnectionLimits): Connections {
   const connect = createConnector(new URL(url), limits)
-  const { maxConnections } = limits
-  const client = { connect, url, maxConnections, keepAliveMs: KEEP_ALIVE_MS, maxHeaderBytes: MAX_HEADER_BYTES }
   return {
     requests: createPool(url, limits, connect),
     feeds: createPool(url, limits, connect),
-    trailerRequests: createNodeClient(client),
-    trailerFeeds: createNodeClient(client),
     servername: new URL(url).hostname,
   }
 }
@@ -106,10 +98,6 @@ async function closePools(balancer: UpstreamBalancer): Promise<void> {
 }
 
 async function destroyPools(balancer: UpstreamBalancer): Promise<void> {
-  for (const { connections } of balancer.servers) {
-    connections.trailerRequests.destroy()
-    connections.trailerFeeds.destroy()
-  }
   await Promise.allSettled(poolsOf(balancer).map((pool) => pool.destroy()))
 }
 

@@ -1,5 +1,5 @@
 import { createHeaderMemo } from '../base/header-memo.ts'
-import { METHOD_OVERRIDES, normalizeHeaderName } from '../http/guard.ts'
+import { normalizeHeaderName } from '../http/guard.ts'
 import type { Client } from '../http/request-context.ts'
 
 /** Which headers of a request are forwarded. */
@@ -70,12 +70,7 @@ const IDENTITY_PREFIXES: readonly string[] = [
 const IDENTITY_SUFFIXES: readonly string[] = ['-client-ip', '-connecting-ip']
 
 export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
-  const dropped = new Set(
-    // a door rejects a method override in the headers, but not in the trailers
-    [...HOP_BY_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaderNames].map((name) =>
-      normalizeHeaderName(name),
-    ),
-  )
+  const dropped = new Set([...HOP_BY_HOP, ...IDENTITY, ...rules.identityHeaderNames].map(normalizeHeaderName))
   const findAction = createHeaderMemo((name) => actionOf(name, dropped))
   return (raw, keepsAuthorization) => {
     const kept: string[] = []
@@ -125,34 +120,6 @@ function withoutHopNames(headers: string[], connection: readonly string[]): stri
 /** The headers that `Connection` names in a list of names and values. */
 export const listConnectionNames = (raw: readonly string[]): ReadonlySet<string> =>
   toHopNames(raw.filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === 'connection'))
-
-/** Trailers are filtered like headers. Fields that are needed before the body is read are removed too (RFC 9110 6.5.1). */
-export function filterTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {
-  const hopNames = listConnectionNames(head)
-  const kept = filter(raw, false)
-  return kept.filter((_, i) => {
-    const name = kept[i - (i % 2)] as string
-    const normal = normalizeHeaderName(name)
-    const isHeadOnly = HEAD_ONLY.has(normal) || HEAD_ONLY_PREFIXES.some((prefix) => normal.startsWith(prefix))
-    return !isHeadOnly && !hopNames.has(name.toLowerCase())
-  })
-}
-
-const HEAD_ONLY: ReadonlySet<string> = new Set([
-  'host',
-  'authorization',
-  'cookie',
-  'cookie2',
-  'connection',
-  'cache-control',
-  'max-forwards',
-  'pragma',
-  'range',
-  'origin',
-  'referer',
-])
-
-const HEAD_ONLY_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'proxy-', 'access-control-', 'sec-']
 
 function actionOf(name: string, dropped: ReadonlySet<string>): HeaderAction {
   const lower = name.toLowerCase()

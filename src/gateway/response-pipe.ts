@@ -31,7 +31,7 @@ const MAX_BUFFERED_BYTES = 65_536
 const DISCARDED = new Error('the response was discarded')
 
 /**
- * One response on its way from an upstream server to the client. undici (or the Node client) calls the `on…` methods.
+ * One response on its way from an upstream server to the client. undici calls the `on…` methods.
  * The server is paused while the client does not read. If the response breaks off, the client's connection is broken
  * too, so that the client does not take half a response for a whole one.
  */

@@ -35,8 +35,8 @@ export const isDisconnected = (error: Error): boolean => DISCONNECTED.has(codeOf
 
 const DISCONNECTED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-/** The response is not valid HTTP, by the parser of undici or of Node. */
-export const isNotHttp = (error: Error): boolean => error.name === 'HTTPParserError' || codeOf(error).startsWith('HPE_')
+/** The response is not valid HTTP. */
+export const isNotHttp = (error: Error): boolean => error.name === 'HTTPParserError'
 
 /** The refusal for the client. It carries the code only: messages may contain internal addresses. */
 export function toUpstreamRefusal(error: Error, createUnavailable: () => Refusal): Refusal {

@@ -6,9 +6,7 @@ import type { Reply, RequestContext } from '../http/request-context.ts'
 import type { Connections, UpstreamServer } from './connections.ts'
 import type { UpstreamWatch } from './health.ts'
 import { isolate } from './isolate.ts'
-import type { TrailerRequest } from './node-client.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
-import { filterTrailers, type HeaderFilter, TOKEN } from './request-headers.ts'
 import { filterResponseHeaders } from './response-headers.ts'
 import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
 import { varyByWorker } from './worker-scripts.ts'
@@ -18,8 +16,6 @@ export interface UpstreamRequest {
   readonly context: RequestContext
   /** Names and values in turn, without those that frame the body. */
   readonly headers: string[]
-  /** Filters the trailers, which arrive later. */
-  readonly filter: HeaderFilter
   readonly isFeed: boolean
   /** Whether Cardea signed the identity. */
   readonly isSigned: boolean
@@ -140,12 +136,6 @@ interface Target {
 }
 
 function dispatch(request: UpstreamRequest, requestBody: Readable | undefined, { connections, pipe }: Target): void {
-  const withTrailers = requestBody && findTrailerRequest(request, requestBody)
-  if (withTrailers) {
-    const client = request.isFeed ? connections.trailerFeeds : connections.trailerRequests
-    client.dispatch(withTrailers, pipe)
-    return
-  }
   const pool = request.isFeed ? connections.feeds : connections.requests
   pool.dispatch(toDispatchOptions(request, requestBody, connections), pipe)
 }
@@ -167,31 +157,4 @@ function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | und
     // by default undici closes the connection after a HEAD, which is needed only if the request has a body
     ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
   }
-}
-
-/** The request for the Node client, if it announces trailers. `undefined`: undici can send it. */
-function findTrailerRequest({ context, headers, filter }: UpstreamRequest, body: Readable): TrailerRequest | undefined {
-  const trailer = context.header('trailer')
-  // only a chunked body has trailers
-  if (trailer === undefined || context.header('content-length') !== undefined) return undefined
-  const announced = filterNames(trailer, context, filter)
-  if (announced.length === 0) return undefined
-  const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced.join(', ')]
-  const isAnnounced = ([name]: readonly [string, string]) =>
-    announced.some((each) => each.toLowerCase() === name.toLowerCase())
-  const trailers = () => toPairs(filterTrailers(context.rawTrailers, context.rawHeaders, filter)).filter(isAnnounced)
-  return { method: context.method, path: context.target, headers: all, body, trailers }
-}
-
-/** The announced names that will be forwarded. */
-function filterNames(announced: string, { rawHeaders }: RequestContext, filter: HeaderFilter): readonly string[] {
-  const flat = announced.split(',').flatMap((name) => [name.trim(), ''])
-  const kept = filterTrailers(flat, rawHeaders, filter)
-  return kept.filter((name) => TOKEN.test(name))
-}
-
-function toPairs(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] as string, flat[i + 1] as string])
-  return pairs
 }

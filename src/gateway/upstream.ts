@@ -154,7 +154,7 @@ function createRequest(context: RequestContext, options: SendOptions, { filter, 
   pushForwarded(headers, context.client)
   headers.push(deps.requestIdHeader, context.id, ...identity.headers)
   const isSigned = identity.headers.length > 0 && !identity.keepsAuthorization
-  return { context, headers, filter, isFeed: isFeed(context), isSigned, wholeBody }
+  return { context, headers, isFeed: isFeed(context), isSigned, wholeBody }
 }
 
 /** Headers that ask for a coding, a range, a condition or (ArangoDB's asynchronous jobs) a later response. */

@@ -140,7 +140,7 @@ const findValue = (raw: readonly string[], lower: string): string | undefined =>
   raw.find((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === lower)
 
 /** Headers in which a client asks for another method than that of the request line, normalised. */
-export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
+const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /** Lower case, with `-` for everything that is not a letter or digit: some servers treat such names as the same. */
 export const normalizeHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')

@@ -143,10 +143,6 @@ export class IncomingRequest implements RequestContext {
     return this.#request.rawHeaders
   }
 
-  get rawTrailers(): readonly string[] {
-    return this.#request.rawTrailers
-  }
-
   header(name: string): string | undefined {
     const value = this.#request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value

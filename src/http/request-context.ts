@@ -50,8 +50,6 @@ export interface RequestLine {
 export interface RequestHeaders {
   /** Names and values in turn, unchanged. */
   readonly rawHeaders: readonly string[]
-  /** Empty until the body is complete. */
-  readonly rawTrailers: readonly string[]
   /** The value of a header. The values of a repeated one are joined by commas. */
   header(name: string): string | undefined
   /** Whether a header is present more than once. */
