@@ -1,5 +1,5 @@
 // Runs the long forms of tests whose short form is part of `npm test`, one after the other, and prints a summary:
-//   node scripts/test-long.mjs [names…]     (about fifteen minutes)
+//   node scripts/test-long.mjs [names…]     (about twenty minutes)
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,7 @@ const ROWS = {
   import: ['bench.mjs', 'import', '--runs=1'],
   bodies: ['attacks/bodies.mjs', '--seconds', '10'],
   guesses: ['attacks/guesses.mjs'],
+  pipelining: ['attacks/pipelining.mjs'],
   soak: ['soak.mjs', '--minutes', '5'],
 }
 

@@ -5,14 +5,37 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const SCRIPT = fileURLToPath(new URL('../../scripts/attacks/bodies.mjs', import.meta.url))
+const toScript = (name: string): string => fileURLToPath(new URL(`../../scripts/attacks/${name}`, import.meta.url))
 
 it('hostile bodies of anonymous clients, short run: other requests are served, memory stays bounded', async () => {
-  const args = [SCRIPT, '--json', '--seconds', '1', '--connections', '4', '--bytes', '2097152']
+  const args = [toScript('bodies.mjs'), '--json', '--seconds', '1', '--connections', '4', '--bytes', '2097152']
   const { during, attacked, memoryMiB } = JSON.parse((await run(process.execPath, args)).stdout)
   assert.equal(during.requests, 100)
   assert.ok(attacked > 4, `${attacked} hostile requests`)
   // bodies of 8 MB took seconds each and hundreds of MiB; the limits here leave room for a busy machine
   assert.ok(during.p50 < 500, `p50 of ${during.p50} ms`)
   assert.ok(memoryMiB.most - memoryMiB.before < 200, JSON.stringify(memoryMiB))
+})
+
+it('pipelined requests of anonymous clients, short run: other requests are served, memory stays bounded', async () => {
+  const rows = [
+    '--seconds',
+    '0.5',
+    '--connections',
+    '10',
+    '--listeners',
+    'document,metrics-tls',
+    '--ways',
+    'ignore,bodies',
+  ]
+  const args = [toScript('pipelining.mjs'), '--json', ...rows]
+  // it exits with 1 if a goal for an idle machine is missed
+  const { stdout } = await run(process.execPath, args).catch((error) => error)
+  const [, ...attacks] = JSON.parse(stdout)
+  assert.equal(attacks.length, 4)
+  for (const row of attacks) {
+    assert.ok(row.requests > 100, JSON.stringify(row))
+    // others waited for seconds, and long after the disconnect; the limits here leave room for a busy machine
+    assert.ok(row.p50Ms < 1500 && row.recoveredMs < 3000 && row.memoryMiB < 400, JSON.stringify(row))
+  }
 })
