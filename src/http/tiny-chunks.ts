@@ -16,7 +16,7 @@ const OTHER = { freeChunks: 250, averageBytes: 32 }
 
 /**
  * Counts the chunks of a body. Node runs a callback for each one, so 64 KiB of one-byte chunks, which Node reads at
- * once, took 20 ms of CPU time; with this limit 2 ms (scripts/attacks/bodies.mjs --ways tiny). Node has no
+ * once, took 20 ms of CPU time; with this limit 2 ms (`npm run test:long -- bodies --ways tiny`). Node has no
  * limit for this, so `push` is wrapped.
  */
 export function limitTinyChunks(request: IncomingMessage, { isForwarded, reject }: TinyChunkOptions): void {

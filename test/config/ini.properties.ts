@@ -1,4 +1,4 @@
-// Properties of every text. The test runs them briefly, scripts/fuzz.mjs for long.
+// Properties of every text. The test runs them briefly, `npm run test:long -- fuzz` for long.
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { setIniValue } from '../../src/config/admin-file.ts'

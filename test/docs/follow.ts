@@ -51,9 +51,9 @@ const STEPS: Readonly<Record<string, Step>> = {
   caddyfile: checkProxyPage,
 }
 
-/** scripts/proxies.mjs runs the examples of one page. */
+/** test/long/proxies.ts runs the examples of one page. */
 function checkProxyPage({ page }: Walk): void {
-  assert.match(page, /^`npm run (nginx|caddy)` runs this text/m)
+  assert.match(page, /^`npm run test:long -- (nginx|caddy)` runs this text/m)
 }
 
 const SERVER = /^(cardea (serve|start)|bin\/cardea (serve|start)|npm start)\b.*$|^node (?<file>\S+)$/m

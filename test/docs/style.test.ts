@@ -5,7 +5,7 @@ import { ROOT } from '../support/process.ts'
 import { listBlocks, PAGES, readPage } from './page.ts'
 
 const MAX_WIDTH = 120
-/** Their text comes from tables in src/ and from scripts/bench/. */
+/** Their text comes from tables in src/ and from bench/. */
 const GENERATED = /(options|security-events|errors|benchmarks)\.md$/
 
 /** Lines of prose: no code, no tables, no addresses. */

@@ -16,12 +16,12 @@ for (const [path, render] of Object.entries({
   'docs/reference/security-events.md': renderEventsPage,
 })) {
   test(`${path} says what the table says`, () => {
-    assert.ok(readFileSync(join(ROOT, path), 'utf8') === render(), 'stale: run node scripts/generate.mjs')
+    assert.ok(readFileSync(join(ROOT, path), 'utf8') === render(), 'stale: run node scripts/generate.ts')
   })
 }
 
 test('the generator agrees that nothing is stale', () => {
-  execFileSync(process.execPath, [join(ROOT, 'scripts/generate.mjs'), '--check'], { stdio: 'pipe' })
+  execFileSync(process.execPath, [join(ROOT, 'scripts/generate.ts'), '--check'], { stdio: 'pipe' })
 })
 
 /** Every option the contract names, by section. */

@@ -56,7 +56,7 @@ describe('the package', () => {
 
   it('is released with an SBOM of its dependencies, accepted licences, and checksums', async () => {
     const out = join(dirname(consumer.tarball), 'release')
-    const args = [join(ROOT, 'scripts', 'release.mjs'), '--out', out, '--package', consumer.tarball]
+    const args = [join(ROOT, 'scripts', 'release.ts'), '--out', out, '--package', consumer.tarball]
     const { stdout } = await runFile(process.execPath, args, { cwd: ROOT, env: consumer.env })
     assert.match(stdout, /^licences +[\w-]/m)
     const { dependencies } = JSON.parse(read('package.json'))

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const toScript = (name: string): string => fileURLToPath(new URL(`../../scripts/attacks/${name}`, import.meta.url))
+const toScript = (name: string): string => fileURLToPath(new URL(`../long/attacks/${name}.ts`, import.meta.url))
 
 it('hostile bodies of anonymous clients, short run: other requests are served, memory stays bounded', async () => {
-  const args = [toScript('bodies.mjs'), '--json', '--seconds', '1', '--connections', '4', '--bytes', '2097152']
+  const args = [toScript('bodies'), '--json', '--seconds', '1', '--connections', '4', '--bytes', '2097152']
   const { during, attacked, memoryMiB } = JSON.parse((await run(process.execPath, args)).stdout)
   assert.equal(during.requests, 100)
   assert.ok(attacked > 4, `${attacked} hostile requests`)
@@ -28,7 +28,7 @@ it('pipelined requests of anonymous clients, short run: other requests are serve
     '--ways',
     'ignore,bodies',
   ]
-  const args = [toScript('pipelining.mjs'), '--json', ...rows]
+  const args = [toScript('pipelining'), '--json', ...rows]
   // it exits with 1 if a goal for an idle machine is missed
   const { stdout } = await run(process.execPath, args).catch((error) => error)
   const [, ...attacks] = JSON.parse(stdout)

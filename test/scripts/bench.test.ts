@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { it } from 'node:test'
 
-const FOLDER = new URL('../../scripts/bench/', import.meta.url)
+const FOLDER = new URL('../../bench/', import.meta.url)
 
 const load = (name: string) => import(new URL(name, FOLDER).href)
 
 it('every bench has a title, a description and more than one run', async () => {
-  const files = readdirSync(FOLDER).filter((each) => each.endsWith('.mjs'))
+  const files = readdirSync(FOLDER).filter((each) => each.endsWith('.ts'))
   const benches = files.filter((name) => /^export const bench\b/m.test(readFileSync(new URL(name, FOLDER), 'utf8')))
   assert.ok(benches.length > 0)
   for (const name of benches) {
@@ -24,6 +24,6 @@ const MEDIANS: readonly [numbers: number[], median: number][] = [
 ]
 
 it('median returns the middle value', async () => {
-  const { median } = await load('figures.mjs')
+  const { median } = await load('figures.ts')
   for (const [numbers, expected] of MEDIANS) assert.equal(median(numbers), expected)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { NO_BROWSER } from '../support/chromium.ts'
 
-const FOLDER = new URL('../../scripts/bench/', import.meta.url)
+const FOLDER = new URL('../../bench/', import.meta.url)
 
 /** Small enough to be done with at once: what they measure is then nothing to go by. */
 const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] = [
@@ -22,7 +22,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
 describe('a bench run with small sizes returns a table', () => {
   for (const [name, sizes, rows] of SIZES) {
     it(name, { skip: name === 'console' && NO_BROWSER }, async () => {
-      const { bench } = await import(new URL(`${name}.mjs`, FOLDER).href)
+      const { bench } = await import(new URL(`${name}.ts`, FOLDER).href)
       const result = await bench.run(1, sizes)
       assert.equal(result.rows.length, rows)
       for (const row of result.rows) assert.equal(row.length, result.columns.length)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 
-const SCRIPT = new URL('../../scripts/faults.mjs', import.meta.url)
+const SCRIPT = new URL('../long/faults.ts', import.meta.url)
 
-/** `npm run faults` sends ten thousand. */
+/** `npm run test:long -- faults` sends ten thousand. */
 const COUNT = 240
 
 it('faults of upstreams and clients, short run: documented statuses, no leaked sockets or memory', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-const { runSoak } = await import(new URL('../../scripts/soak.mjs', import.meta.url).href)
+const { runSoak } = await import(new URL('../long/soak.ts', import.meta.url).href)
 
-/** `npm run soak` runs for minutes. */
+/** `npm run test:long -- soak` runs for minutes. */
 const SHORT = { ms: 5000, seed: 1, actors: 8 }
 
 // side by side: most of the time is spent waiting for servers to start and for faults to pass
@@ -26,7 +26,7 @@ describe('a soak run', { concurrency: true }, () => {
   })
 
   it('makes the same choices with the same seed', async () => {
-    const { createRandom } = await import(new URL('../../scripts/soak/random.mjs', import.meta.url).href)
+    const { createRandom } = await import(new URL('../long/soak/random.ts', import.meta.url).href)
     const draw = (seed: number) => {
       const random = createRandom(seed)
       return Array.from({ length: 20 }, () => random.below(1000))

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 
-const SCRIPT = new URL('../../scripts/crash.mjs', import.meta.url).pathname
+const SCRIPT = new URL('../long/crash.ts', import.meta.url).pathname
 
-/** A short run of `node scripts/crash.mjs`. */
+/** A short run of `npm run test:long -- crash`. */
 const ROWS: readonly [row: string, engine: string, kills: number][] = [
   ['the process that writes to SQLite is killed', 'sqlite', 10],
   ['the PostgreSQL that is written to is killed', 'postgres', 2],

@@ -22,7 +22,7 @@ interface Carried {
   readonly token: string
 }
 
-/** The facts that `scripts/store-fixture.mjs` writes next to the stores. */
+/** The facts that `scripts/store-fixture.ts` writes next to the stores. */
 interface Fixture {
   readonly schema: number
   readonly options: CardeaOptions

@@ -10,7 +10,7 @@ const ASSETS = join(ROOT, 'dist', 'console', 'assets')
 
 /** Builds the console if a source is newer than the last build. To be called before a server starts. */
 export function buildConsole(): void {
-  const script = join(ROOT, 'scripts', 'console-build.mjs')
+  const script = join(ROOT, 'scripts', 'console-build.ts')
   try {
     execFileSync(process.execPath, [script, '--if-stale'], { timeout: STEP_LIMIT_MS, killSignal: 'SIGKILL' })
   } catch (error) {

@@ -1,0 +1,98 @@
+// Measures Cardea and a baseline: npm run bench -- [names…] [--runs=N] [--sizes=N,…] [--write] [--against=DIR]
+// A bench is a file bench/<name>.ts that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
+// `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
+// gateway-cpu and gateway-handler compare with this one. With --write its table goes to docs/background/benchmarks.md,
+// between comments with its name.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+
+const FOLDER = new URL('./', import.meta.url)
+const PAGE = new URL('../docs/background/benchmarks.md', import.meta.url)
+
+const HEAD = `# Benchmarks
+
+Each table is written by \`npm run bench -- <name> --write\`. It measures Cardea and a baseline in turn, on one machine in one
+run: ratios carry over to another machine, times do not. The load shows whether the machine was busy; then times are
+longer and ratios vary more.
+`
+
+/** Other scripts in the folder are started by a bench. They must not be imported, because an import would run them. */
+const isBench = (name) =>
+  name.endsWith('.ts') && /^export const bench\b/m.test(readFileSync(new URL(name, FOLDER), 'utf8'))
+
+interface Result {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+  readonly isGoalMet: boolean
+}
+
+interface Bench {
+  readonly title: string
+  readonly about: string
+  readonly runs: number
+  run(runs: number, sizes?: readonly number[], checkouts?: readonly string[]): Promise<Result>
+}
+
+async function loadBenches(): Promise<Map<string, Bench>> {
+  const loaded = readdirSync(FOLDER)
+    .filter(isBench)
+    .map(
+      async (name): Promise<[string, Bench]> => [
+        name.slice(0, -'.ts'.length),
+        (await import(new URL(name, FOLDER).href)).bench,
+      ],
+    )
+  return new Map(await Promise.all(loaded))
+}
+
+const renderRow = (cells) => `| ${cells.join(' | ')} |`
+
+function renderTable({ columns, rows }) {
+  const line = columns.map((_, index) => (index === 0 ? '---' : '---:'))
+  return [columns, line, ...rows].map(renderRow).join('\n')
+}
+
+/** The load of the machine in the minute before. */
+const load = loadavg()[0].toFixed(1)
+
+const describeMachine = (runs) =>
+  `${runs} runs, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, load ${load} before it began, ` +
+  `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`
+
+const renderSection = ({ title, about }, result, runs) =>
+  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${describeMachine(runs)}.`
+
+function writeSection(name, section) {
+  const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
+  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : HEAD
+  const [from, to] = [page.indexOf(open), page.indexOf(close)]
+  const marked = `${open}\n${section}\n${close}`
+  const next =
+    from < 0 || to < from ? `${page}\n${marked}\n` : page.slice(0, from) + marked + page.slice(to + close.length)
+  writeFileSync(PAGE, next)
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    write: { type: 'boolean', default: false },
+    runs: { type: 'string' },
+    sizes: { type: 'string' },
+    against: { type: 'string', multiple: true },
+  },
+})
+const benches = await loadBenches()
+const unknown = positionals.filter((name) => !benches.has(name))
+if (unknown.length > 0) {
+  console.error(`There is no bench ${unknown.join(', ')}. There are: ${[...benches.keys()].join(', ')}`)
+  process.exit(2)
+}
+for (const [name, bench] of benches) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue
+  const runs = Number(values.runs ?? bench.runs)
+  const result = await bench.run(runs, values.sizes?.split(',').map(Number), values.against)
+  const section = renderSection(bench, result, runs)
+  console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
+  if (values.write) writeSection(name, section)
+}

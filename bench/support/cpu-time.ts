@@ -1,0 +1,77 @@
+// CPU time that a server in another process takes for one request.
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+
+/** CPU time of all threads of a process, in microseconds. Linux only. */
+function readCpuUs(pid) {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const nanoseconds = threads.map((id) =>
+    Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]),
+  )
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
+}
+
+/** One kept connection, on which a request follows each response. Much cheaper than an HTTP client. */
+async function openConnection({ hostname, port }) {
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+  await once(socket, 'connect')
+  let received = ''
+  let onResponse: () => void = () => {}
+  socket.setEncoding('latin1').on('data', (text) => {
+    received += text
+    if (!isWhole(received)) return
+    if (!received.startsWith('HTTP/1.1 200 ')) throw new Error(`unexpected response: ${received.slice(0, 200)}`)
+    received = ''
+    onResponse()
+  })
+  return {
+    send(request, done) {
+      onResponse = done
+      socket.write(request)
+    },
+    close: () => socket.destroy(),
+  }
+}
+
+function isWhole(text) {
+  const headEnd = text.indexOf('\r\n\r\n')
+  const [, length] = /\r\ncontent-length: (\d+)/i.exec(text) ?? []
+  return headEnd >= 0 && (length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length >= headEnd + 4 + +length)
+}
+
+/** Sends a batch of requests over all connections. Returns the CPU time of one request. */
+export async function measureBatch({ pid, connections, createRequest }, batch) {
+  // with a new session: a cookie older than a minute would be renewed by every response
+  const request = await createRequest()
+  const before = readCpuUs(pid)
+  let left = batch
+  const sendAll = async (connection) => {
+    while (left > 0) {
+      left -= 1
+      await new Promise((done) => connection.send(request, done))
+    }
+  }
+  await Promise.all(connections.map(sendAll))
+  return (readCpuUs(pid) - before) / batch
+}
+
+export interface Target {
+  readonly url: string
+  readonly pid: number | undefined
+  readonly path: string
+  /** Returns a header line, or nothing. */
+  createHeader?(): string | Promise<string>
+}
+
+/** A server that is measured: connections to it, and the request they send. */
+export async function openTarget({ url, pid, path, createHeader = () => '' }: Target, count: number) {
+  const { hostname, port, host } = new URL(url)
+  const opening = Array.from({ length: count }, () => openConnection({ hostname, port }))
+  const createRequest = async () => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${await createHeader()}\r\n`
+  return { pid, connections: await Promise.all(opening), createRequest }
+}
+
+export function closeAll(targets) {
+  for (const { connections } of targets) for (const connection of connections) connection.close()
+}

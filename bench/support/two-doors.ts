@@ -1,0 +1,63 @@
+// Two document doors of Cardea in one process, put together from the same parts: one with audit trail and metrics as in
+// the product, and one where these parts do nothing. In one process they share everything else that varies. Argument: a
+// folder for each. Prints their ports.
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { type Endpoint, listen } from '../../src/http/server.ts'
+import type { Audit } from '../../src/live-config/audit.ts'
+import { createLiveConfig } from '../../src/live-config/live-config.ts'
+import { openConfiguration } from '../../src/live-config/load.ts'
+import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
+import { createPartObserver } from '../../src/observe/part-metrics.ts'
+import type { RequestObserver } from '../../src/observe/request-metrics.ts'
+import { createDocumentDoor } from '../../src/wiring/document-door.ts'
+import { createDoorParts } from '../../src/wiring/door-parts.ts'
+import { openParts } from '../../src/wiring/opened-parts.ts'
+import { toListenerLimits } from '../../src/wiring/settings.ts'
+
+const nothing = () => {}
+const NO_EVENTS = { record: nothing, requireRecording: nothing, flush: nothing }
+const noDestinations = () => []
+/** Only what a door uses: the class has more. */
+const NO_AUDIT = {
+  ...{ append: nothing, onRecord: () => nothing, listDestinations: noDestinations, requireRecording: nothing },
+} as unknown as Audit
+const NO_METRICS = {
+  counter: () => ({ count: 0 }),
+  histogram: () => ({ observe: nothing }),
+  collect: nothing,
+  read: () => [],
+  render: async () => '',
+} as unknown as Metrics
+
+/** A door accepts none. */
+const NO_OBSERVER = undefined as unknown as RequestObserver
+
+const openConfig = (folder, observer) =>
+  createLiveConfig({
+    load: () => openConfiguration({ flags: { configs: [folder], flags: [], problems: [] }, env: {}, cwd: folder }),
+    log: SILENT_LOG,
+    observer,
+  })
+
+async function openObserved(folder) {
+  const metrics = createMetrics()
+  const liveConfig = await openConfig(folder, createPartObserver(metrics))
+  return createDoorParts(await openParts(liveConfig, SILENT_LOG, metrics))
+}
+
+async function openUnobserved(folder) {
+  const liveConfig = { ...(await openConfig(folder, {})), events: NO_EVENTS, audit: NO_AUDIT }
+  const parts = await openParts(liveConfig, SILENT_LOG, NO_METRICS)
+  return createDoorParts({ ...parts, observeRequests: () => NO_OBSERVER })
+}
+
+async function openDoor(parts) {
+  const endpoint: Endpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 }
+  const limits = toListenerLimits(parts.liveConfig.get().settings.values)
+  const { url } = await listen(createDocumentDoor(parts), endpoint, limits)
+  return Number(new URL(url).port)
+}
+
+const [observed, unobserved] = process.argv.slice(2)
+const ports = [await openDoor(await openObserved(observed)), await openDoor(await openUnobserved(unobserved))]
+process.stdout.write(`${JSON.stringify({ ports })}\n`)

@@ -1,0 +1,17 @@
+// Runs the properties of the tests for long: npm run test:long -- fuzz [runs]. A failure prints the seed that repeats it.
+import { PROPERTIES } from '../config/ini.properties.ts'
+
+const runs = Number(process.argv[2] ?? 100_000)
+if (!Number.isSafeInteger(runs) || runs < 1) {
+  console.error('usage: npm run test:long -- fuzz [runs]')
+  process.exit(2)
+}
+for (const [name, fails] of Object.entries(PROPERTIES)) {
+  const started = performance.now()
+  const report = fails(runs)
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(`${report === undefined ? `held ${runs} times` : 'FAILED'} in ${seconds} s: ${name}`)
+  if (report === undefined) continue
+  console.error(report)
+  process.exitCode = 1
+}

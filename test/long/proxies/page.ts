@@ -1,0 +1,28 @@
+// The examples of docs/guides/protect-an-application.md, with the addresses of a run put in.
+import { readFileSync } from 'node:fs'
+
+const PAGE = new URL('../../../docs/guides/protect-an-application.md', import.meta.url)
+
+/** The addresses of Cardea and of the application on the page. */
+const GATE = '127.0.0.1:5984'
+const APPLICATION = '127.0.0.1:3000'
+
+/** Every block of a language on the page. */
+export function listExamples(language) {
+  return [...readFileSync(PAGE, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(
+    ([, text]) => text,
+  )
+}
+
+/** The only example of a language. `replaced`: further texts of the page, and their values in this run. */
+export function readExample(language, { gate, application, replaced = {} }) {
+  const [text, ...others] = listExamples(language)
+  if (text === undefined || others.length > 0)
+    throw new Error(`docs/guides/protect-an-application.md must have exactly one block of ${language}`)
+  let placed = text
+  for (const [before, after] of Object.entries({ [GATE]: gate, [APPLICATION]: application, ...replaced })) {
+    if (!placed.includes(before)) throw new Error(`the block of ${language} does not contain ${before}`)
+    placed = placed.replaceAll(before, after)
+  }
+  return placed
+}

@@ -1,0 +1,80 @@
+// One Cardea process, on ports of its own, so that it comes back at the same address after it was killed.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const CARDEA = fileURLToPath(new URL('../../../bin/cardea', import.meta.url))
+const MAX_START_MS = 60_000
+const MAX_KEPT_OUTPUT = 20_000
+
+export class Node {
+  readonly name: string
+  readonly document: string
+  readonly multiModel: string
+  isRunning = false
+  #child
+  #output = ''
+  #settings
+
+  /** `name`, `folder` of the configuration, `ports` of the two doors, `env`. */
+  constructor(settings) {
+    this.#settings = settings
+    this.name = settings.name
+    this.document = `http://127.0.0.1:${settings.ports[0]}`
+    this.multiModel = `http://127.0.0.1:${settings.ports[1]}`
+  }
+
+  get output() {
+    return this.#output
+  }
+
+  async start() {
+    const { folder, ports, env } = this.#settings
+    const place = ['--chttpd.port', ports[0], '--server.endpoint', `tcp://127.0.0.1:${ports[1]}`]
+    this.#child = spawn(process.execPath, [CARDEA, 'serve', '--config', folder, ...place.map(String)], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#child.stderr.setEncoding('utf8').on('data', (text) => {
+      this.#output = `${this.#output}${text}`.slice(-MAX_KEPT_OUTPUT)
+    })
+    try {
+      await this.#waitUntilListening()
+    } catch (error) {
+      this.#child.kill('SIGKILL')
+      throw error
+    }
+    this.isRunning = true
+  }
+
+  async #waitUntilListening() {
+    const child = this.#child
+    const deadline = Date.now() + MAX_START_MS
+    this.#output = ''
+    while (!this.#output.includes('"msg":"listening"')) {
+      if (child.exitCode !== null || Date.now() > deadline)
+        throw new Error(`${this.name} did not start: ${this.#output}`)
+      await pause(20)
+    }
+  }
+
+  hangUp() {
+    if (this.isRunning) this.#child.kill('SIGHUP')
+  }
+
+  async kill(signal = 'SIGKILL') {
+    if (!this.isRunning) return
+    this.isRunning = false
+    const ended = once(this.#child, 'exit')
+    this.#child.kill(signal)
+    await ended
+  }
+
+  /** A process that ended by itself has crashed. */
+  findCrash() {
+    if (!this.isRunning || this.#child.exitCode === null) return undefined
+    return `${this.name} ended with ${this.#child.exitCode}: ${this.#output.slice(-2000)}`
+  }
+}
