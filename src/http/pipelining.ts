@@ -39,6 +39,8 @@ export class RequestBytes {
   #last: IncomingMessage | undefined
   /** Bytes of its body that the parser has not got; `undefined`: unknown. */
   #bodyBytes: number | undefined = 0
+  /** Whether the connection is paused here, and not by Node because a body is not read. */
+  #isPaused = false
 
   constructor(socket: Socket, next: () => NextBytes) {
     this.#socket = socket
@@ -70,10 +72,9 @@ export class RequestBytes {
 
   /** Gives the parser the bytes up to the end of the next request. */
   parseNext(): void {
-    const wasFull = this.#isFull
     for (let slices = 0; this.#waiting.length > 0; slices += 1) {
       const next = hasParser(this.#socket) ? this.#next() : 'drop'
-      if (next === 'drop') this.#waiting = NONE
+      if (next === 'drop') this.#keep(NONE)
       if (next !== 'parse') break
       if (slices === MAX_SLICES) {
         waitForTurn(this)
@@ -81,7 +82,6 @@ export class RequestBytes {
       }
       this.#parseSlice()
     }
-    if (wasFull && !this.#isFull) this.#socket.resume()
     this.#pauseIfFull()
   }
 
@@ -113,8 +113,16 @@ export class RequestBytes {
 
   #cut(end: number): Buffer {
     const all = this.#waiting
-    this.#waiting = end === all.length ? NONE : all.subarray(end)
+    this.#keep(end === all.length ? NONE : all.subarray(end))
     return end === all.length ? all : all.subarray(0, end)
+  }
+
+  /** Called before the parser gets a slice: Node pauses the connection again if the body in the slice is not read. */
+  #keep(rest: Buffer): void {
+    this.#waiting = rest
+    if (!this.#isPaused || this.#isFull) return
+    this.#isPaused = false
+    this.#socket.resume()
   }
 
   /** The end of a head or of a chunked body, at least `from` bytes away. */
@@ -135,7 +143,9 @@ export class RequestBytes {
   }
 
   #pauseIfFull(): void {
-    if (this.#isFull) this.#socket.pause()
+    if (!this.#isFull) return
+    this.#isPaused = true
+    this.#socket.pause()
   }
 }
 

@@ -14,8 +14,11 @@ import { echo, openTestDoor } from './bare-door.ts'
 
 /** The requests that Node's parser has found, of all servers of this process. */
 let parsed = 0
-subscribe('http.server.request.start', () => {
+/** The connection of the last one. */
+let connection: Socket | undefined
+subscribe('http.server.request.start', (message) => {
   parsed += 1
+  connection = (message as { readonly socket: Socket }).socket
 })
 
 const LARGE = 'x'.repeat(100_000)
@@ -103,6 +106,18 @@ test('replies that are not read stop the reading of requests', async (t) => {
   // 100 MB of replies; the system holds some of them
   assert.ok(parsed - before < count / 2, `${parsed - before} requests were parsed`)
 })
+
+for (const usesTls of [false, true])
+  test(`a body that is not read stops the reading from its connection${usesTls ? ', TLS' : ''}`, async (t) => {
+    const door = await openSlowDoor(t, { usesTls })
+    const client = await door.open()
+    client.write(post(slow, 'x'.repeat(50_000_000)))
+    await waitUntil(() => door.served() === 1)
+    let last = -1
+    for (; last !== connection?.bytesRead; await new Promise((resolve) => setTimeout(resolve, 300)))
+      last = connection?.bytesRead ?? 0
+    assert.ok(last < 1_000_000, `${last} bytes were read`)
+  })
 
 test('a connection with many waiting requests takes turns with the others', async (t) => {
   const door = await openSlowDoor(t)
