@@ -32,16 +32,23 @@ export function isolate(headers: readonly HeaderPair[], status: number): readonl
     else if (role === 'reach') hasReach = true
   }
   const kept = hasReach ? headers.filter(([name]) => roleOf(name) !== 'reach') : headers
-  const isPage = !WITHOUT_BODY.has(status) && isActive(types.join(',')) && !policies.some(isSandbox)
-  return isPage ? [SANDBOX, ...kept] : kept
+  return mayShowPage(status, types, policies) && !policies.some(isSandbox) ? [SANDBOX, ...kept] : kept
 }
 
-const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304])
+/** Whether a browser may show a page with these headers, now or with a body that it has cached. */
+function mayShowPage(status: number, types: readonly string[], policies: readonly string[]): boolean {
+  if (CHANGES_CACHED.has(status) && policies.length > 0) return true
+  if (status === 204 || (status === 304 && types.length === 0)) return false
+  return isActive(types.join(','))
+}
+
+/** The policy of such a response replaces that of a cached page, whatever its own type; without one, the page's stays. */
+const CHANGES_CACHED: ReadonlySet<number> = new Set([206, 304])
 
 /** Types that browsers display as a page that can run scripts, alone or in a frame. */
-const ACTIVE = /^(?:text\/(?:html|xml|xsl)|application\/(?:xml|xslt)|[^/]+\/[^/]+\+xml|multipart\/x-mixed-replace)$/
+const ACTIVE = /^(?:text\/(?:html|xml|xsl|rdf)|application\/(?:xml|xslt)|[^/]+\/[^/]+\+xml|multipart\/x-mixed-replace)$/
 /** Types for which browsers sniff the content, which may be HTML. */
-const GUESSED = /^(?:(?:unknown|application)\/unknown)$/
+const GUESSED = /^(?:(?:unknown|application)\/unknown|application\/x-unknown-content-type)$/
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/
 
 /** Whether any of the types may be displayed as a page. Browsers sniff the content if the type is missing or invalid. */

@@ -17,9 +17,11 @@ for (const type of [
   'application/xml',
   'application/atom+xml',
   'text/xsl',
+  'text/rdf',
   'multipart/x-mixed-replace; boundary=x',
   'unknown/unknown',
   'application/unknown',
+  'application/x-unknown-content-type',
   '*/*',
   'html',
   '',
@@ -45,6 +47,16 @@ for (const type of [
 
 for (const status of [204, 304])
   test(`a response ${status} has no page`, () => assert.equal(isSandboxed([], status), false))
+
+for (const status of [206, 304]) {
+  const own: HeaderPair = ['Content-Security-Policy', 'default-src *']
+  test(`a policy in a response ${status}, which replaces that of a cached page, gets the sandbox beside it`, () => {
+    assert.deepEqual(isolate([own], status), [['Content-Security-Policy', 'sandbox'], own])
+    assert.equal(isSandboxed([['Content-Type', 'text/plain'], own], status), true)
+  })
+  test(`a response ${status} that says it is a page is sandboxed`, () =>
+    assert.equal(isSandboxed([['Content-Type', 'text/html']], status), true))
+}
 
 const withPolicy = (policy: string): readonly HeaderPair[] => [
   ['Content-Type', 'text/html'],

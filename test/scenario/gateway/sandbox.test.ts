@@ -9,7 +9,8 @@ const scope = { after }
 const OWN = "default-src * 'unsafe-inline'"
 const backend = await openBackend(scope, (request, response) => {
   const own = request.url?.includes('policy=own') ? { 'Content-Security-Policy': OWN } : {}
-  response.writeHead(200, { 'Content-Type': 'text/html', ...own }).end('<script>alert(1)</script>')
+  if (request.headers['if-none-match']) response.writeHead(304, own).end()
+  else response.writeHead(200, { 'Content-Type': 'text/html', ...own }).end('<script>alert(1)</script>')
 })
 const BOTH: readonly AnyOptions[] = [beforeDocument(backend.url), beforeMultiModel(scope, backend.url)]
 const service = { services: { app: `/app ${backend.url}` } }
@@ -40,6 +41,17 @@ const ROWS: readonly [door: 'document' | 'multiModel', path: string, policy: str
 for (const [door, path, policy] of ROWS)
   test(`${door} door: HTML at ${path} is ${policy?.startsWith('sandbox') ? 'sandboxed' : 'forwarded unchanged'}`, async () =>
     assert.equal(await policyOf(front[door], path), policy))
+
+for (const [door, path] of [
+  ['document', '/db/doc/page.html'],
+  ['multiModel', '/_db/_system/some/foxx'],
+] as const)
+  test(`${door} door: a 304 does not take the sandbox from a cached page`, async () => {
+    const headers = { ...ADMIN, 'If-None-Match': '"a"' }
+    const answer = await send(front[door], { path: `${path}?policy=own`, headers })
+    assert.equal(answer.status, 304)
+    assert.deepEqual(answer.lines['content-security-policy'], ['sandbox', OWN])
+  })
 
 test('upstream.sandbox = false forwards every page unchanged', async (t) => {
   const open = await startServer(t, ...BOTH, { upstream: { sandbox: false } })
