@@ -3,6 +3,12 @@ import type { Socket } from 'node:net'
 import type { IncomingRequest } from './incoming-request.ts'
 import { type NextBytes, RequestBytes } from './pipelining.ts'
 
+/**
+ * With more requests waiting, a connection of a server that is not Cardea's is closed: its parser cannot be stopped, so
+ * the requests themselves wait. One read of a connection has at most 3600.
+ */
+const MAX_WAITING = 5000
+
 /** The requests of one connection. They are served one after the other, because pipelined responses keep their order. */
 export class Connection {
   /** The client sent bytes that are not HTTP after the current request. */
@@ -49,6 +55,7 @@ export class Connection {
     if (this.#served === undefined) return this.#serve(request, serve)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.push(resolve)
+    if (this.#waiting.length > MAX_WAITING) this.#socket.destroy()
     return promise.then(() => this.#serve(request, serve))
   }
 

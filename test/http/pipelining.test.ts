@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import { connectionOf } from '../../src/http/connections.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { request, sendRaw } from '../support/raw.ts'
 import { makeFolder } from '../support/scope.ts'
@@ -92,6 +94,22 @@ test('the requests of a client that has disconnected are dropped', async (t) => 
   for (let turn = 0; turn < 50; turn += 1) await nextTurn()
   // the other request, and one before the first write to the closed connection failed
   assert.ok(parsed - before <= 4, `${parsed - before} requests were parsed`)
+})
+
+test('a connection of a server that is not of Cardea is closed when too many requests wait', async (t) => {
+  const server = createServer((incoming) => {
+    void connectionOf(incoming.socket).serveInTurn(incoming, () => new Promise(() => {}))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const client = connect(port, '127.0.0.1').on('error', () => {})
+  const before = parsed
+  const count = 100_000
+  client.write(request('/').repeat(count))
+  await new Promise((resolve) => client.once('close', resolve))
+  assert.ok(parsed - before < count / 2, `${parsed - before} requests were parsed`)
 })
 
 test('replies that are not read stop the reading of requests', async (t) => {
