@@ -136,11 +136,12 @@ const TEXTS = {
   lockAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
   findAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
   endAuditChain: `UPDATE cardea_audit_chains SET sequence = $2, hash = $3, checkpoint = $4, written_ms = $5
-    WHERE node = $1`,
+    WHERE node = $1 RETURNING sequence`,
   markAuditPurged: `UPDATE cardea_audit_chains SET purged_sequence = $2, purged_hash = $3, checkpoint = $4
     WHERE node = $1`,
   putAudit: `INSERT INTO cardea_audit (${AUDIT_COLUMNS})
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  countAudit: 'SELECT count(*) AS count FROM cardea_audit WHERE node = $1 AND sequence BETWEEN $2 AND $3',
   findFirstAudit: `SELECT sequence FROM cardea_audit WHERE node = $1 AND time_ms >= $2 ORDER BY sequence LIMIT 1`,
   purgeAudit: `DELETE FROM cardea_audit WHERE node = $1 AND sequence IN (SELECT sequence FROM cardea_audit
     WHERE node = $1 AND sequence < $2 ORDER BY sequence LIMIT 1000) RETURNING ${AUDIT_COLUMNS}`,

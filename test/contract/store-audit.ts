@@ -81,6 +81,24 @@ export const AUDIT_TESTS: StoreTests = {
     assert.equal(await append(store, seal(EVENTS, { sequence: 4, hash: 'x' }), { sequence: 4, hash: 'x' }), false)
   },
 
+  async 'fails if the database drops the records, or the end of the chain'({ store, place }) {
+    const records = seal(EVENTS)
+    for (const [operation, table] of [
+      ['INSERT', 'cardea_audit'],
+      ['UPDATE', 'cardea_audit_chains'],
+    ] as const) {
+      const isSqlite = place.url.startsWith('sqlite')
+      const [drop, undo] = isSqlite
+        ? [`TRIGGER dropping BEFORE ${operation} ON ${table} BEGIN SELECT RAISE(IGNORE); END`, 'TRIGGER dropping']
+        : [`RULE dropping AS ON ${operation} TO ${table} DO INSTEAD NOTHING`, `RULE dropping ON ${table}`]
+      await place.execute(`CREATE ${drop}`)
+      await assert.rejects(append(store, records), table)
+      await place.execute(`DROP ${undo}`)
+      assert.deepEqual(await list(store), [])
+    }
+    assert.equal(await append(store, records), true)
+  },
+
   async 'filters by user, event, outcome and time'({ store }) {
     await append(store, seal(EVENTS))
     assert.deepEqual(await kinds(store, { user: 'ada' }), ['sign-in.accepted', 'user.changed'])

@@ -31,8 +31,15 @@ function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): Opera
   yield many(STATEMENTS.putAudit, records.map(toRow))
   const { sequence, hash } = records.at(-1) ?? records[0]
   const checkpoint = sign({ node, sequence, hash, purged: chain.purged }) ?? null
-  yield one(STATEMENTS.endAuditChain, node, sequence, hash, checkpoint, nowMs)
+  const ended = yield one(STATEMENTS.endAuditChain, node, sequence, hash, checkpoint, nowMs)
+  const [kept] = yield one(STATEMENTS.countAudit, node, records[0].sequence, sequence)
+  requireKept(ended.length === 1 && numberOf(kept, 'count') === records.length)
   return true
+}
+
+/** A trigger or rule in the database can drop what is written without an error. */
+function requireKept(isKept: boolean): void {
+  if (!isKept) throw new Error('the database did not keep the audit records: look for triggers and rules')
 }
 
 async function listRecords(engine: Engine, range: AuditRange): Promise<readonly AuditRecord[]> {
