@@ -110,7 +110,8 @@ const listCommands = ({ secrets, managed }: Scene): readonly CommandRow[] => [
   { args: ['import', join(managed.folder, 'broken.json'), '--from', 'document'], fails: true },
   { args: ['reload'] },
   { args: ['status'] },
-  { args: ['check'] },
+  // the upstream server of this test is not a CouchDB
+  { args: ['check'], fails: true },
 ]
 
 interface CommandRow {
