@@ -2,9 +2,10 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Settings } from '../config/settings.ts'
+import type { Health } from '../dialects/admin-api/system/health.ts'
 import { reasonOf } from '../live-config/start-error.ts'
 import { listUnreadableUsers } from '../store/backup/check-records.ts'
-import { openSnapshot } from '../store/backup/engines.ts'
+import { findSnapshot } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import type { Found } from './finding.ts'
@@ -13,14 +14,17 @@ interface ExaminedStore {
   readonly settings: Settings
   /** Why the store could not be read. */
   readonly storeProblem: string | undefined
+  readonly server: Health | string | undefined
 }
 
 const LITTLE_SPACE_BYTES = 100_000_000
 const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
 
-export async function checkStore({ settings, storeProblem }: ExaminedStore): Promise<Found> {
+export async function checkStore({ settings, storeProblem, server }: ExaminedStore): Promise<Found> {
   const { url } = settings.values.store
   const file = findStoreFile(url)
+  const reported = typeof server === 'object' ? server.parts.find(({ name }) => name === 'store')?.problem : undefined
+  if (reported) return [{ level: 'problem', message: `the running server cannot use it: ${reported}` }]
   if (storeProblem !== undefined) {
     if (file !== undefined) return [{ level: 'problem', message: storeProblem }]
     return [{ level: 'problem', message: storeProblem, advice: 'Start the database server, or correct store.url.' }]
@@ -31,6 +35,7 @@ export async function checkStore({ settings, storeProblem }: ExaminedStore): Pro
 
 /** A start checks only files that are small. */
 async function checkStoreFile(file: string, url: string): Promise<Found> {
+  if (!isWritable(file)) return [{ level: 'problem', message: `${file} cannot be written`, advice: AS_OWNER }]
   const damage = findDamage(file)
   return damage === undefined ? checkRecords(url) : [{ level: 'problem', message: damage }]
 }
@@ -41,7 +46,8 @@ const RESTORE = 'Stop the server and restore an earlier backup with "cardea rest
 /** The database does not notice damage to the text of a record, and requests of other users do not read it. */
 async function checkRecords(url: string): Promise<Found> {
   try {
-    const snapshot = await openSnapshot(url)
+    const snapshot = await findSnapshot(url)
+    if (!snapshot) return []
     const names = await listUnreadableUsers(snapshot).finally(() => snapshot.close())
     return names.length === 0 ? [] : [{ level: 'problem', message: describeDamaged(names), advice: RESTORE }]
   } catch (error) {

@@ -1,14 +1,13 @@
 // Reads the configuration: files, environment and flags, with or without the settings in the store.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { SILENT_LOG } from '../base/log.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { type Rule, renderSource, type Settings } from '../config/settings.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
-import { openStore } from '../store/create-store.ts'
+import { loadStoredSettings } from '../store/backup/engines.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toEntries } from './setting-records.ts'
 import { reasonOf } from './start-error.ts'
@@ -67,12 +66,7 @@ async function listStored(url: string): Promise<readonly RuntimeEntry[]> {
   const file = findStoreFile(url)
   const isMissing = file === undefined ? url.startsWith('sqlite:') : !existsSync(file)
   if (isMissing) return []
-  const store = await openStore(url, { log: SILENT_LOG })
-  try {
-    return toEntries((await store.listSettings()).settings)
-  } finally {
-    await store.close()
-  }
+  return toEntries(await loadStoredSettings(url))
 }
 
 /** The folder of the first configuration file or folder. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { toFlags } from '../../src/config/flags.ts'
 import { loadStoredConfiguration } from '../../src/live-config/load.ts'
@@ -32,6 +33,17 @@ test('does not create a store', async () => {
   const { problems, warnings } = await loadStoredConfiguration(inputOf(`sqlite:${file}`))
   assert.deepEqual([problems, warnings], [[], []])
   assert.ok(!existsSync(file))
+})
+
+test('reads a store of an older version and does not migrate it', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')
+  copyFileSync(join(import.meta.dirname, '../fixtures/store/0.1.0/store.db'), file)
+  const { settings, warnings } = await loadStoredConfiguration(inputOf(`sqlite:${file}`))
+  assert.deepEqual(warnings, [])
+  assert.equal(settings.find('chttpd_auth', 'timeout')?.source.kind, 'run time')
+  const database = new DatabaseSync(file)
+  assert.equal(database.prepare('SELECT max(number) AS number FROM cardea_migrations').get()?.['number'], 1)
+  database.close()
 })
 
 test('warns about a store that cannot be read', async () => {

@@ -1,9 +1,12 @@
 /** Which engine saves and restores a store, by its URL. An engine is loaded only when it is used. */
-import { MIGRATIONS } from '../migrations.ts'
+import type { Setting } from '../../directory/store-port/settings.ts'
+import { MIGRATIONS, pendingMigrations } from '../migrations.ts'
+import { readSetting } from '../operations/settings.ts'
 import { MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
 import { BackupError } from './backup-error.ts'
 import {
   type BackupDatabase,
+  findSchema,
   type RestoreTarget,
   readSnapshot,
   type StoreSnapshot,
@@ -40,6 +43,30 @@ export async function openSnapshot(url: string): Promise<StoreSnapshot> {
     await database.close()
     throw error
   }
+}
+
+/** The same; `undefined`: there is no store yet, as before the first start. */
+export const findSnapshot = async (url: string): Promise<StoreSnapshot | undefined> =>
+  (await read(url, findSchema)) === undefined ? undefined : openSnapshot(url)
+
+const SETTINGS = `SELECT section, key, value, changed_at, sequence FROM cardea_settings
+  WHERE value IS NOT NULL OR section = 'admins' ORDER BY section, key`
+
+/**
+ * The settings in a store that a server may be using. It is only read: opened for writing, SQLite would write the
+ * server's write-ahead log into a file that was put in the place of the server's.
+ */
+export const loadStoredSettings = (url: string): Promise<readonly Setting[]> =>
+  read(url, async (database) => {
+    const schema = await findSchema(database)
+    if (schema === undefined) return []
+    pendingMigrations(schema, MIGRATIONS)
+    return (await database.ask(SETTINGS)).map(readSetting)
+  })
+
+async function read<T>(url: string, work: (database: BackupDatabase) => Promise<T>): Promise<T> {
+  const database = await (await findEngine(url)).openForReading(url)
+  return work(database).finally(() => database.close())
 }
 
 function requireKnown(schema: number): void {

@@ -43,7 +43,9 @@ export interface StoreSnapshot {
 }
 
 export async function readSnapshot(database: BackupDatabase): Promise<StoreSnapshot> {
-  const schema = await readSchema(database)
+  const schema = await findSchema(database)
+  if (schema === undefined)
+    throw new IncompatibleStoreError('The database has no store of Cardea. Name the configuration with --config.')
   const tables: CountedTable[] = []
   const selects = new Map<string, string>()
   for (const { name, columns, keys } of await listTables(database)) {
@@ -62,10 +64,10 @@ export async function readSnapshot(database: BackupDatabase): Promise<StoreSnaps
 
 const MIGRATIONS_TABLE = 'cardea_migrations'
 
-async function readSchema(database: BackupDatabase): Promise<number> {
+/** `undefined`: there is no store yet, as before the first start. */
+export async function findSchema(database: BackupDatabase): Promise<number | undefined> {
   const columns = await database.ask(database.columnList)
-  if (!columns.some(({ table }) => table === MIGRATIONS_TABLE))
-    throw new IncompatibleStoreError('The database has no store of Cardea. Name the configuration with --config.')
+  if (!columns.some(({ table }) => table === MIGRATIONS_TABLE)) return undefined
   const [schema] = await database.ask(`SELECT coalesce(max(number), 0) AS number FROM ${MIGRATIONS_TABLE}`)
   return numberOf(schema, 'number')
 }

@@ -9,7 +9,7 @@ import { type Cells, PAGE_ROWS } from '../backup/format.ts'
 import type { BackupDatabase, RestoreTarget, TargetOptions } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { findStoreFile } from '../store-url.ts'
-import { migrateSqlite } from './database.ts'
+import { migrateSqlite, requireStore } from './database.ts'
 import { findConflict, toStoreError } from './errors.ts'
 
 export const SQLITE_BACKUP = { openForReading, openTarget }
@@ -62,8 +62,14 @@ async function openForReading(url: string): Promise<BackupDatabase> {
     )
   const database = explain(() => new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS }))
   const opened = toBackupDatabase(database)
-  await opened.ask('BEGIN')
-  return opened
+  try {
+    await opened.ask('BEGIN')
+    explain(() => requireStore(database))
+    return opened
+  } catch (error) {
+    database.close()
+    throw error
+  }
 }
 
 /** Builds a new file beside the existing one and renames it at the end. The caller holds the lock of the store. */

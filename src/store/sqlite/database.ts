@@ -112,12 +112,16 @@ export function migrateSqlite(database: DatabaseSync, known: readonly Migration[
   }
 }
 
-function findApplied(database: DatabaseSync): number {
+/** Throws if the file holds something else. */
+export function requireStore(database: DatabaseSync): 'store' | 'empty' {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all()
-  if (tables.length === 0) database.exec(MIGRATION_TABLE)
-  else if (!tables.some(({ name }) => name === 'cardea_migrations')) {
-    throw new IncompatibleStoreError('The file is a database of something else, not a store of Cardea.')
-  }
+  if (tables.length === 0) return 'empty'
+  if (tables.some(({ name }) => name === 'cardea_migrations')) return 'store'
+  throw new IncompatibleStoreError('The file is a database of something else, not a store of Cardea.')
+}
+
+function findApplied(database: DatabaseSync): number {
+  if (requireStore(database) === 'empty') database.exec(MIGRATION_TABLE)
   const row = database.prepare('SELECT coalesce(max(number), 0) AS number FROM cardea_migrations').get()
   return Number(row?.['number'])
 }

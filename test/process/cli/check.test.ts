@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { runCommand } from '../../support/commands.ts'
-import { FREE_PORTS } from '../../support/process.ts'
+import { makeManaged } from '../../support/managed.ts'
+import { FREE_PORTS, stop } from '../../support/process.ts'
 import { makeFolder } from '../../support/scope.ts'
 
 const ADMIN = '[admins]\nadmin = a-password\n'
@@ -95,4 +96,29 @@ it('config check warns about duplicate options, malformed administrators and lis
   )
   assert.match(stdout, /^warning: chttpd\.bind_address: other machines can reach 0\.0\.0\.0 .*\(local\.ini:4\)$/m)
   assert.match(stdout, /^warning: administrator eve is malformed: .*\(local\.ini:9\)$/m)
+})
+
+it('check and config leave a file unchanged that was put in the place of the store of a running server', async (t) => {
+  const other = makeManaged(t)
+  await other.cardea(['user', 'add', 'grace', '--password-stdin'], 'analytical-engine')
+  const managed = makeManaged(t)
+  const server = await managed.serve()
+  await managed.cardea(['user', 'add', 'ada', '--password-stdin'], 'analytical-engine')
+  const file = join(managed.folder, 'cardea.db')
+  copyFileSync(join(other.folder, 'cardea.db'), `${file}.new`)
+  renameSync(`${file}.new`, file)
+  const replaced = readFileSync(file)
+  const log = readFileSync(`${file}-wal`)
+  for (const command of ['check', 'config show', 'config check']) await managed.cardea(command.split(' '))
+  assert.ok(readFileSync(file).equals(replaced))
+  assert.ok(readFileSync(`${file}-wal`).equals(log))
+  // a check of the server counts for a second
+  let checked = await managed.cardea(['check'])
+  while (checked.code === 0) checked = await managed.cardea(['check'])
+  assert.match(
+    checked.stdout,
+    /^problem {2}store {10}the running server cannot use it: .* was deleted, moved or replaced/m,
+  )
+  await stop(server)
+  assert.match((await managed.cardea(['user', 'list'])).stdout, /^grace/m)
 })
