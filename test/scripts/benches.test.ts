@@ -11,11 +11,11 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['passwords', [20], 2],
   ['startup-users', [10], 2],
   ['storm', [300, 4], 1],
-  ['gateway', [200, 4, 0, 2], 6],
+  ['gateway', [200, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['gateway-handler', [32, 1], 5],
   ['overhead', [40, 4, 0], 2],
-  ['gateway-stream', [64], 2],
+  ['gateway-stream', [16], 2],
   ['console', [0], 4],
 ]
 

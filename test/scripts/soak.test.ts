@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 const { runSoak } = await import(new URL('../long/soak.ts', import.meta.url).href)
 
 /** `npm run test:long -- soak` runs for minutes. */
-const SHORT = { ms: 5000, seed: 1, actors: 8 }
+const SHORT = { ms: 4000, seed: 1, actors: 4 }
 
 // side by side: most of the time is spent waiting for servers to start and for faults to pass
 describe('a soak run', { concurrency: true }, () => {
