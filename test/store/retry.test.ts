@@ -75,6 +75,7 @@ const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disc
   ['standby', databaseError('25006'), false, false, 'store_unavailable'],
   ['unique violation', databaseError('23505'), false, false, 'defect'],
   ['syntax error', databaseError('42601'), false, false, 'defect'],
+  ['lost table', databaseError('42P01'), false, false, 'store_unavailable'],
   ['socket', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), false, true, 'store_unavailable'],
   ['several addresses', new AggregateError([new Error('connect ECONNREFUSED')]), false, true, 'store_unavailable'],
   ['a value that is not an error', 'oops', false, true, 'store_unavailable'],

@@ -11,10 +11,12 @@ const OUTDATED = new Set(['0A000', '26000'])
 
 /**
  * SQLSTATE classes about the server and the connection to it: connection, wrong password, no such database, not
- * writable, out of resources, busy, operator, system. And about the schema: Cardea's statements are constant, so one
- * that is rejected needs a table that is missing, was changed, or must not be used.
+ * writable, out of resources, busy, operator, system.
  */
-const UNAVAILABLE = new Set(['08', '25', '28', '3D', '3F', '42', '53', '55', '57', '58'])
+const UNAVAILABLE = new Set(['08', '25', '28', '3D', '53', '55', '57', '58'])
+
+/** A table, column or schema that Cardea needs is missing, or Cardea may not use it. */
+const DAMAGED_SCHEMA = new Set(['42P01', '42703', '42501', '3F000'])
 
 const stateOf = (error: unknown): string | undefined => (error instanceof DatabaseError ? error.code : undefined)
 
@@ -54,7 +56,7 @@ export function toStoreError(error: unknown): unknown {
   if (isOwnError(error)) return error
   const state = stateOf(error)
   const cause = Object.assign(new Error(describeCause(error)), { code: state ?? codeOf(error) })
-  if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2))) return cause
+  if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2)) && !DAMAGED_SCHEMA.has(state)) return cause
   return new Refusal('store_unavailable', { detail: cause.message, cause, retryAfterSeconds: 1 })
 }
 
