@@ -358,6 +358,16 @@ describe('the key of a second factor', () => {
     assert.ok(await openCookie(name, codeOf(KEY)))
   })
 
+  it('is masked in a browser that has the whole document from an administrator', async () => {
+    const name = await addUser('shared-browser')
+    await setByAdministrator(name)
+    const { headers } = await send(url, { path: pathOf(name), as: AS_ADMIN })
+    const own = await openUnproved(name)
+    const again = { ...own, headers: { ...own.headers, 'If-None-Match': headers.etag ?? '' } }
+    const { status, json } = await send(url, { path: pathOf(name), ...again })
+    assert.deepEqual([status, json?.totp], [200, MASKED])
+  })
+
   it('with another algorithm or length beside the mask it is another second factor', async () => {
     const name = await addUser('other-length')
     await setByAdministrator(name)

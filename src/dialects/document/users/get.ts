@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
 import { identityOf } from '../../../directory/identity.ts'
+import { TOTP_MEMBER } from '../../../directory/users/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toTextReply } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
@@ -48,7 +49,7 @@ function requireRevision(
 
 function toReply(context: RequestContext, document: VisibleDocument, extras: Extras): Reply {
   const tag = toTag(document)
-  if (matchesTag(context.header('if-none-match'), tag)) {
+  if (!hasTotp(document) && matchesTag(context.header('if-none-match'), tag)) {
     return {
       status: 304,
       headers: [
@@ -62,6 +63,12 @@ function toReply(context: RequestContext, document: VisibleDocument, extras: Ext
 
 /** The view is part of the tag, so that a cache does not serve the whole document to a reader of the public one. */
 const toTag = ({ revision, view }: VisibleDocument): string => `"${revision}${view === 'public' ? '-public' : ''}"`
+
+/**
+ * Users see the second factor masked and administrators whole, with one tag, because clients send the tag back as the
+ * revision. So the response is never 304: the browser may have the document of the other view.
+ */
+const hasTotp = ({ members }: VisibleDocument): boolean => members.some(([name]) => name === TOTP_MEMBER)
 
 function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false
