@@ -94,6 +94,8 @@ it('cardea.authenticate rejects it with a CardeaError', async () => {
   // no header `Origin: null` is ever allowed: every page can make a frame with that origin
   const framed = new Request(request, { headers: { ...headers, Origin: 'null' } })
   await assert.rejects(cardea.authenticate(framed, { origins: ['null'] }), { code: 'cross_origin' })
+  const text = { origins: `${OTHER}.example` } as unknown as AuthenticateOptions
+  await assert.rejects(cardea.authenticate(request, text), TypeError)
 })
 
 for (const origins of [
