@@ -69,7 +69,8 @@ export class Connection {
   /** Called when the reply is sent or the client has disconnected. Passes the turn to the next request. */
   endTurn(): void {
     const next = this.#waiting.shift()
-    if (next) next()
+    // before that, new bytes of all connections are read
+    if (next) setImmediate(next)
     else {
       this.#served = undefined
       this.#bytes?.continue()

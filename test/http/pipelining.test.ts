@@ -112,6 +112,30 @@ test('a connection of a server that is not of Cardea is closed when too many req
   assert.ok(parsed - before < count / 2, `${parsed - before} requests were parsed`)
 })
 
+test('connections of a server that is not of Cardea take turns', async (t) => {
+  let served = 0
+  const server = createServer((incoming, response) => {
+    const connection = connectionOf(incoming.socket)
+    response.on('close', () => connection.endTurn())
+    void connection.serveInTurn(incoming, async () => {
+      served += 1
+      response.end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const open = () => connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+  const [client, other] = [open(), open()]
+  t.after(() => [client.destroy(), other.destroy()])
+  await once(other, 'connect')
+  client.resume().write(request('/').repeat(1000))
+  await waitUntil(() => served > 0)
+  other.write(request('/'))
+  await once(other, 'data')
+  assert.ok(served < 500, `${served} requests were served first`)
+})
+
 test('replies that are not read stop the reading of requests', async (t) => {
   const door = await openSlowDoor(t)
   const client = await door.open()
