@@ -113,7 +113,10 @@ const ruleOf = createHeaderMemo((name): HeaderRule => {
   }
 })
 
-/** Throws if there are too many headers, or one of them twice. Returns whether one names another method. */
+/**
+ * Throws if there are too many headers, or one of them twice. Removes equal copies of those that are merged. Returns
+ * whether a header names another method.
+ */
 function checkHeaders(raw: string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   const seen: string[] = []
