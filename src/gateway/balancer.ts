@@ -7,6 +7,8 @@ export interface Server<C> {
   readonly connections: C
   /** Requests in progress. */
   open: number
+  /** Whether the last request, that of a health check included, could connect. */
+  isUp: boolean
   /** It is skipped until then, because a connection could not be established. */
   downUntilMs: number
   /** Other servers are preferred until then, because it did not respond. */
@@ -60,6 +62,7 @@ export function createBalancer<C>(
       return best
     },
     markDown(server) {
+      server.isUp = false
       // of many requests that fail at the same time only the first counts
       if (server.downUntilMs > clock.nowMs()) return
       server.downUntilMs = clock.nowMs() + countFailure(server)
@@ -70,6 +73,7 @@ export function createBalancer<C>(
       else deprioritize(server)
     },
     markUp(server) {
+      server.isUp = true
       server.failures = 0
       server.downUntilMs = 0
       server.deprioritizedUntilMs = 0
@@ -86,6 +90,7 @@ const createServer = <C>(url: string, connections: C): Server<C> => ({
   url,
   connections,
   open: 0,
+  isUp: true,
   downUntilMs: 0,
   deprioritizedUntilMs: 0,
   retries: 0,

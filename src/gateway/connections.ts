@@ -41,10 +41,10 @@ export interface ServerFigures {
   readonly retries: number
 }
 
-export function toFigures({ url, connections, downUntilMs, open, retries }: UpstreamServer): ServerFigures {
+export function toFigures({ url, connections, isUp, open, retries }: UpstreamServer): ServerFigures {
   const { protocol, host } = new URL(url)
   const connected = connections.requests.stats.connected + connections.feeds.stats.connected
-  return { url: `${protocol}//${host}`, isUp: downUntilMs === 0, connections: connected, requests: open, retries }
+  return { url: `${protocol}//${host}`, isUp, connections: connected, requests: open, retries }
 }
 
 interface LiveConnections {

@@ -4,7 +4,7 @@ import { findMember, isJsonObject } from '../base/json.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import { readJsonBody } from './identity-probe.ts'
-import { codeOf } from './upstream-errors.ts'
+import { codeOf, isUnconnected } from './upstream-errors.ts'
 
 export interface UpstreamHealth {
   /** `unready`: the server responds, but asks not to be used now. */
@@ -32,13 +32,25 @@ async function requireUp(check: Promise<UpstreamHealth>): Promise<UpstreamHealth
   return health
 }
 
-async function checkServer({ connections }: UpstreamServer, path: string): Promise<UpstreamHealth> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const { statusCode, body } = await connections.requests.request({ method: 'GET', path, signal })
+async function checkServer(server: UpstreamServer, path: string): Promise<UpstreamHealth> {
+  const { statusCode, body } = await ask(server, path)
   const json = await readJsonBody(body)
   if (statusCode >= 500) return DOWN
   const status = statusCode === 404 && isJsonObject(json) ? findMember(json, 'status') : undefined
   return typeof status === 'string' ? { kind: 'unready', status } : UP
+}
+
+/** Only the figures change: which server gets requests is decided by requests. */
+async function ask(server: UpstreamServer, path: string) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    const response = await server.connections.requests.request({ method: 'GET', path, signal })
+    server.isUp = true
+    return response
+  } catch (error) {
+    if (error instanceof Error && isUnconnected(error)) server.isUp = false
+    throw error
+  }
 }
 
 /** What an operator should check, for each kind of problem. */

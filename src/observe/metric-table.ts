@@ -137,7 +137,7 @@ export const METRICS = {
   // upstream servers
   cardea_upstream_up: {
     type: 'gauge',
-    help: '1 if the last request to the server could connect, otherwise 0.',
+    help: '1 if the last request to the server, or the last health check, could connect, otherwise 0.',
     labels: SERVER,
   },
   cardea_upstream_connections: { type: 'gauge', help: 'Open connections to the server.', labels: SERVER },

@@ -7,7 +7,7 @@ import { superuser } from '../support/multi-model.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
-import { beforeDocument, openBackend } from '../support/upstream.ts'
+import { beforeDocument, openBackend, openServer } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const PATH = '/_cardea/metrics'
@@ -196,4 +196,18 @@ test('a server that fails is counted as down, with the requests that were sent a
     return findValue(text, `cardea_upstream_up${labels}`) === 0
   })
   assert.ok(Number(findValue(text, `cardea_upstream_retries_total${labels}`)) >= 1)
+})
+
+test('a server is counted as down and up by health checks too, without other requests', async (t) => {
+  const backend = await openBackend(t)
+  const { document } = await startServer(t, beforeDocument(backend.url))
+  const isCounted = (isUp: boolean) => async () => {
+    await send(document, { path: '/_cardea/ready' })
+    const line = `cardea_upstream_up{door="document",server="${backend.url}"}`
+    return findValue(await scrape(document), line) === Number(isUp)
+  }
+  await backend.close()
+  await waitUntil(isCounted(false))
+  await openServer(t, (_request, response) => void response.end('{}'), [], backend.port)
+  await waitUntil(isCounted(true))
 })
