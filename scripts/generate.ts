@@ -1,11 +1,12 @@
-// Writes the files that are derived from the tables of options, security events, metrics and errors. With --check it
-// writes nothing, lists the stale files, and exits with 1 if there are any.
+// Writes the files that are derived from the tables of options, security events, metrics, errors and operations of the
+// admin API. With --check it writes nothing, lists the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni } from '../src/config/render.ts'
 import { renderOptionsPage } from '../src/config/render-page.ts'
 import { renderEventsPage } from '../src/observe/render-events.ts'
 import { renderMetricsPage } from '../src/observe/render-metrics.ts'
+import { renderAdminApiPage } from './admin-api-page.ts'
 import { renderErrorsPage } from './errors-page.ts'
 
 const root = dirname(import.meta.dirname)
@@ -15,6 +16,7 @@ export const GENERATED = {
   'docs/reference/security-events.md': renderEventsPage,
   'docs/reference/metrics.md': renderMetricsPage,
   'docs/reference/errors.md': renderErrorsPage,
+  'docs/reference/admin-api.md': renderAdminApiPage,
 }
 
 const current = (path) => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AuditPage } from '../dialects/admin-api/system/audit.ts'
+import type { AuditList } from '../dialects/admin-api/schemas/system.ts'
 import { renderSentence } from '../observe/audit/sentence.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
@@ -17,7 +17,7 @@ export interface AuditListOptions extends ManageOptions {
   readonly follow?: boolean
 }
 
-type Shown = AuditPage['records'][number]
+type Shown = AuditList['records'][number]
 type Query = Readonly<Record<string, string>>
 
 const POLL_MS = 1000

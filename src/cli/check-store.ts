@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Settings } from '../config/settings.ts'
-import type { Health } from '../dialects/admin-api/system/health.ts'
+import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../live-config/start-error.ts'
 import { listUnreadableUsers } from '../store/backup/check-records.ts'
 import { findSnapshot } from '../store/backup/engines.ts'

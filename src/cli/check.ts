@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Health } from '../dialects/admin-api/system/health.ts'
+import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'

@@ -4,10 +4,9 @@ import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
 import { createLive } from '../base/live.ts'
 import { toErrorBody } from '../dialects/admin-api/errors.ts'
-import type { Call } from '../dialects/admin-api/operation.ts'
+import { runOperation, type UncheckedCall } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
-import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
-import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
+import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
@@ -22,7 +21,7 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly error: string; readonly reason: string }
 
 export interface Offline {
-  run(name: OperationName, call: Call): Promise<Outcome>
+  run(name: OperationName, call: UncheckedCall): Promise<Outcome>
   close(): Promise<void>
 }
 
@@ -89,7 +88,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     async run(name, call) {
       try {
         if (OPERATIONS[name].method !== 'GET') await liveConfig.audit.probe()
-        return { kind: 'done', value: await OPERATIONS[name].run(deps, call) }
+        return { kind: 'done', value: await runOperation(OPERATIONS[name], deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         return { kind: 'refused', ...toErrorBody(error) }

@@ -1,13 +1,12 @@
 import { renderUtcTime } from '../base/clock.ts'
-import type { ShownSession } from '../dialects/admin-api/users/sessions.ts'
-import type { UserDetails } from '../dialects/admin-api/users/user-details.ts'
-import type { ShownUser } from '../dialects/admin-api/users/users.ts'
+import type { UserSession } from '../dialects/admin-api/schemas/account.ts'
+import type { User, UserDetails } from '../dialects/admin-api/schemas/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
 import type { ManageOptions } from './manage.ts'
 import { renderFacts, renderTable } from './table.ts'
 
-export const renderUser = (user: ShownUser): string => renderFacts(listFacts(user))
+export const renderUser = (user: User): string => renderFacts(listFacts(user))
 
 export const renderDetails = (user: UserDetails): string =>
   renderFacts([
@@ -26,7 +25,7 @@ export function renderLockout(lockout: UserDetails['lockout']): string {
   return `${lockout.addresses === 0 ? 'all addresses' : addresses}, until ${lockout.until}`
 }
 
-const listFacts = (user: ShownUser): readonly (readonly [name: string, value: string])[] => [
+const listFacts = (user: User): readonly (readonly [name: string, value: string])[] => [
   ['name', user.name],
   ['can sign in', renderSignIn(user)],
   ['password', user.password ?? 'none'],
@@ -38,12 +37,12 @@ const listFacts = (user: ShownUser): readonly (readonly [name: string, value: st
   ['revision', user.revision],
 ]
 
-function renderSignIn({ active, expires }: ShownUser): string {
+function renderSignIn({ active, expires }: User): string {
   if (!active) return 'no: disabled'
   return expires !== undefined && Date.parse(expires) <= Date.now() ? 'no: expired' : 'yes'
 }
 
-const renderGrants = ({ grants }: ShownUser): string =>
+const renderGrants = ({ grants }: User): string =>
   Object.entries(grants)
     .flatMap(([database, { level, collections = {} }]) => [
       ...(level ? [`${database} ${level}`] : []),
@@ -53,14 +52,14 @@ const renderGrants = ({ grants }: ShownUser): string =>
 
 const HEADINGS = ['NAME', 'ACTIVE', 'ROLES', 'GRANTS']
 
-const toRow = (user: ShownUser): readonly string[] => [
+const toRow = (user: User): readonly string[] => [
   user.name,
   user.active ? 'yes' : 'no',
   user.roles.join(','),
   renderGrants(user),
 ]
 
-export const renderSessions = (sessions: readonly ShownSession[]): string =>
+export const renderSessions = (sessions: readonly UserSession[]): string =>
   renderTable(
     ['ID', 'DOOR', 'OPENED', 'LAST USED', 'ADDRESS', 'CLIENT'],
     sessions.map(({ id, door, createdAt, seenAt, peer, userAgent }) => [
@@ -95,7 +94,7 @@ export async function listUsers(
 }
 
 interface Printer {
-  page(users: readonly ShownUser[]): void
+  page(users: readonly User[]): void
   end(): void
 }
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Health } from '../dialects/admin-api/system/health.ts'
+import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import type { Context } from './context.ts'
 import { type ManageOptions, perform, withExitCodes, withManageOptions } from './manage.ts'
 import { renderFacts, toPrintable } from './table.ts'

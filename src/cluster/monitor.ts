@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
-import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
+import type { Monitor } from '../dialects/admin-api/ports.ts'
 import { isLost } from '../dialects/admin-api/system/nodes.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'

@@ -21,8 +21,6 @@ export const RANGES = {
 /** Listeners of Cardea's own paths have no line. */
 const DOORS = ['document', 'multi-model'] as const
 
-export type RangeName = keyof typeof RANGES
-
 export type Line = readonly (number | null)[]
 
 /** Lines by the name of a door or credential handler. */

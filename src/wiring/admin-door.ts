@@ -2,6 +2,7 @@
 import { ACCEPTED, selectHandlers } from '../auth/accepted-credentials.ts'
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
+import type { SharedLimits } from '../auth/limits/share.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
@@ -13,13 +14,11 @@ import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/conso
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
+import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
+import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
-import type { Health } from '../dialects/admin-api/system/health.ts'
 import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
-import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
-import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
-import type { LimitEditor } from '../dialects/admin-api/users/limit-editor.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
@@ -148,7 +147,7 @@ export interface OperationSources {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
   readonly checkHealth: CheckHealth
-  readonly limits: LimitEditor
+  readonly limits: SharedLimits
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
   readonly monitor: Monitor

@@ -1,16 +1,15 @@
 // What is opened before the doors and closed after them: directory, gateway, limits on password checks, monitor.
 import type { PasswordLimits } from '../auth/limits/limits.ts'
 import { openLimits } from '../auth/limits/open-limits.ts'
+import type { SharedLimits } from '../auth/limits/share.ts'
 import type { SignUpLimits } from '../auth/limits/sign-ups.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
+import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
 import { createLiveEvents, type LiveEvents } from '../dialects/admin-api/system/live-events.ts'
-import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
-import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
-import type { LimitEditor } from '../dialects/admin-api/users/limit-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type AccessLog, createAccessLog } from '../http/access-log.ts'
@@ -41,7 +40,7 @@ export interface OpenedParts {
   readonly directory: Directory
   readonly guesses: PasswordLimits & SignUpLimits
   /** The limits of accounts, for the administrator. */
-  readonly limits: LimitEditor
+  readonly limits: SharedLimits
   readonly tokenSecrets: TokenSecrets
   /** The secrets, for the administrator. */
   readonly secrets: SecretsEditor
@@ -140,7 +139,7 @@ const openSecretsEditor = ({ liveConfig, tokenSecrets, gateway }: BaseParts, mon
     listDifferingNodes: monitor.listDifferingNodes,
   })
 
-const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: LimitEditor): LiveEvents =>
+const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: SharedLimits): LiveEvents =>
   createLiveEvents({
     readCounts: monitor.readCounts,
     countLocked: () => limits.listNames().length,

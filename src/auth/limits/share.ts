@@ -75,6 +75,8 @@ export const createSharedLimits = (
   },
 })
 
+export type SharedLimits = ReturnType<typeof createSharedLimits>
+
 function createTurn({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
   // new with every start, so that a restarted node reads its own earlier failures
   const node = randomUUID()

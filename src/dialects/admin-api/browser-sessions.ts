@@ -42,7 +42,7 @@ export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions 
       return undefined
     },
     async open(credentials, context) {
-      const opened = await service.open(credentials, context)
+      const opened = await service.open({ code: '', ...credentials }, context)
       return opened && { identity: opened.identity, value: opened.cookie.value }
     },
     reopen: async (account, context, opening) => (await service.openFor(account, context, opening)).cookie,

@@ -13,7 +13,6 @@ import { toJsonReply } from './json.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
-import { listQueryNames } from './schemas/descriptions.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/events.ts'
@@ -39,7 +38,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     readPath: readAdminApiPath,
     steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
-      ...operationRoutes(options, listQueryNames),
+      ...operationRoutes(options),
       openApiRoute(PRODUCT),
       eventsRoute(options),
       ...probeRoutes(options),

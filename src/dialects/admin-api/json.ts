@@ -3,6 +3,7 @@ import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { readJsonBody as readJson } from '../../base/json-body.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Schema } from './schemas/schema.ts'
 
 export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
   status,
@@ -24,63 +25,94 @@ export async function readJsonBody(context: RequestContext, maxBytes?: number): 
   throw new Refusal(reading.reason === 'too_many_items' ? 'body_too_large' : 'invalid_json')
 }
 
-export type Members = Readonly<Record<string, unknown>>
+export const badRequest = (about: string): Refusal => new Refusal('bad_request', { about })
 
-const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
-/** The members of an object that has no others than `known`. */
-export function readMembers(value: unknown, known: readonly string[], what = 'The body'): Members {
+/** The value, if the schema describes it. */
+export function requireValid<T>(schema: Schema<T>, value: unknown): T {
   if (value === undefined) throw new Refusal('missing_body')
-  if (!isJsonObject(value)) throw refuse(`${what} must be an object.`)
-  const unknown = Object.keys(value).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw refuse(`${what} has an unknown member; known are ${known.join(', ')}.`)
-  return value
+  if (isValid(schema, value)) return value
+  throw badRequest(findProblem(schema, value) ?? '')
 }
 
-interface ArgumentType<T> {
+const isValid = <T>(schema: Schema<T>, value: unknown): value is T => findProblem(schema, value) === undefined
+
+/** What is wrong, as a sentence. Understands the forms of schema that requests need: alternatives are only `null`. */
+function findProblem(schema: Schema, value: unknown, path = ''): string | undefined {
+  const [first] = schema.anyOf ?? [schema]
+  if (!isOfType(schema, value)) return `${path || 'The body'} must be ${describeType(schema)}.`
+  if (value === null || !first) return undefined
+  if (first.properties && isJsonObject(value)) return findMemberProblem(first, value, path)
+  if (first.items?.type !== 'object' || !Array.isArray(value)) return undefined
+  for (const [index, item] of value.entries()) {
+    const problem = findProblem(first.items, item, `${path}[${index}]`)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function findMemberProblem(
+  { properties = {}, required = [] }: Schema,
+  value: Readonly<Record<string, unknown>>,
+  path: string,
+) {
+  const unknown = Object.keys(value).some((name) => !Object.hasOwn(properties, name))
+  if (unknown) return `${path || 'The body'} has an unknown member; known are ${Object.keys(properties).join(', ')}.`
+  for (const [name, schema] of Object.entries(properties)) {
+    const member = findMember(value, name)
+    const place = path === '' ? name : `${path}.${name}`
+    if (member === undefined && required.includes(name)) return `${place} is missing.`
+    const problem = member === undefined ? undefined : findProblem(schema, member, place)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+interface ValueType {
   readonly title: string
-  is(value: unknown): value is T
+  is(value: unknown, schema: Schema): boolean
 }
 
-const TEXT: ArgumentType<string> = { title: 'a string', is: (value) => typeof value === 'string' }
-export const FLAG: ArgumentType<boolean> = { title: 'true or false', is: (value) => typeof value === 'boolean' }
-export const LIST: ArgumentType<readonly unknown[]> = { title: 'a list', is: (value) => Array.isArray(value) }
-export const TEXT_LIST: ArgumentType<readonly string[]> = {
-  title: 'a list of strings',
-  is: (value): value is readonly string[] => Array.isArray(value) && value.every(TEXT.is),
+const TYPES: Readonly<Record<string, ValueType>> = {
+  string: { title: 'a string', is: (value) => typeof value === 'string' },
+  boolean: { title: 'true or false', is: (value) => typeof value === 'boolean' },
+  null: { title: 'null', is: (value) => value === null },
+  object: { title: 'an object', is: isJsonObject },
+  integer: {
+    title: 'a whole number',
+    is: (value, { minimum = -Infinity, maximum = Infinity }) =>
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum && value <= maximum,
+  },
+  array: {
+    title: 'a list',
+    // objects in a list have messages of their own
+    is: (value, { items = {} }) =>
+      Array.isArray(value) && (items.type === 'object' || value.every((item) => isOfType(items, item))),
+  },
 }
 
-/** A member that may be missing. */
-export function findArgument<T>(members: Members, name: string, { title, is }: ArgumentType<T>): T | undefined {
-  const value = findMember(members, name)
-  if (value === undefined || is(value)) return value
-  throw refuse(`${name} must be ${title}.`)
+const isOfType = (schema: Schema, value: unknown): boolean =>
+  schema.anyOf?.some((each) => isOfType(each, value)) ??
+  ((TYPES[schema.type ?? '']?.is(value, schema) ?? true) &&
+    (schema.enum === undefined || schema.enum.some((word) => word === value)))
+
+function describeType({ type = '', anyOf, enum: words, maximum, items }: Schema): string {
+  if (anyOf) return anyOf.map(describeType).join(' or ')
+  if (words) return `one of ${words.filter(Boolean).join(', ')}`
+  if (maximum !== undefined) return `a number from 1 to ${maximum}`
+  return items?.type === 'string' ? 'a list of strings' : (TYPES[type]?.title ?? type)
 }
 
-export function requireArgument<T>(members: Members, name: string, type: ArgumentType<T>): T {
-  const value = findArgument(members, name, type)
-  if (value === undefined) throw refuse(`${name} is missing.`)
-  return value
-}
+const WHOLE = /^\d{1,9}$/
 
-export const findText = (members: Members, name: string): string | undefined => findArgument(members, name, TEXT)
-
-export const requireText = (members: Members, name: string): string => requireArgument(members, name, TEXT)
-
-/** Throws unless every parameter is known and given once. */
-export function requireKnownQuery(query: URLSearchParams, known: readonly string[]): void {
+/** The query as the schema describes it. Every parameter must be known and given once. */
+export function readQuery<T>(schema: Schema<T>, query: URLSearchParams): T {
+  const { properties = {} } = schema
   const names = [...query.keys()]
-  if (names.some((name) => !known.includes(name)))
-    throw refuse(`The query has an unknown parameter; known are ${known.join(', ') || 'none'}.`)
+  if (names.some((name) => !Object.hasOwn(properties, name)))
+    throw badRequest(`The query has an unknown parameter; known are ${Object.keys(properties).join(', ') || 'none'}.`)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  if (repeated !== undefined) throw refuse(`${repeated} must be given once.`)
-}
-
-/** A whole number from 1 to `max` in the query; `max` if it is missing. */
-export function readCount(query: URLSearchParams, name: string, max: number): number {
-  const text = query.get(name)
-  if (text === null) return max
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > max) throw refuse(`${name} must be a number from 1 to ${max}.`)
-  return count
+  if (repeated !== undefined) throw badRequest(`${repeated} must be given once.`)
+  const toValue = (name: string, text: string) =>
+    properties[name]?.type === 'integer' && WHOLE.test(text) ? Number(text) : text
+  return requireValid(schema, Object.fromEntries([...query].map(([name, text]) => [name, toValue(name, text)])))
 }

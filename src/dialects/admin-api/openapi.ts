@@ -1,32 +1,63 @@
-// The OpenAPI document of the admin API, made of the descriptions of all operations.
+// The OpenAPI document of the admin API, made of the rows of all operations.
 import type { Route } from '../../http/request-context.ts'
 import { toJsonReply } from './json.ts'
-import { API_PREFIX } from './operations.ts'
-import { DESCRIBED, type DescribedOperation, ERROR } from './schemas/descriptions.ts'
-import type { Members, Schema } from './schemas/schema.ts'
-import { named } from './schemas/schema.ts'
+import type { Operation } from './operation.ts'
+import { API_PREFIX, OPERATIONS } from './operations.ts'
+import { named, object, type Schema, text } from './schemas/schema.ts'
+import { SESSION_ROWS } from './session.ts'
 
 /** For administrators only. */
 export function openApiRoute(product: { readonly version: string }): Route {
   // created on the first request: this takes 5 ms, and each door has a document of its own
   let document: OpenApiDocument | undefined
   const read = () => {
-    document ??= describeApi(DESCRIBED, product.version)
+    document ??= describeApi(product.version)
     return toJsonReply(200, document)
   }
   return { path: `${API_PREFIX}/openapi.json`, methods: { GET: read } }
 }
 
+/** An operation in the document. */
+export interface DescribedOperation
+  extends Pick<Operation, 'method' | 'path' | 'summary' | 'query' | 'body' | 'reply' | 'isBodyOptional'> {
+  readonly id: string
+  /** Of the response, where it is not JSON. */
+  readonly contentType?: string
+}
+
+/** The operations, then the routes that only a request can use. */
+export const DESCRIBED: readonly DescribedOperation[] = [
+  ...Object.entries<Operation>(OPERATIONS).map(([id, row]) => ({ id, ...row })),
+  ...SESSION_ROWS.map((row) => ({ id: `session.${row.method.toLowerCase()}`, ...row })),
+  {
+    id: 'openapi',
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'Show this API as an OpenAPI document',
+    reply: { type: 'object' },
+  },
+  {
+    id: 'events',
+    method: 'GET',
+    path: '/events',
+    summary: 'Follow what happens at this node, as server-sent events',
+    reply: text('The events `overview`, `counts`, `audit` and `dropped`.'),
+    contentType: 'text/event-stream',
+  },
+]
+
+type Json = Readonly<Record<string, unknown>>
+
 export interface OpenApiDocument {
   readonly openapi: string
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Schema>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly securitySchemes: Schema }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>
+  readonly components: { readonly schemas: Json; readonly securitySchemes: Json }
   readonly [member: string]: unknown
 }
 
-export function describeApi(operations: readonly DescribedOperation[], version: string): OpenApiDocument {
-  const schemas = new Map<string, Schema>()
-  const paths = Map.groupBy(operations, ({ path }) => path)
+export function describeApi(version: string): OpenApiDocument {
+  const schemas = new Map<string, unknown>()
+  const paths = Map.groupBy(DESCRIBED, ({ path }) => path)
   const toMethods = (rows: readonly DescribedOperation[]) =>
     Object.fromEntries(rows.map((row) => [row.method.toLowerCase(), hoist(describeOperation(row), schemas)]))
   const described = Object.fromEntries([...paths].map(([path, rows]) => [path, toMethods(rows)]))
@@ -40,30 +71,30 @@ export function describeApi(operations: readonly DescribedOperation[], version: 
   }
 }
 
-const SECURITY: Schema = {
+const SECURITY: Json = {
   basic: { type: 'http', scheme: 'basic' },
   bearer: { type: 'http', scheme: 'bearer' },
   session: { type: 'apiKey', in: 'cookie', name: 'CardeaAdmin' },
   pageToken: { type: 'apiKey', in: 'header', name: 'X-Cardea-Page-Token' },
 }
 
-function describeOperation({ id, path, summary, query = {}, body, reply, contentType }: DescribedOperation): Schema {
+const ERROR = named('Error', object({ error: text('The code.'), reason: text('A sentence for people.') }))
+
+function describeOperation({ id, path, summary, query, body, isBodyOptional, reply, contentType }: DescribedOperation) {
   const parameters = [...toPathParameters(path), ...toQueryParameters(query)]
   return {
     operationId: id,
     summary,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { content: toContent(body), required: isRequired(body) } }),
+    ...(body && { requestBody: { content: toContent(body), required: !isBodyOptional } }),
     responses: {
       200: { description: 'Success', content: toContent(reply, contentType) },
-      default: { description: 'An error', content: toContent(named('Error', ERROR)) },
+      default: { description: 'An error', content: toContent(ERROR) },
     },
   }
 }
 
 const toContent = (schema: Schema, type = 'application/json') => ({ [type]: { schema } })
-
-const isRequired = ({ required }: Schema): boolean => Array.isArray(required) && required.length > 0
 
 const toPathParameters = (path: string) =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
@@ -73,18 +104,18 @@ const toPathParameters = (path: string) =>
     schema: { type: 'string' },
   }))
 
-const toQueryParameters = (query: Members) =>
-  Object.entries(query).map(([name, { description, ...schema }]) => ({
-    name: name.replace(/\?$/, ''),
+const toQueryParameters = ({ properties = {}, required = [] }: Schema = {}) =>
+  Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
     in: 'query',
-    ...(!name.endsWith('?') && { required: true }),
+    ...(required.includes(name) && { required: true }),
     ...(description !== undefined && { description }),
     schema,
   }))
 
 /** Moves each named schema into `schemas` and leaves a reference. */
-function hoist<T>(value: T, schemas: Map<string, Schema>): T
-function hoist(value: unknown, schemas: Map<string, Schema>): unknown {
+function hoist<T>(value: T, schemas: Map<string, unknown>): T
+function hoist(value: unknown, schemas: Map<string, unknown>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, schemas))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).map(([name, member]) => [name, hoist(member, schemas)])

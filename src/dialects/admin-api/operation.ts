@@ -1,3 +1,4 @@
+import type { SharedLimits } from '../../auth/limits/share.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type {
@@ -15,15 +16,14 @@ import type { UserEditor, UserImporter, UserReader, UserSearch } from '../../dir
 import type { AuditReader } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
+import { readQuery, requireValid } from './json.ts'
+import type { Monitor, SecretsEditor, SettingsEditor } from './ports.ts'
 import type { Right } from './rights.ts'
-import type { Health, ReloadResult } from './system/health.ts'
-import type { Monitor } from './system/monitor.ts'
-import type { SecretsEditor } from './system/secrets-editor.ts'
-import type { SettingsEditor } from './system/settings-editor.ts'
-import type { LimitEditor } from './users/limit-editor.ts'
+import { object, type Schema, text } from './schemas/schema.ts'
+import type { Health, ReloadResult } from './schemas/system.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
-export interface Operation<R> {
+export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
@@ -31,7 +31,30 @@ export interface Operation<R> {
   readonly allowed?: Right
   /** Whether a user who must change the password may call it before that. */
   readonly isBeforePasswordChange?: true
-  run(deps: OperationDeps, call: Call): R | Promise<R>
+  /** One sentence without a full stop. */
+  readonly summary: string
+  /** Absent: it has no parameters. */
+  readonly query?: Schema<Query>
+  /** Absent: the operation reads no body. */
+  readonly body?: Schema<Body>
+  /** Whether a request may leave the body out, which then has no members. */
+  readonly isBodyOptional?: true
+  /** The body of the response 200. */
+  readonly reply: Schema<Result>
+  run(deps: OperationDeps, call: Call<NoInfer<Query>, NoInfer<Body>>): NoInfer<Result> | Promise<NoInfer<Result>>
+}
+
+/** A row of the table. The compiler knows from its schemas what `run` receives and returns. */
+export const operation = <Query, Body, Result>(row: Operation<Query, Body, Result>) => row
+
+const NO_QUERY = object({})
+
+/** Checks query and body by the schemas of the operation, and runs it. */
+export async function runOperation(row: Operation, deps: OperationDeps, request: UncheckedCall): Promise<unknown> {
+  const { query: parameters = NO_QUERY, body: schema, isBodyOptional } = row
+  const query = readQuery(parameters, request.query)
+  const sent = request.body ?? (isBodyOptional ? {} : undefined)
+  return row.run(deps, { ...request, query, body: schema && requireValid(schema, sent) })
 }
 
 export interface OperationDeps {
@@ -49,7 +72,7 @@ export interface OperationDeps {
   readonly passwordLinks: PasswordLinkStore
   /** The URL at which users reach the console; empty: not configured. */
   publicUrl(): string
-  readonly limits: LimitEditor
+  readonly limits: SharedLimits
   readonly events: SecurityEvents
   readonly audit: AuditReader
   readonly settings: SettingsEditor
@@ -66,12 +89,14 @@ export interface OperationDeps {
   reload(): Promise<ReloadResult>
 }
 
-export interface Call {
+/** Parsed JSON and parameters, not checked yet. */
+export type UncheckedCall = Call<URLSearchParams>
+
+export interface Call<Query = unknown, Body = unknown> {
   /** The values of `{name}` in the path. */
   readonly params: Readonly<Record<string, string>>
-  readonly query: URLSearchParams
-  /** Parsed JSON, not checked yet. */
-  readonly body: unknown
+  readonly query: Query
+  readonly body: Body
   /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal
   /** Left out for a command that has opened the store itself. */
@@ -104,7 +129,12 @@ export function requireAccountName({ caller }: Call): string {
 }
 
 /** The member of a body that holds the current password, for sessions that have not proved it recently. */
-export const CURRENT_PASSWORD = 'current_password'
+export const CURRENT_PASSWORD = {
+  'current_password?': text('The password of the caller, to change its own account in an older session.'),
+}
+
+/** For operations that read nothing else. */
+export const PROOF = { body: object(CURRENT_PASSWORD), isBodyOptional: true } as const
 
 /** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
 export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {

@@ -5,9 +5,11 @@
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import { renderAdminCookie } from './browser.ts'
-import { readJsonBody, requireKnownQuery, toJsonReply } from './json.ts'
-import type { Caller, Operation, OperationDeps } from './operation.ts'
+import { readJsonBody, toJsonReply } from './json.ts'
+import { type Caller, type Operation, type OperationDeps, operation, runOperation } from './operation.ts'
 import { findLowest, findRight, type Right, requireRight } from './rights.ts'
+import type { Static } from './schemas/schema.ts'
+import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 import { AUDIT_OPERATIONS } from './system/audit.ts'
 import { NODE_OPERATIONS } from './system/nodes.ts'
@@ -27,8 +29,20 @@ import { USER_DETAIL_OPERATIONS } from './users/user-details.ts'
 import { USER_OPERATIONS } from './users/users.ts'
 
 export const OPERATIONS = {
-  health: { method: 'GET', path: '/health', run: ({ health }) => health() },
-  reload: { method: 'POST', path: '/reload', run: ({ reload }) => reload() },
+  health: operation({
+    method: 'GET',
+    path: '/health',
+    summary: 'Show the state of this node',
+    reply: HEALTH,
+    run: ({ health }) => health(),
+  }),
+  reload: operation({
+    method: 'POST',
+    path: '/reload',
+    summary: 'Read the whole configuration again',
+    reply: RELOAD_RESULT,
+    run: ({ reload }) => reload(),
+  }),
   ...ACCOUNT_OPERATIONS,
   ...ACCOUNT_SECRET_OPERATIONS,
   ...ACCOUNT_TOKEN_OPERATIONS,
@@ -45,10 +59,10 @@ export const OPERATIONS = {
   ...NODE_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...SECRET_OPERATIONS,
-} as const satisfies Record<string, Operation<unknown>>
+}
 
 export type OperationName = keyof typeof OPERATIONS
-export type OperationResult<N extends OperationName> = Awaited<ReturnType<(typeof OPERATIONS)[N]['run']>>
+export type OperationResult<N extends OperationName> = Static<(typeof OPERATIONS)[N]['reply']>
 
 /** The handler name of the owner of the process, who connects to the control socket. */
 export const OWNER_HANDLER = 'socket'
@@ -57,8 +71,8 @@ export const OWNER_HANDLER = 'socket'
 export const OWN_SEGMENT = '_cardea'
 export const API_PREFIX = `/${OWN_SEGMENT}/api`
 
-const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation<unknown>[]> = Map.groupBy(
-  Object.values<Operation<unknown>>(OPERATIONS),
+const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation[]> = Map.groupBy(
+  Object.values<Operation>(OPERATIONS),
   ({ path }) => path.split('/')[1],
 )
 
@@ -75,15 +89,10 @@ export interface OperationRoutesDeps extends OperationDeps {
   readonly sessions?: Pick<AdminSessions, 'reopen'>
 }
 
-/** The query parameters of an operation. */
-export type ListQueryNames = (operation: Pick<Operation<unknown>, 'method' | 'path'>) => readonly string[]
-
-export function operationRoutes(deps: OperationRoutesDeps, listQueryNames: ListQueryNames): readonly Route[] {
-  const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
+export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
+  const operations: readonly Operation[] = Object.values(OPERATIONS)
   return [...Map.groupBy(operations, ({ path }) => path)].flatMap(([path, rows]) => {
-    const methods = Object.fromEntries(
-      rows.map((operation) => [operation.method, toHandler(operation, deps, listQueryNames(operation))]),
-    )
+    const methods = Object.fromEntries(rows.map((row) => [row.method, toHandler(row, deps)]))
     return listNames(path).map((name) => ({ path: `${API_PREFIX}${name}`, methods }))
   })
 }
@@ -92,15 +101,14 @@ export function operationRoutes(deps: OperationRoutesDeps, listQueryNames: ListQ
 const listNames = (path: string): readonly string[] => [...new Set([path, path.replace(/^\/transfer\//, '/exchange/')])]
 
 const toHandler =
-  (operation: Operation<unknown>, deps: OperationRoutesDeps, queryNames: readonly string[]): Handler =>
+  (row: Operation, deps: OperationRoutesDeps): Handler =>
   async (context, params) => {
-    requireRight(context, operation, deps.userAdminRole())
-    requireKnownQuery(context.query, queryNames)
-    const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
+    requireRight(context, row, deps.userAdminRole())
+    const body = row.method === 'GET' ? undefined : await readJsonBody(context)
     const { query, signal } = context
     const headers: HeaderPair[] = []
     const caller = toCaller(context, deps, headers)
-    return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }), headers)
+    return toJsonReply(200, await runOperation(row, deps, { params, query, body, signal, caller }), headers)
   }
 
 function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: HeaderPair[]): Caller {

@@ -6,6 +6,7 @@ import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
+import type { Rights } from './schemas/account.ts'
 
 /**
  * `anonymous`: every client. `self`: a signed-in user, for the own account. `userAdmin`: a user with the role that
@@ -26,12 +27,9 @@ export function findRight(identity: Identity, role: string): Right {
 }
 
 /** What the console calls the rights of a signed-in user. */
-export type ShownRights = 'administrator' | 'userAdmin' | 'user'
-
-export function showRights(identity: Identity, role: string): ShownRights | undefined {
+export function showRights(identity: Identity, role: string): Rights {
   const right = findRight(identity, role)
-  if (right === 'anonymous') return undefined
-  return right === 'self' ? 'user' : right
+  return right === 'administrator' || right === 'userAdmin' ? right : 'user'
 }
 
 export interface Guarded {

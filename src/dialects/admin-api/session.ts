@@ -6,18 +6,25 @@ import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/id
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
-import { findText, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
+import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { hasAllRights, showRights } from './rights.ts'
+import { SESSION, type Session } from './schemas/account.ts'
+import { object, type Schema, type Static, text } from './schemas/schema.ts'
 
 /** The handler name of an identity that comes from the admin cookie. */
 export const ADMIN_SESSION = 'admin-session'
 
-export interface Credentials {
-  readonly name: string
-  readonly password: string
-  /** The one-time code; empty: none was sent. */
-  readonly code: string
-}
+const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
+export type Credentials = Static<typeof CREDENTIALS>
+
+const SIGNED_OUT: Schema = object({ name: { type: 'null' } })
+
+/** What the OpenAPI document says of these routes. */
+export const SESSION_ROWS = [
+  { method: 'GET', path: '/session', summary: 'Show who is signed in', reply: SESSION },
+  { method: 'POST', path: '/session', summary: 'Sign a browser in', body: CREDENTIALS, reply: SESSION },
+  { method: 'DELETE', path: '/session', summary: 'Sign a browser out', reply: SIGNED_OUT },
+] as const
 
 export interface AdminSessions {
   /** The identity of the admin cookie; `undefined`: there is no valid cookie. */
@@ -54,7 +61,7 @@ export const sessionRoute = (options: SessionRouteOptions): Route => ({
 const describe = (
   { identity }: Pick<Authenticated, 'identity'>,
   { product, userAdminRole }: SessionRouteOptions,
-): object => ({
+): Session => ({
   name: identity.name,
   isAdministrator: hasAllRights(identity),
   ...(identity.name !== null && {
@@ -73,19 +80,11 @@ const NEEDS_OWN_LISTENER =
 async function signIn(context: RequestContext, options: SessionRouteOptions): Promise<Reply> {
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
   if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
-  const opened = await options.sessions.open(await readCredentials(context), context)
+  const credentials = requireValid(CREDENTIALS, await readJsonBody(context, MAX_BODY_BYTES))
+  const opened = await options.sessions.open(credentials, context)
   if (!opened) throw new Refusal('credential_refused')
   await endPresented(context, options.sessions)
   return toJsonReply(200, describe(opened, options), [renderAdminCookie(opened.value, context)])
-}
-
-async function readCredentials(context: RequestContext): Promise<Credentials> {
-  const members = readMembers(await readJsonBody(context, MAX_BODY_BYTES), ['name', 'password', 'code'])
-  return {
-    name: requireText(members, 'name'),
-    password: requireText(members, 'password'),
-    code: findText(members, 'code') ?? '',
-  }
 }
 
 /** A new sign-in ends the session that the request was sent with. */

@@ -90,5 +90,3 @@ export function toShownRecord({ fields, salts: _salts, erased: _erased, ...recor
   const { node, sequence, time, event, outcome, previous, hash } = record
   return { id: `${node}:${sequence}`, time, sequence, node, event, outcome, ...fields, previous, hash }
 }
-
-export type ShownRecord = ReturnType<typeof toShownRecord>

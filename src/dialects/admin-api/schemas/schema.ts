@@ -1,69 +1,89 @@
-/** Short forms of JSON Schema, for the descriptions of operations. A member whose name ends in `?` may be missing. */
-export interface Schema {
-  readonly type?: string | readonly string[]
-  readonly [keyword: string]: unknown
+/**
+ * Short forms of JSON Schema. One schema gives the type of its values, the check of a request, the OpenAPI document and
+ * the tables of the documentation. A member whose name ends in `?` may be missing.
+ */
+declare const VALUE: unique symbol
+
+/** A JSON schema of values of the type `T`. */
+export interface Schema<T = unknown> {
+  readonly type?: string
+  readonly description?: string
+  /** The OpenAPI document lists the schema under this name and refers to it wherever it is used. */
+  readonly title?: string
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: Schema | boolean
+  /** For the compiler only: it makes schemas of different values different types. */
+  readonly [VALUE]?: T
 }
 
-export type Members = Readonly<Record<string, Schema>>
+/** The type of the values that a schema describes. */
+export type Static<S> = S extends Schema<infer T> ? T : never
 
-/** One operation in the OpenAPI document. */
-export interface Description {
-  /** One sentence without a full stop. */
-  readonly summary: string
-  readonly query?: Members
-  /** Absent: the operation reads no body. */
-  readonly body?: Schema
-  /** The body of the response 200. */
-  readonly reply: Schema
-}
+type Members = Readonly<Record<string, Schema>>
+
+type ObjectOf<M> = Flat<
+  { readonly [K in keyof M as K extends `${string}?` ? never : K]: Static<M[K]> } & {
+    readonly [K in keyof M as K extends `${infer N}?` ? N : never]?: Static<M[K]>
+  }
+>
+type Flat<T> = { readonly [K in keyof T]: T[K] }
 
 const describe = (description: string | undefined): object => (description === undefined ? {} : { description })
 
-export const text = (description?: string): Schema => ({ type: 'string', ...describe(description) })
-export const integer = (description?: string): Schema => ({ type: 'integer', ...describe(description) })
-export const number = (description?: string): Schema => ({ type: 'number', ...describe(description) })
-export const flag = (description?: string): Schema => ({ type: 'boolean', ...describe(description) })
+export const text = (description?: string): Schema<string> => ({ type: 'string', ...describe(description) })
+export const integer = (description?: string): Schema<number> => ({ type: 'integer', ...describe(description) })
+export const number = (description?: string): Schema<number> => ({ type: 'number', ...describe(description) })
+export const flag = (description?: string): Schema<boolean> => ({ type: 'boolean', ...describe(description) })
 
-export const oneOf = (values: readonly string[], description?: string): Schema => ({
+/** A whole number from 1 on. */
+export const count = (maximum: number, description: string): Schema<number> => ({
+  ...integer(description),
+  minimum: 1,
+  maximum,
+})
+
+export const oneOf = <const V extends string>(values: readonly V[], description?: string): Schema<V> => ({
   type: 'string',
   enum: values,
   ...describe(description),
 })
 
-export const listOf = (items: Schema, description?: string): Schema => ({
+export const listOf = <T>(items: Schema<T>, description?: string): Schema<readonly T[]> => ({
   type: 'array',
   items,
   ...describe(description),
 })
 
 /** An object with any member names. */
-export const mapOf = (values: Schema, description?: string): Schema => ({
+export const mapOf = <T>(values: Schema<T>, description?: string): Schema<Readonly<Record<string, T>>> => ({
   type: 'object',
   additionalProperties: values,
   ...describe(description),
 })
 
-export const nullable = (schema: Schema, description?: string): Schema => ({
+export const nullable = <T>(schema: Schema<T>, description?: string): Schema<T | null> => ({
   anyOf: [schema, { type: 'null' }],
   ...describe(description),
 })
 
 const OPTIONAL = /\?$/
 
-export const listMemberNames = (members: Members): readonly string[] =>
-  Object.keys(members).map((name) => name.replace(OPTIONAL, ''))
-
 /** An object with exactly these members. */
-export function object(members: Members, description?: string): Schema {
+export function object<const M extends Members>(members: M, description?: string): Schema<ObjectOf<M>> {
   const names = Object.keys(members)
   return {
     type: 'object',
-    properties: Object.fromEntries(names.map((name) => [name.replace(OPTIONAL, ''), members[name]])),
+    properties: Object.fromEntries(Object.entries(members).map(([name, each]) => [name.replace(OPTIONAL, ''), each])),
     required: names.filter((name) => !OPTIONAL.test(name)),
     additionalProperties: false,
     ...describe(description),
   }
 }
 
-/** A schema that the OpenAPI document lists under this name and refers to wherever it is used. */
-export const named = (title: string, schema: Schema): Schema => ({ title, ...schema })
+export const named = <T>(title: string, schema: Schema<T>): Schema<T> => ({ title, ...schema })

@@ -1,5 +1,5 @@
-import type { OperationName } from '../operations.ts'
-import { type Description, flag, integer, listOf, named, nullable, object, oneOf, text } from './schema.ts'
+// What the API shows of options and secrets. Values that are secret are masked.
+import { flag, integer, listOf, named, nullable, object, oneOf, type Static, text } from './schema.ts'
 
 const SETTING = named(
   'Setting',
@@ -11,8 +11,11 @@ const SETTING = named(
     'note?': oneOf(['ignored']),
   }),
 )
+export type Setting = Static<typeof SETTING>
 
-export const CHANGE = named(
+export const SETTINGS = object({ settings: listOf(SETTING) })
+
+export const SETTING_CHANGE = named(
   'SettingChange',
   object({
     name: text(),
@@ -26,6 +29,20 @@ export const CHANGE = named(
     warnings: listOf(text(), 'New warnings about the configuration.'),
   }),
 )
+export type SettingChange = Static<typeof SETTING_CHANGE>
+
+export const SETTING_PREVIEW = named(
+  'SettingPreview',
+  object({
+    name: text(),
+    current: text('Secrets are masked.'),
+    value: nullable(text(), 'Secrets are masked.'),
+    problems: listOf(text(), 'Why the change would be refused; empty: it would be made.'),
+    effects: listOf(text(), 'What the change does.'),
+    needsRestart: flag(),
+  }),
+)
+export type SettingPreview = Static<typeof SETTING_PREVIEW>
 
 const OPTION = named(
   'Option',
@@ -39,7 +56,7 @@ const OPTION = named(
     type: oneOf(['boolean', 'list', 'choice', 'text']),
     'choices?': listOf(text(), 'For the type `choice`.'),
     default: text(),
-    value: text('The configured value; secrets are masked.'),
+    value: text('The configured value; secrets are masked as `***`.'),
     source: object({
       kind: oneOf(['default', 'file', 'run time', 'environment', 'flag']),
       text: text('File and line, variable, flag, `run time` or `default`.'),
@@ -52,35 +69,55 @@ const OPTION = named(
     'fixed?': text('Why it cannot be changed at run time, as a clause after "because"; absent: it can.'),
   }),
 )
+export type ServerOption = Static<typeof OPTION>
 
-export const SETTING_DESCRIPTIONS = {
-  'setting.list': { summary: 'List all settings, including defaults', reply: object({ settings: listOf(SETTING) }) },
-  'setting.set': {
-    summary: 'Set an option at run time, for every node',
-    body: object({
-      value: text(),
-      'now?': flag('For chttpd_auth.secret: reject cookies signed with earlier secrets at once.'),
-    }),
-    reply: CHANGE,
-  },
-  'setting.preview': {
-    summary: 'Check a change of an option and describe its effects, without making it',
-    body: object({ value: nullable(text(), 'null: remove the value made at run time.') }),
-    reply: object({
-      name: text(),
-      current: text('Secrets are masked.'),
-      value: nullable(text(), 'Secrets are masked.'),
-      problems: listOf(text(), 'Why the change would be refused; empty: it would be made.'),
-      effects: listOf(text(), 'What the change does.'),
-      needsRestart: flag(),
-    }),
-  },
-  'option.list': {
-    summary: 'List every option with its help, default, value and source',
-    reply: object({ sections: listOf(object({ name: text(), help: text() })), options: listOf(OPTION) }),
-  },
-  'setting.unset': {
-    summary: 'Remove the value made at run time, so that files, environment and defaults apply',
-    reply: CHANGE,
-  },
-} as const satisfies Partial<Record<OperationName, Description>>
+export const OPTION_LIST = object({
+  sections: listOf(object({ name: text(), help: text() })),
+  options: listOf(OPTION),
+})
+export type OptionList = Static<typeof OPTION_LIST>
+
+const KEY = object({
+  hashPrefix: text('The beginning of the SHA-256 of the secret.'),
+  isActive: flag('Whether it signs. The others only verify.'),
+  algorithm: text(),
+  'file?': text('Name of the file.'),
+  'ageSeconds?': integer('Since the file or the setting was changed; absent: not known.'),
+})
+
+const RING = named(
+  'KeyRing',
+  object({
+    option: text('The option that names the secrets.'),
+    use: text('What they are for.'),
+    source: text('The file or folder, or where the option is set.'),
+    reloadable: flag('Whether a reload reads them again.'),
+    problem: nullable(text(), 'Why the last reload failed; the previous secrets are in use then.'),
+    keys: listOf(KEY, 'The secret that signs comes first.'),
+  }),
+)
+export type KeyRing = Static<typeof RING>
+
+export const STEP = oneOf(['add', 'activate', 'retire'])
+export type RotationStep = Static<typeof STEP>
+
+export const ROTATION = named(
+  'Rotation',
+  object({
+    'next?': STEP,
+    'until?': integer('The time from which the step `retire` rejects no valid token, in seconds since the epoch.'),
+    'problem?': text('Why no step can be taken; absent: one can.'),
+  }),
+)
+export type RotationState = Static<typeof ROTATION>
+
+export const STEP_DONE = object({
+  kind: oneOf(['added', 'activated', 'removed', 'waiting'], '`waiting`: nothing was changed.'),
+  file: text('Name of the file.'),
+  'until?': integer('For `waiting`: the time from which the step can be taken, in seconds since the epoch.'),
+})
+
+export const SECRET_LIST = object({ rings: listOf(RING), rotation: ROTATION })
+export type SecretList = Static<typeof SECRET_LIST>
+
+export const RELOADED = object({ reloaded: listOf(object({ option: text(), problem: nullable(text()) })) })

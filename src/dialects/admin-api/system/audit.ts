@@ -1,43 +1,62 @@
 import { Refusal } from '../../../base/errors.ts'
 import { readJson } from '../../../base/json.ts'
-import { type ShownRecord, toShownRecord } from '../../../observe/audit/audit-record.ts'
+import { toShownRecord } from '../../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
-import { readCount, readMembers, requireText } from '../json.ts'
-import type { Operation } from '../operation.ts'
-
-export interface AuditPage {
-  readonly records: readonly ShownRecord[]
-  /** The value of `after` for the next page; absent on the last one. */
-  readonly next?: string
-}
+import { badRequest } from '../json.ts'
+import { operation } from '../operation.ts'
+import { count, integer, object, oneOf, type Static, text } from '../schemas/schema.ts'
+import { AUDIT_EVENTS, AUDIT_LIST, OUTCOME } from '../schemas/system.ts'
 
 const MAX_RECORDS = 1000
 
+const AUDIT_QUERY = object({
+  'user?': text('Only records in which this name is the actor or the subject.'),
+  'event?': oneOf(Object.keys(SECURITY_EVENTS), 'Only this kind of event.'),
+  'outcome?': OUTCOME,
+  'since?': text('Not before this time: ISO 8601, or milliseconds since the epoch.'),
+  'until?': text('Before this time.'),
+  'order?': oneOf(['newest', 'oldest'], 'Which records come first; by default the newest.'),
+  'after?': text('The value of `next` in the previous page.'),
+  'limit?': count(MAX_RECORDS, '1 to 1000, which is the default.'),
+})
+type AuditQuery = Static<typeof AUDIT_QUERY>
+
 export const AUDIT_OPERATIONS = {
-  'audit.list': {
+  'audit.list': operation({
     method: 'GET',
     path: '/audit',
-    async run({ audit }, { query }): Promise<AuditPage> {
-      const range = readRange(query)
+    summary: 'List audit records',
+    query: AUDIT_QUERY,
+    reply: AUDIT_LIST,
+    async run({ audit }, { query }) {
+      const range = toRange(query)
       const records = await audit.list(range)
       const last = records.length === range.limit ? records.at(-1) : undefined
       return { records: records.map(toShownRecord), ...(last && { next: renderCursor(last) }) }
     },
-  },
-  'audit.erase': {
+  }),
+  'audit.erase': operation({
     method: 'POST',
     path: '/audit/erase',
+    summary: 'Replace the name of a removed user in all audit records',
+    body: object({ name: text() }),
+    reply: object({
+      pseudonym: text('What the records show in place of the name.'),
+      records: integer('How many records were changed.'),
+    }),
     async run({ directory, audit }, { body }) {
-      const name = requireText(readMembers(body, ['name']), 'name')
+      const { name } = body
       if (directory.isAdministrator(name) || (await directory.findUser(name)))
         throw new Refusal('conflict', { about: 'An account has this name. Remove it first.' })
       return audit.erase(name)
     },
-  },
-  'audit.events': {
+  }),
+  'audit.events': operation({
     method: 'GET',
     path: '/audit/events',
+    summary: 'List the kinds of audit events',
+    reply: AUDIT_EVENTS,
     run: () => ({
       events: Object.entries<EventRow>(SECURITY_EVENTS).map(([event, { level, outcome, sentence, story, fields }]) => ({
         event,
@@ -48,49 +67,37 @@ export const AUDIT_OPERATIONS = {
         fields: Object.entries(fields).map(([name, { type, help }]) => ({ name, type, help })),
       })),
     }),
-  },
-} as const satisfies Record<string, Operation<unknown>>
-
-const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
-const readRange = (query: URLSearchParams): AuditRange => ({
-  user: query.get('user') ?? undefined,
-  event: readWord(query, 'event', Object.keys(SECURITY_EVENTS)),
-  outcome: readWord(query, 'outcome', ['success', 'failure']),
-  sinceMs: readTime(query, 'since'),
-  untilMs: readTime(query, 'until'),
-  order: readWord(query, 'order', ['newest', 'oldest'] as const) ?? 'newest',
-  after: readCursor(query),
-  limit: readCount(query, 'limit', MAX_RECORDS),
-})
-
-function readWord<W extends string>(query: URLSearchParams, name: string, words: readonly W[]): W | undefined {
-  const text = query.get(name)
-  if (text === null) return undefined
-  const found = words.find((word) => word === text)
-  if (found === undefined) throw refuse(`${name} must be one of ${words.join(', ')}.`)
-  return found
+  }),
 }
 
+const toRange = ({ since, until, after, order = 'newest', limit = MAX_RECORDS, ...query }: AuditQuery): AuditRange => ({
+  user: query.user,
+  event: query.event,
+  outcome: query.outcome,
+  sinceMs: readTime('since', since),
+  untilMs: readTime('until', until),
+  order,
+  after: readCursor(after),
+  limit,
+})
+
 /** Milliseconds since the epoch, or a date and time of ISO 8601. */
-function readTime(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name)
-  if (text === null) return undefined
+function readTime(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
   const time = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text)
-  if (!Number.isSafeInteger(time)) throw refuse(`${name} must be a time such as 2026-01-31T12:00:00Z.`)
+  if (!Number.isSafeInteger(time)) throw badRequest(`${name} must be a time such as 2026-01-31T12:00:00Z.`)
   return time
 }
 
 const renderCursor = ({ time, node, sequence }: AuditCursor): string =>
   Buffer.from(JSON.stringify([time, node, sequence])).toString('base64url')
 
-function readCursor(query: URLSearchParams): AuditCursor | undefined {
-  const text = query.get('after')
-  if (text === null) return undefined
+function readCursor(text: string | undefined): AuditCursor | undefined {
+  if (text === undefined) return undefined
   const reading = readJson(Buffer.from(text, 'base64url').toString())
   const [time, node, sequence] = reading.kind === 'json' && Array.isArray(reading.value) ? reading.value : []
   if (!Number.isSafeInteger(time) || !Number.isSafeInteger(sequence) || !isNode(node))
-    throw refuse('after must be the value of next in an earlier response.')
+    throw badRequest('after must be the value of next in an earlier response.')
   return { time, node, sequence }
 }
 

@@ -1,18 +1,21 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
-import type { Operation } from '../operation.ts'
+import { operation } from '../operation.ts'
+import { NODES } from '../schemas/system.ts'
 
 export const NODE_OPERATIONS = {
-  'node.list': {
+  'node.list': operation({
     method: 'GET',
     path: '/nodes',
+    summary: 'List the nodes that use this store',
+    reply: NODES,
     async run({ monitor }) {
       const nodes = await monitor.listNodes()
       const now = nowSeconds(SYSTEM_CLOCK)
       return { now, nodes: nodes.map((node) => showNode(node, { now, own: monitor.instance })) }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 /** A node that has not been seen for longer does not run, or cannot reach the store. */
 const LOST_SECONDS = 60

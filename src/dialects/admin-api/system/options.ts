@@ -1,54 +1,65 @@
 // Options and their values: what is set where, and changes at run time.
 import { Refusal } from '../../../base/errors.ts'
-import { FLAG, findArgument, readMembers, requireText } from '../json.ts'
-import type { Call, Operation, OperationDeps } from '../operation.ts'
-import type { ShownOption } from './settings-editor.ts'
+import { type Call, type OperationDeps, operation } from '../operation.ts'
+import { flag, nullable, object, text } from '../schemas/schema.ts'
+import { OPTION_LIST, SETTING_CHANGE, SETTING_PREVIEW, SETTINGS, type ServerOption } from '../schemas/settings.ts'
 
 export const SETTING_OPERATIONS = {
-  'setting.list': {
+  'setting.list': operation({
     method: 'GET',
     path: '/settings',
+    summary: 'List all settings, including defaults',
+    reply: SETTINGS,
     run: ({ settings }) => ({ settings: settings.list() }),
-  },
-  'setting.set': {
+  }),
+  'setting.set': operation({
     method: 'PUT',
     path: '/settings/{section}/{key}',
+    summary: 'Set an option at run time, for every node',
+    body: object({
+      value: text(),
+      'now?': flag('For chttpd_auth.secret: reject cookies signed with earlier secrets at once.'),
+    }),
+    reply: SETTING_CHANGE,
     async run({ settings }, call) {
       const { section, key } = readOption(call)
-      const members = readMembers(call.body, ['value', 'now'])
-      const isImmediate = findArgument(members, 'now', FLAG) ?? false
-      return settings.set({ section, key, text: requireText(members, 'value') }, { isImmediate })
+      const { value, now: isImmediate = false } = call.body
+      return settings.set({ section, key, text: value }, { isImmediate })
     },
-  },
-  'setting.unset': {
+  }),
+  'setting.unset': operation({
     method: 'DELETE',
     path: '/settings/{section}/{key}',
+    summary: 'Remove the value made at run time, so that files, environment and defaults apply',
+    reply: SETTING_CHANGE,
     async run({ settings }, call) {
       const { section, key } = readOption(call)
       return settings.unset(section, key)
     },
-  },
-  'setting.preview': {
+  }),
+  'setting.preview': operation({
     method: 'POST',
     path: '/settings/{section}/{key}/preview',
+    summary: 'Check a change of an option and describe its effects, without making it',
+    body: object({ value: nullable(text(), 'null: remove the value made at run time.') }),
+    reply: SETTING_PREVIEW,
     run({ settings }, call) {
       const { section, key } = readOption(call)
-      const { value } = readMembers(call.body, ['value'])
-      if (value !== null && typeof value !== 'string')
-        throw new Refusal('bad_request', { about: 'value must be a string, or null to remove the run-time value.' })
-      return settings.preview({ section, key, text: value ?? undefined })
+      return settings.preview({ section, key, text: call.body.value ?? undefined })
     },
-  },
-  'option.list': {
+  }),
+  'option.list': operation({
     method: 'GET',
     path: '/options',
+    summary: 'List every option with its help, default, value and source',
+    reply: OPTION_LIST,
     async run({ settings, audit }) {
       const { sections, options } = await settings.listOptions()
       const authors = await listAuthors(audit)
       return { sections, options: options.map((option) => withAuthor(option, authors.get(option.name))) }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 /** Administrators have operations of their own, which store a hash instead of the password. */
 function readOption({ params }: Call): { readonly section: string; readonly key: string } {
@@ -76,5 +87,5 @@ async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<s
 const EVERYTHING = { user: undefined, outcome: undefined, sinceMs: undefined, untilMs: undefined, after: undefined }
 
 /** Only a value that was set at run time has an author. */
-const withAuthor = (option: ShownOption, author: string | undefined): ShownOption & { readonly changedBy?: string } =>
+const withAuthor = (option: ServerOption, author: string | undefined): ServerOption =>
   option.changedAt === undefined || author === undefined ? option : { ...option, changedBy: author }

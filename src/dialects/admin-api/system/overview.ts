@@ -1,16 +1,20 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
-import { Refusal } from '../../../base/errors.ts'
-import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
+import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
-import type { Operation, OperationDeps } from '../operation.ts'
+import { type OperationDeps, operation } from '../operation.ts'
+import { object } from '../schemas/schema.ts'
+import { OVERVIEW, RANGE } from '../schemas/system.ts'
 import { isNodeReady } from './nodes.ts'
 
 export const OVERVIEW_OPERATIONS = {
-  overview: {
+  overview: operation({
     method: 'GET',
     path: '/overview',
+    summary: 'Show sign-ins, requests and health',
+    query: object({ 'range?': RANGE }),
+    reply: OVERVIEW,
     async run(deps, { query }) {
-      const name = readRange(query)
+      const { range: name = '1h' } = query
       const range = RANGES[name]
       const now = nowSeconds(SYSTEM_CLOCK)
       const from = startOf(range, now)
@@ -28,21 +32,13 @@ export const OVERVIEW_OPERATIONS = {
         health: await showHealth(deps),
       }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 /** Locked names that no account has are counted separately, because there is no user to unlock. */
 function countLocked({ limits }: OperationDeps) {
   const lockedAccounts = limits.listNames().length
   return { lockedAccounts, refusedUnknownNames: Math.max(limits.countLocked() - lockedAccounts, 0) }
-}
-
-const isRange = (name: string): name is RangeName => Object.hasOwn(RANGES, name)
-
-function readRange(query: URLSearchParams): RangeName {
-  const name = query.get('range') ?? '1h'
-  if (isRange(name)) return name
-  throw new Refusal('bad_request', { about: `range must be one of ${Object.keys(RANGES).join(', ')}.` })
 }
 
 export const toSums = (counts: Counts) => ({

@@ -3,7 +3,7 @@ import type { Reply, RequestContext, Route } from '../../../http/request-context
 import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
 import { toJsonReply } from '../json.ts'
 import { hasAllRights } from '../rights.ts'
-import type { Health } from './health.ts'
+import type { Health } from '../schemas/system.ts'
 
 export interface ProbeDeps {
   readonly checkHealth: CheckHealth

@@ -2,61 +2,69 @@
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
-import type { StepName } from '../../../keys/rotate-secret.ts'
-import { FLAG, findArgument, findText, readMembers, requireText } from '../json.ts'
-import type { Operation } from '../operation.ts'
-
-const STEPS: readonly StepName[] = ['add', 'activate', 'retire']
-const TAKEN: readonly string[] = ['added', 'activated', 'removed']
-
-function requireTaken(step: string): string {
-  if (TAKEN.includes(step)) return step
-  throw new Refusal('bad_request', { about: `step must be one of ${TAKEN.join(', ')}.` })
-}
+import { badRequest } from '../json.ts'
+import { operation } from '../operation.ts'
+import { flag, object, oneOf, text } from '../schemas/schema.ts'
+import { RELOADED, ROTATION, SECRET_LIST, SETTING_CHANGE, STEP, STEP_DONE } from '../schemas/settings.ts'
 
 export const SECRET_OPERATIONS = {
-  'secret.list': {
+  'secret.list': operation({
     method: 'GET',
     path: '/secrets',
+    summary: 'List the secrets by their hashes, and the state of a rotation',
+    reply: SECRET_LIST,
     run: async ({ secrets }) => ({ rings: await secrets.list(), rotation: await secrets.findRotation() }),
-  },
-  'secret.reload': {
+  }),
+  'secret.reload': operation({
     method: 'POST',
     path: '/secrets/reload',
+    summary: 'Read the files of all secrets again',
+    reply: RELOADED,
     run: async ({ secrets }) => ({ reloaded: await secrets.reload() }),
-  },
-  'secret.rotate': {
+  }),
+  'secret.rotate': operation({
     method: 'POST',
     path: '/secrets/rotation',
+    summary: 'Take the next step of replacing the token secret that signs',
+    body: object({
+      step: STEP,
+      'force?': flag('For `retire`: remove the old secret even if tokens signed with it may be valid.'),
+    }),
+    reply: object({ done: STEP_DONE, rotation: ROTATION }),
     async run({ secrets }, { body }) {
-      const members = readMembers(body, ['step', 'force'])
-      const step = STEPS.find((name) => name === requireText(members, 'step'))
-      if (!step) throw new Refusal('bad_request', { about: `step must be one of ${STEPS.join(', ')}.` })
-      const isForced = findArgument(members, 'force', FLAG) ?? false
-      const done = await secrets.rotate(step, { isForced })
+      const done = await secrets.rotate(body.step, { isForced: body.force ?? false })
       return { done, rotation: await secrets.findRotation() }
     },
-  },
-  'secret.record-step': {
+  }),
+  'secret.record-step': operation({
     method: 'POST',
     path: '/secrets/rotation/record',
+    summary: 'Record a step that `cardea secret rotate` has taken; only at the control socket',
+    body: object({
+      'step?': oneOf(['added', 'activated', 'removed'], 'Absent: only check that a step can be recorded.'),
+      'file?': text('Name of the file. Needed with `step`.'),
+    }),
+    reply: object({ recorded: flag() }),
     async run({ events }, { body, caller }) {
-      const members = readMembers(body, ['step', 'file'])
       if (caller && !caller.isOwner)
         throw new Refusal('forbidden', { about: 'Only `cardea secret rotate` on the server can record a step.' })
-      const taken = findText(members, 'step')
-      if (taken === undefined) await confirmChange(events)
-      else events.record('secrets.rotated', { step: requireTaken(taken), file: requireText(members, 'file') })
-      return { recorded: taken !== undefined }
+      const { step, file } = body
+      if (step === undefined) await confirmChange(events)
+      else if (file === undefined) throw badRequest('file is missing.')
+      else events.record('secrets.rotated', { step, file })
+      return { recorded: step !== undefined }
     },
-  },
-  'secret.replace': {
+  }),
+  'secret.replace': operation({
     method: 'POST',
     path: '/secrets/replacement',
+    summary: 'Replace the cookie secret by a random one',
+    body: object({ 'now?': flag('Reject cookies of earlier secrets at once.') }),
+    isBodyOptional: true,
+    reply: SETTING_CHANGE,
     async run({ settings }, { body }) {
-      const isImmediate = findArgument(readMembers(body ?? {}, ['now']), 'now', FLAG) ?? false
       const setting = { section: 'chttpd_auth', key: 'secret', text: createSecretText('HS256') }
-      return settings.set(setting, { isImmediate })
+      return settings.set(setting, { isImmediate: body.now ?? false })
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}

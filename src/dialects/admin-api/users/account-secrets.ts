@@ -1,65 +1,76 @@
 // What a user signs in with: the password, the second factor and its recovery codes.
 import { PRODUCT } from '../../../base/product.ts'
 import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
-import { findText, readMembers, requireText } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
+import { RECOVERY_CODES } from '../schemas/account.ts'
+import { flag, integer, object, text } from '../schemas/schema.ts'
 import { requireAccount } from './account.ts'
 import { showSessions } from './sessions.ts'
-import { findCurrentPassword } from './users.ts'
 
 export const ACCOUNT_SECRET_OPERATIONS = {
-  'account.set-password': {
+  'account.set-password': operation({
     method: 'PUT',
     path: '/account/password',
     allowed: 'self',
     isBeforePasswordChange: true,
+    summary: 'Change your password; a browser gets the cookie of a new session',
+    body: object({ password: text(), 'current_password?': text('Required for a session.') }),
+    reply: object({ endedSessions: integer('0: it was this password already.') }),
     async run(deps, call) {
-      const members = readMembers(call.body, ['password', CURRENT_PASSWORD])
-      const password = requireText(members, 'password')
-      await call.caller?.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
-      return setPassword(deps, call, password)
+      await call.caller?.requireCurrentPassword(call.body.current_password)
+      return setPassword(deps, call, call.body.password)
     },
-  },
-  'account.create-totp': {
+  }),
+  'account.create-totp': operation({
     method: 'POST',
     path: '/account/totp',
     allowed: 'self',
+    summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
+    reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
     run(_deps, call) {
       const secret = createTotpSecret()
       return { secret, uri: toUri(requireAccountName(call), secret) }
     },
-  },
-  'account.confirm-totp': {
+  }),
+  'account.confirm-totp': operation({
     method: 'POST',
     path: '/account/totp/confirm',
     allowed: 'self',
+    summary: 'Require one-time codes of this secret from now on, and end all other sessions and tokens',
+    body: object({ secret: text(), code: text('The current code of the app.'), ...CURRENT_PASSWORD }),
+    reply: RECOVERY_CODES,
     async run({ directory }, call) {
-      const members = readMembers(call.body, ['secret', 'code', CURRENT_PASSWORD])
-      const totp = { secret: requireText(members, 'secret'), code: requireText(members, 'code') }
-      await call.caller?.requirePassword(findText(members, CURRENT_PASSWORD))
-      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), totp) }
+      const { secret, code, current_password: current } = call.body
+      await call.caller?.requirePassword(current)
+      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), { secret, code }) }
     },
-  },
-  'account.remove-totp': {
+  }),
+  'account.remove-totp': operation({
     method: 'DELETE',
     path: '/account/totp',
     allowed: 'self',
+    summary: 'Remove your second factor',
+    ...PROOF,
+    reply: object({ isEnabled: flag() }),
     async run({ directory }, call) {
-      await call.caller?.requirePassword(findCurrentPassword(call))
+      await call.caller?.requirePassword(call.body.current_password)
       await directory.removeTotp(requireAccountName(call))
       return { isEnabled: false }
     },
-  },
-  'account.replace-recovery-codes': {
+  }),
+  'account.replace-recovery-codes': operation({
     method: 'POST',
     path: '/account/recovery-codes',
     allowed: 'self',
+    summary: 'Replace your recovery codes',
+    ...PROOF,
+    reply: RECOVERY_CODES,
     async run({ directory }, call) {
-      await call.caller?.requirePassword(findCurrentPassword(call))
+      await call.caller?.requirePassword(call.body.current_password)
       return { recoveryCodes: await directory.replaceRecoveryCodes(requireAccountName(call)) }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 /** If the password differs from the current one, all sessions end, and a browser gets a new session. */
 async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {

@@ -8,24 +8,28 @@ import {
   withToken,
 } from '../../../directory/access-token.ts'
 import { type AccessToken, checkWord, type User } from '../../../directory/users/user.ts'
-import { findArgument, findText, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
-import { EXPIRES, readExpiry } from './user-input.ts'
-import { findCurrentPassword } from './users.ts'
+import { badRequest } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
+import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
+import { listOf, object, type Static, text } from '../schemas/schema.ts'
+import { requireTime } from './user-input.ts'
 
-/** Times are seconds since the epoch. */
-export interface ShownToken extends Pick<AccessToken, 'name' | 'createdAt' | 'fingerprint' | 'databases' | 'services'> {
-  readonly expiresAt: number
-  /** Exact to the minute; absent: it was not used yet. */
-  readonly usedAt?: number
-  readonly isActive: boolean
-}
+const NEW_TOKEN = object({
+  name: text(),
+  expires: text('A day or a time in UTC, as 2030-12-31T18:00:00Z.'),
+  'databases?': listOf(text(), 'The databases it is valid for. Without either list: everything.'),
+  'services?': listOf(text()),
+  ...CURRENT_PASSWORD,
+})
+type NewToken = Static<typeof NEW_TOKEN>
 
 export const ACCOUNT_TOKEN_OPERATIONS = {
-  'account.tokens': {
+  'account.tokens': operation({
     method: 'GET',
     path: '/account/tokens',
     allowed: 'self',
+    summary: 'List your access tokens',
+    reply: object({ tokens: listOf(TOKEN) }),
     async run(deps, call) {
       const name = requireAccountName(call)
       if (deps.directory.isAdministrator(name)) return { tokens: [] }
@@ -33,30 +37,35 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const uses = await deps.directory.listTokenUses(name)
       return { tokens: user.multiModel.tokens.map((token) => showToken(token, user, uses.get(toTokenMark(token)))) }
     },
-  },
-  'account.create-token': {
+  }),
+  'account.create-token': operation({
     method: 'POST',
     path: '/account/tokens',
     allowed: 'self',
+    summary: 'Create an access token',
+    body: NEW_TOKEN,
+    reply: object({ ...TOKEN_MEMBERS, token: text('Its text. It is shown only once.') }),
     async run(deps, call) {
       const user = requireUserName(deps, call)
-      const members = readMembers(call.body, ['name', EXPIRES, 'databases', 'services', CURRENT_PASSWORD])
-      const given = readToken(members)
-      await call.caller?.requirePassword(findText(members, CURRENT_PASSWORD))
+      const given = toToken(call.body)
+      await call.caller?.requirePassword(call.body.current_password)
       const { text, token } = createAccessToken({ user, createdAt: nowSeconds(), ...given })
       const changed = await deps.directory.changeUser(user, (before) => withToken(before, token))
       const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
       return { ...showToken(kept ?? { id: 0, ...token }, changed), token: text }
     },
-  },
-  'account.remove-token': {
+  }),
+  'account.remove-token': operation({
     method: 'DELETE',
     path: '/account/tokens/{name}',
     allowed: 'self',
+    summary: 'Remove an access token',
+    ...PROOF,
+    reply: object({ name: text() }),
     async run(deps, call) {
       const user = requireUserName(deps, call)
       const name = call.params['name'] ?? ''
-      await call.caller?.requirePassword(findCurrentPassword(call))
+      await call.caller?.requirePassword(call.body.current_password)
       await deps.directory.changeUser(user, (before) => {
         if (!before.multiModel.tokens.some((token) => token.name === name))
           throw new Refusal('not_found', { about: 'You have no access token of this name.' })
@@ -64,8 +73,8 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       })
       return { name }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
@@ -93,25 +102,22 @@ const showToken = (token: AccessToken, owner: User, usedAt?: number): ShownToken
   ...(token.services && { services: token.services }),
 })
 
-const bad = (about: string): Refusal => new Refusal('bad_request', { about })
-
-function readToken(members: Members) {
-  const name = requireText(members, 'name')
+function toToken(given: NewToken) {
+  const { name, expires } = given
   const flaw = checkWord(name)
-  if (flaw) throw bad(`name is not valid: ${flaw.replaceAll('_', ' ')}.`)
-  const validUntil = readExpiry(members)
-  if (validUntil === undefined) throw bad('expires is missing.')
-  const [databases, services] = [findNames(members, 'databases'), findNames(members, 'services')]
+  if (flaw) throw badRequest(`name is not valid: ${flaw.replaceAll('_', ' ')}.`)
+  const validUntil = requireTime(expires)
+  const [databases, services] = [findNames(given, 'databases'), findNames(given, 'services')]
   return { name, validUntil, ...(databases && { databases }), ...(services && { services }) }
 }
 
 const MAX_LISTED = 100
 
 /** An empty list is rejected: the token would be valid for nothing. */
-function findNames(members: Members, key: string): readonly string[] | undefined {
-  const names = findArgument(members, key, TEXT_LIST)
+function findNames(given: NewToken, key: 'databases' | 'services'): readonly string[] | undefined {
+  const names = given[key]
   if (names === undefined) return undefined
   if (names.length >= 1 && names.length <= MAX_LISTED && !names.some((name) => checkWord(name)))
     return [...new Set(names)]
-  throw bad(`${key} must be a list of 1 to ${MAX_LISTED} names.`)
+  throw badRequest(`${key} must be a list of 1 to ${MAX_LISTED} names.`)
 }

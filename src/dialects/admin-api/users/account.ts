@@ -3,45 +3,35 @@ import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
-import { readMembers, requireText } from '../json.ts'
-import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
-import { type ShownRights, showRights } from '../rights.ts'
-
-export interface ShownAccount {
-  readonly name: string
-  readonly isAdministrator: boolean
-  readonly rights: ShownRights | undefined
-  readonly roles: readonly string[]
-  readonly mustChangePassword: boolean
-  /** From then on the user cannot sign in; absent: never. */
-  readonly expires?: string
-  readonly totp: { readonly isEnabled: boolean; readonly recoveryCodesLeft: number }
-  /** What a new password must satisfy, in the words of the configuration. */
-  readonly passwordRules: readonly string[]
-}
+import { type Call, type OperationDeps, operation, requireAccountName } from '../operation.ts'
+import { showRights } from '../rights.ts'
+import { ACCOUNT, type Account as ShownAccount } from '../schemas/account.ts'
+import { listOf, object, text } from '../schemas/schema.ts'
 
 export const ACCOUNT_OPERATIONS = {
-  'account.show': {
+  'account.show': operation({
     method: 'GET',
     path: '/account',
     allowed: 'self',
     isBeforePasswordChange: true,
+    summary: 'Show your account',
+    reply: ACCOUNT,
     async run(deps, call) {
       const account = await requireAccount(deps, call)
       return showAccount(deps, account, await deps.directory.countRecoveryCodes(account))
     },
-  },
-  'account.check-password': {
+  }),
+  'account.check-password': operation({
     method: 'POST',
     path: '/account/check-password',
     allowed: 'self',
     isBeforePasswordChange: true,
-    run({ passwordRules }, { body }) {
-      const password = requireText(readMembers(body, ['password']), 'password')
-      return { problems: listPasswordProblems(passwordRules(), password) }
-    },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+    summary: 'Check a new password by the rules of the server',
+    body: object({ password: text() }),
+    reply: object({ problems: listOf(text(), 'A sentence for each rule that it breaks.') }),
+    run: ({ passwordRules }, { body }) => ({ problems: listPasswordProblems(passwordRules(), body.password) }),
+  }),
+}
 
 /** A name in a token of another issuer may have no account here. */
 export async function requireAccount({ directory }: OperationDeps, call: Call): Promise<Account> {

@@ -7,91 +7,108 @@ import type {
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import { readAdminPassword } from '../../../passwords/admin-password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
-import { findText, readMembers, requireText } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
-import { type ShownSignIn, showSignIn } from './last-sign-in.ts'
+import { badRequest } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
+import {
+  ADMINISTRATOR,
+  ADMINISTRATOR_MEMBERS,
+  LISTED_ADMINISTRATOR,
+  type ListedAdministrator,
+  type Administrator as ShownAdministrator,
+} from '../schemas/users.ts'
 import { countSessions } from './sessions.ts'
-import { findCurrentPassword, nameOf } from './users.ts'
+import { nameOf, showSignIn } from './users.ts'
 
-/** Without the hash. */
-export interface ShownAdministrator {
-  readonly name: string
-  readonly password: string | null
-  /** Whether the administrator needs a one-time code. */
-  readonly totp: boolean
+const NEW_PASSWORD = {
+  'password?': text('It is hashed before it is stored.'),
+  'stored?': text('A password hash in the form of [admins], instead of the password.'),
 }
-
-export interface ListedAdministrator extends ShownAdministrator {
-  /** Live sessions. The store keeps at most 1000 of a name. */
-  readonly sessions: number
-  readonly lastSignIn: ShownSignIn | null
-}
+const CHANGED_PASSWORD = object({ ...NEW_PASSWORD, ...CURRENT_PASSWORD })
+type ChangedPassword = Static<typeof CHANGED_PASSWORD>
 
 export const ADMINISTRATOR_OPERATIONS = {
-  'admin.list': {
+  'admin.list': operation({
     method: 'GET',
     path: '/administrators',
+    summary: 'List administrators with their sign-ins',
+    reply: object({ administrators: listOf(LISTED_ADMINISTRATOR) }),
     async run(deps) {
       const administrators = deps.directory.listAdministrators()
       const signIns = await deps.directory.findLastSignIns(administrators.map(({ name }) => name))
       return { administrators: await Promise.all(administrators.map((each) => showListed(deps, each, signIns))) }
     },
-  },
-  'admin.add': {
+  }),
+  'admin.add': operation({
     method: 'POST',
     path: '/administrators',
+    summary: 'Create an administrator; 409 if there is one of the name',
+    body: object({ name: text(), ...NEW_PASSWORD }),
+    reply: ADMINISTRATOR,
     async run({ directory }, { body, signal }) {
-      const members = readMembers(body, ['name', 'password', 'stored'])
-      const name = requireText(members, 'name')
-      const password = readPassword(members)
-      const text = await directory.setAdministrator(name, password, { ...(signal && { signal }), expected: 'new' })
+      const { name } = body
+      const text = await directory.setAdministrator(name, toPassword(body), {
+        ...(signal && { signal }),
+        expected: 'new',
+      })
       return showAdministrator(withTotp(directory, { name, text }))
     },
-  },
-  'admin.set': {
+  }),
+  'admin.set': operation({
     method: 'PUT',
     path: '/administrators/{name}',
+    summary: 'Create an administrator, or set the password of one that exists',
+    body: CHANGED_PASSWORD,
+    reply: ADMINISTRATOR,
     run: (deps, call) => setPassword(deps, call),
-  },
-  'admin.set-password': {
+  }),
+  'admin.set-password': operation({
     method: 'PUT',
     path: '/administrators/{name}/password',
     // another administrator may have removed this one meanwhile: it must not come back
+    summary: 'Set the password of an administrator; 404 if there is none of the name',
+    body: CHANGED_PASSWORD,
+    reply: ADMINISTRATOR,
     run: (deps, call) => setPassword(deps, call, 'existing'),
-  },
-  'admin.remove': {
+  }),
+  'admin.remove': operation({
     method: 'DELETE',
     path: '/administrators/{name}',
+    summary: 'Remove an administrator',
+    ...PROOF,
+    reply: ADMINISTRATOR,
     async run({ directory }, call) {
       const name = nameOf(call)
-      await requireOwnPassword(call, name, findCurrentPassword(call))
+      await requireOwnPassword(call, name, call.body.current_password)
       const removed = withTotp(directory, { name, text: '' })
       return showAdministrator({ ...removed, text: await directory.removeAdministrator(name) })
     },
-  },
-  'admin.reset-totp': {
+  }),
+  'admin.reset-totp': operation({
     method: 'DELETE',
     path: '/administrators/{name}/totp',
+    summary: 'Remove the second factor of an administrator',
+    ...PROOF,
+    reply: object({ ...ADMINISTRATOR_MEMBERS, hadTotp: flag() }),
     async run({ directory }, call) {
       const name = nameOf(call)
-      await requireOwnPassword(call, name, findCurrentPassword(call))
+      await requireOwnPassword(call, name, call.body.current_password)
       const before = directory.listAdministrators().find((each) => each.name === name)
       if (!before) throw new Refusal('not_found')
       await directory.removeTotp(name)
       return { ...showAdministrator({ name, text: before.text }), hadTotp: before.hasTotp ?? false }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 async function setPassword(
   { directory }: OperationDeps,
-  call: Call,
+  call: Call<unknown, ChangedPassword>,
   expected?: 'existing',
 ): Promise<ShownAdministrator> {
   const name = nameOf(call)
-  const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
-  const password = readPassword(members)
-  if (call.caller?.name === name) await call.caller.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
+  const password = toPassword(call.body)
+  if (call.caller?.name === name) await call.caller.requireCurrentPassword(call.body.current_password)
   const { signal } = call
   const text = await directory.setAdministrator(name, password, {
     ...(signal && { signal }),
@@ -125,7 +142,8 @@ function showAdministrator({ name, text, hasTotp }: Administrator): ShownAdminis
   }
 }
 
-function readPassword(members: Readonly<Record<string, unknown>>): NewAdministratorPassword {
-  const stored = findText(members, 'stored')
-  return stored === undefined ? { password: requireText(members, 'password') } : { stored }
+function toPassword({ password, stored }: ChangedPassword): NewAdministratorPassword {
+  if (stored !== undefined) return { stored }
+  if (password !== undefined) return { password }
+  throw badRequest('password is missing.')
 }

@@ -12,8 +12,10 @@ import type { PasswordLink } from '../../../directory/store-port/one-time-secret
 import { isExpired, type User } from '../../../directory/users/user.ts'
 import { digestHex } from '../../../passwords/password-digest.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
-import { readMembers, requireText } from '../json.ts'
-import type { Call, Operation, OperationDeps } from '../operation.ts'
+import { type Call, type OperationDeps, operation } from '../operation.ts'
+import { LINK_OWNER } from '../schemas/account.ts'
+import { object, text } from '../schemas/schema.ts'
+import { PASSWORD_LINK } from '../schemas/users.ts'
 import { requireManaged, toManaged } from './delegation.ts'
 import { nameOf } from './users.ts'
 
@@ -21,10 +23,12 @@ const LIFETIME_SECONDS = 3600
 const TOKEN_BYTES = 32
 
 export const PASSWORD_LINK_OPERATIONS = {
-  'user.create-password-link': {
+  'user.create-password-link': operation({
     method: 'POST',
     path: '/users/{name}/password-link',
     allowed: 'userAdmin',
+    summary: 'Create a link with which the user sets a password once, within an hour',
+    reply: PASSWORD_LINK,
     async run(deps, call) {
       const user = await deps.directory.findUser(nameOf(call))
       if (!user) throw new Refusal('not_found')
@@ -37,30 +41,34 @@ export const PASSWORD_LINK_OPERATIONS = {
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
       return { url: `${deps.publicUrl().replace(/\/+$/, '')}/_cardea/#/password-link/${token}`, expiresAt }
     },
-  },
-  'password-link.find': {
+  }),
+  'password-link.find': operation({
     method: 'POST',
     path: '/password-links/find',
     allowed: 'anonymous',
+    summary: 'Show the user of a password link',
+    body: object({ token: text() }),
+    reply: LINK_OWNER,
     async run(deps, { body }) {
-      const { user } = await requireLink(deps, requireText(readMembers(body, ['token']), 'token'))
+      const { user } = await requireLink(deps, body.token)
       return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()) }
     },
-  },
-  'password-link.use': {
+  }),
+  'password-link.use': operation({
     method: 'POST',
     path: '/password-links/use',
     allowed: 'anonymous',
+    summary: 'Set a password with a link',
+    body: object({ token: text(), password: text() }),
+    reply: object({ name: text() }),
     async run(deps, call) {
-      const members = readMembers(call.body, ['token', 'password'])
-      const password = requireText(members, 'password')
-      const { link } = await requireLink(deps, requireText(members, 'token'))
-      await setPassword(deps, call, { link, password })
+      const { link } = await requireLink(deps, call.body.token)
+      await setPassword(deps, call, { link, password: call.body.password })
       deps.events.record('password-link.used', { subject: link.name })
       return { name: link.name }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 

@@ -1,68 +1,70 @@
 // The sessions of an account: shows where they are from, and ends them.
 import { Refusal } from '../../../base/errors.ts'
 import { MAX_SESSION_RECORDS, type SessionRecord } from '../../../directory/store-port/sessions.ts'
-import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
+import { type Call, type OperationDeps, operation, requireAccountName } from '../operation.ts'
+import { ENDED_SESSIONS, SESSION_RECORD, SESSIONS, type UserSession } from '../schemas/account.ts'
 import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'
 
-/** A session in replies. Times are seconds since the epoch; `seenAt` is exact to the minute. */
-export interface ShownSession extends Omit<SessionRecord, 'name' | 'generation'> {
-  /** Whether the request was sent with it. */
-  readonly isCurrent: boolean
-}
-
-export interface ShownSessions {
-  /** The newest first. */
-  readonly sessions: readonly ShownSession[]
-}
-
 export const SESSION_OPERATIONS = {
-  'account.sessions': {
+  'account.sessions': operation({
     method: 'GET',
     path: '/account/sessions',
     allowed: 'self',
+    summary: 'List your sessions',
+    reply: SESSIONS,
     run: (deps, call) => showSessions(deps, call, requireAccountName(call)),
-  },
-  'account.end-session': {
+  }),
+  'account.end-session': operation({
     method: 'DELETE',
     path: '/account/sessions/{id}',
     allowed: 'self',
+    summary: 'End one of your sessions',
+    reply: SESSION_RECORD,
     run: (deps, call) => endSession(deps, call, requireAccountName(call)),
-  },
-  'account.end-other-sessions': {
+  }),
+  'account.end-other-sessions': operation({
     method: 'POST',
     path: '/account/sessions/end-others',
     allowed: 'self',
+    summary: 'End all your sessions except the current one',
+    reply: ENDED_SESSIONS,
     run: (deps, call) => endSessions(deps, call, requireAccountName(call)),
-  },
-  'user.sessions': {
+  }),
+  'user.sessions': operation({
     method: 'GET',
     path: '/users/{name}/sessions',
     allowed: 'userAdmin',
+    summary: 'List the sessions of a user or administrator',
+    reply: SESSIONS,
     async run(deps, call) {
       await requireManagedAccount(deps, call)
       return showSessions(deps, call, nameOf(call))
     },
-  },
-  'user.end-sessions': {
+  }),
+  'user.end-sessions': operation({
     method: 'DELETE',
     path: '/users/{name}/sessions',
     allowed: 'userAdmin',
+    summary: 'End all sessions of a user or administrator except the one of the request',
+    reply: ENDED_SESSIONS,
     async run(deps, call) {
       await requireManagedAccount(deps, call)
       return endSessions(deps, call, nameOf(call))
     },
-  },
-  'user.end-session': {
+  }),
+  'user.end-session': operation({
     method: 'DELETE',
     path: '/users/{name}/sessions/{id}',
     allowed: 'userAdmin',
+    summary: 'End one session of a user or administrator',
+    reply: SESSION_RECORD,
     async run(deps, call) {
       await requireManagedAccount(deps, call)
       return endSession(deps, call, nameOf(call))
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 /** Sessions of administrators can be shown and ended too. */
 async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<void> {
@@ -73,7 +75,7 @@ async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<v
 }
 
 /** One page has all of them: the store keeps at most `MAX_SESSION_RECORDS` sessions of a name. */
-export async function showSessions({ directory }: OperationDeps, call: Call, name: string): Promise<ShownSessions> {
+export async function showSessions({ directory }: OperationDeps, call: Call, name: string) {
   const { sessions } = await directory.listSessions({ name, limit: MAX_SESSION_RECORDS })
   return { sessions: sessions.map((record) => showSession(record, call)) }
 }
@@ -83,7 +85,7 @@ const showSession = ({ name: _name, generation: _generation, ...record }: Sessio
   isCurrent: caller?.sessionId === record.id,
 })
 
-async function endSession({ directory }: OperationDeps, call: Call, name: string): Promise<ShownSession> {
+async function endSession({ directory }: OperationDeps, call: Call, name: string): Promise<UserSession> {
   const ended = await directory.revokeSession(call.params['id'] ?? '', name)
   if (!ended) throw new Refusal('not_found', { about: 'No session of this account has this id.' })
   return showSession(ended, call)

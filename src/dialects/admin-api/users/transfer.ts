@@ -2,71 +2,94 @@
 
 import { Refusal } from '../../../base/errors.ts'
 import type { ImportOutcome, UserDraft } from '../../../directory/users/user-directory.ts'
-import { FORMAT_NAMES, type FormatName } from '../../../transfer/format-names.ts'
+import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
 import { readDraft } from '../../../transfer/read-draft.ts'
-import { toReason, type Written } from '../../../transfer/records.ts'
-import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps } from '../operation.ts'
-import type { StoredSetting } from '../system/settings-editor.ts'
+import { type Loss, toReason } from '../../../transfer/records.ts'
+import { badRequest } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'
+import type { StoredSetting } from '../ports.ts'
+import { flag, integer, listOf, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'
+import { NEXT, PAGE_QUERY } from '../schemas/users.ts'
 import { readPage } from './users.ts'
 
-export type ShownOutcome =
-  | { readonly kind: 'created' | 'replaced' | 'kept' }
-  | { readonly kind: 'refused'; readonly reason: string }
+const REFUSED = object({ kind: oneOf(['refused']), reason: text() })
+const TAKEN = object({ kind: oneOf(['created', 'replaced', 'kept']) })
+type ShownOutcome = Static<typeof TAKEN> | Static<typeof REFUSED>
+const OUTCOME: Schema<ShownOutcome> = { anyOf: [TAKEN, REFUSED] }
 
-export interface ExportPage {
-  readonly users: readonly ExportedUser[]
-  /** Names of users that are not exported because their records are damaged; absent if there are none. */
-  readonly damaged?: readonly string[]
-  /** The value of `after` for the next page; absent on the last one. */
-  readonly next?: string
-}
-
-export interface ExportedUser extends Written {
-  readonly name: string
-}
+const LOSS: Schema<Loss> = { type: 'string' }
+const EXPORTED_USER = object({
+  name: text(),
+  text: text('The record as an export holds it.'),
+  losses: listOf(LOSS, 'What the format cannot hold of this user.'),
+})
+const EXPORT_PAGE = object({
+  users: listOf(EXPORTED_USER),
+  'damaged?': listOf(text(), 'Users that are left out because their records are damaged.'),
+  'next?': NEXT,
+})
+const EXPORTED_SETTING = object({
+  section: text(),
+  key: text(),
+  'text?': text('Present for a secret only at the control socket.'),
+})
 
 export const TRANSFER_OPERATIONS = {
-  'transfer.import': {
+  'transfer.import': operation({
     method: 'POST',
     path: '/transfer/users',
+    summary: 'Import users, with stored password hashes',
+    body: object({
+      users: listOf({}, 'At most 1000 users, each as a line of an export in the format `cardea` has it.'),
+      'replace?': flag('Replace users that exist; otherwise they are kept.'),
+      'trial?': flag('Check only, write nothing.'),
+      ...CURRENT_PASSWORD,
+    }),
+    reply: object({ outcomes: listOf(OUTCOME, 'One for each user, in order.') }),
     async run({ directory }, call) {
-      const members = readMembers(call.body, ['users', 'replace', 'trial', CURRENT_PASSWORD])
-      const list = requireArgument(members, 'users', LIST)
-      const replaces = findArgument(members, 'replace', FLAG) ?? false
-      const isTrial = findArgument(members, 'trial', FLAG) ?? false
-      if (list.length > MAX_USERS)
-        throw new Refusal('bad_request', { about: `users must have at most ${MAX_USERS} entries.` })
-      const current = findText(members, CURRENT_PASSWORD)
+      const { users: list, replace: replaces = false, trial: isTrial = false, current_password: current } = call.body
+      if (list.length > MAX_USERS) throw badRequest(`users must have at most ${MAX_USERS} entries.`)
       const readings = replaces ? await guardOwn(list.map(readOne), call, current) : list.map(readOne)
       return { outcomes: await importAll(directory, readings, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
     },
-  },
-  'transfer.export': {
+  }),
+  'transfer.export': operation({
     method: 'GET',
     path: '/transfer/users',
-    async run({ directory, events }, { query }): Promise<ExportPage> {
-      const { writeUser } = readFormat(query)
-      const idPrefix = query.get('id-prefix') ?? ''
+    summary: 'Export users, with stored password hashes',
+    query: object({
+      format: oneOf(FORMAT_NAMES),
+      'id-prefix?': text('For the format `document`: the beginning of the ids of user documents.'),
+      ...PAGE_QUERY,
+    }),
+    reply: EXPORT_PAGE,
+    async run({ directory, events }, { query }) {
+      // only single records: the client adds what a whole file of that format needs around them
+      const { writeUser } = FORMATS[query.format]
+      const idPrefix = query['id-prefix'] ?? ''
       const { page, next, damaged } = await readPage(directory, query)
       const users = page.map((user) => ({ name: user.name, ...writeUser(user, idPrefix) }))
       events.record('users.exported', { count: users.length })
       return { users, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
     },
-  },
-  'transfer.administrators': {
+  }),
+  'transfer.administrators': operation({
     method: 'GET',
     path: '/transfer/administrators',
+    summary: 'Export administrators, with stored password hashes',
+    reply: object({ administrators: listOf(object({ name: text(), text: text('As [admins] has it.') })) }),
     run({ directory, events }) {
       const administrators = directory.listAdministrators().map(({ name, text }) => ({ name, text }))
       events.record('users.exported', { count: administrators.length })
       return { administrators }
     },
-  },
-  'transfer.settings': {
+  }),
+  'transfer.settings': operation({
     method: 'GET',
     path: '/transfer/settings',
+    summary: 'Export the settings made at run time',
+    reply: object({ settings: listOf(EXPORTED_SETTING) }),
     async run({ settings, events }, { caller }) {
       // secrets do not leave the machine: only the owner of the process sees them
       const isShown = caller?.isOwner ?? true
@@ -74,30 +97,18 @@ export const TRANSFER_OPERATIONS = {
       events.record('settings.exported', { count: stored.length })
       return { settings: stored.map((setting) => showSetting(setting, isShown)) }
     },
-  },
-  'transfer.count': {
+  }),
+  'transfer.count': operation({
     method: 'GET',
     path: '/transfer/count',
+    summary: 'Count the users',
+    reply: object({ users: integer() }),
     run: async ({ directory }) => ({ users: await directory.countUsers() }),
-  },
-} as const satisfies Record<string, Operation<unknown>>
-
-export interface ExportedSetting {
-  readonly section: string
-  readonly key: string
-  /** Absent for a secret that the caller may not see. */
-  readonly text?: string
+  }),
 }
 
-const showSetting = ({ section, key, text, isSecret }: StoredSetting, isShown: boolean): ExportedSetting =>
+const showSetting = ({ section, key, text, isSecret }: StoredSetting, isShown: boolean) =>
   isSecret && !isShown ? { section, key } : { section, key, text }
-
-/** Only single records are written here. The client adds what a whole file of that format needs around them. */
-function readFormat(query: URLSearchParams): (typeof FORMATS)[FormatName] {
-  const format = FORMAT_NAMES.find((name) => name === query.get('format'))
-  if (!format) throw new Refusal('bad_request', { about: `format must be one of ${FORMAT_NAMES.join(', ')}.` })
-  return FORMATS[format]
-}
 
 /** The store handles all users of a request at once, so their number is limited. */
 const MAX_USERS = 1000
@@ -118,7 +129,7 @@ async function importAll(
   return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value) : reading))
 }
 
-type Reading = { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' })
+type Reading = { readonly draft: UserDraft } | Static<typeof REFUSED>
 
 /** A record for the caller's own account could replace its password, so it needs a proof of the current one. */
 async function guardOwn(

@@ -1,40 +1,33 @@
 // What a user may reach at each door, and why. The doors explain it themselves.
 import { Refusal } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
-import type { AccessRule, DoorAccess } from '../../../directory/door-access.ts'
+import type { AccessRule } from '../../../directory/door-access.ts'
 import { checkWord, isExpired } from '../../../directory/users/user.ts'
-import type { Call, Operation, OperationDeps } from '../operation.ts'
+import { badRequest } from '../json.ts'
+import { type OperationDeps, operation } from '../operation.ts'
+import { object, text } from '../schemas/schema.ts'
+import { ACCESS_REPORT } from '../schemas/users.ts'
 import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'
 
-export interface ShownAccess {
-  readonly name: string
-  /** Whether the user can sign in at all. */
-  readonly signIn: AccessRule
-  /** Empty if the user cannot sign in. */
-  readonly doors: readonly DoorAccess[]
-}
-
 export const USER_ACCESS_OPERATIONS = {
-  'user.access': {
+  'user.access': operation({
     method: 'GET',
     path: '/users/{name}/access',
     allowed: 'userAdmin',
-    async run(deps, call): Promise<ShownAccess> {
+    summary: 'Show what a user may reach at each door, and why',
+    query: object({ 'database?': text('_system if it is left out.') }),
+    reply: ACCESS_REPORT,
+    async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
-      const database = readDatabase(call)
+      const database = call.query.database || '_system'
+      if (checkWord(database)) throw badRequest('database is not a valid name.')
       const account = await deps.directory.findAccount(name)
       const signIn = await explainSignIn(deps, name, account)
       return { name, signIn, doors: account ? deps.explainAccess(account, database) : [] }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
-
-function readDatabase({ query }: Call): string {
-  const database = query.get('database') ?? ''
-  if (database === '' || !checkWord(database)) return database || '_system'
-  throw new Refusal('bad_request', { about: 'database is not a valid name.' })
+  }),
 }
 
 async function explainSignIn(

@@ -1,72 +1,75 @@
 // One change for several users. Each has its own outcome, by the rules of the operation for one user.
 import { Refusal } from '../../../base/errors.ts'
 import { toErrorBody } from '../errors.ts'
-import { findArgument, readMembers, requireArgument, requireText, TEXT_LIST } from '../json.ts'
-import type { Call, Operation, OperationDeps } from '../operation.ts'
+import { badRequest } from '../json.ts'
+import { type Call, type OperationDeps, operation } from '../operation.ts'
+import { listOf, object, oneOf, text } from '../schemas/schema.ts'
+import { BATCH_REPORT, type BatchReport } from '../schemas/users.ts'
 import { USER_OPERATIONS } from './users.ts'
 
-export interface BatchOutcome {
-  readonly name: string
-  readonly ok: boolean
-  /** Why the user was not changed. */
-  readonly reason?: string
+interface Action {
+  readonly needsRoles?: true
+  change(deps: OperationDeps, call: Call, roles: readonly string[]): unknown
 }
 
-interface Action {
-  readonly operation: Operation<unknown>
-  readonly needsRoles?: true
-  toBody(roles: readonly string[]): unknown
-}
+const {
+  'user.set-active': setActive,
+  'user.sign-out': signOut,
+  'user.set-roles': setRoles,
+  'user.remove': remove,
+} = USER_OPERATIONS
 
 const ACTIONS = {
-  disable: { operation: USER_OPERATIONS['user.set-active'], toBody: () => ({ active: false }) },
-  enable: { operation: USER_OPERATIONS['user.set-active'], toBody: () => ({ active: true }) },
-  signOut: { operation: USER_OPERATIONS['user.sign-out'], toBody: () => undefined },
-  addRoles: { operation: USER_OPERATIONS['user.set-roles'], needsRoles: true, toBody: (add) => ({ add }) },
-  removeRoles: { operation: USER_OPERATIONS['user.set-roles'], needsRoles: true, toBody: (remove) => ({ remove }) },
-  delete: { operation: USER_OPERATIONS['user.remove'], toBody: () => undefined },
+  disable: { change: (deps, call) => setActive.run(deps, { ...call, body: { active: false } }) },
+  enable: { change: (deps, call) => setActive.run(deps, { ...call, body: { active: true } }) },
+  signOut: { change: (deps, call) => signOut.run(deps, call) },
+  addRoles: { needsRoles: true, change: (deps, call, add) => setRoles.run(deps, { ...call, body: { add } }) },
+  removeRoles: {
+    needsRoles: true,
+    change: (deps, call, roles) => setRoles.run(deps, { ...call, body: { remove: roles } }),
+  },
+  delete: { change: (deps, call) => remove.run(deps, { ...call, body: {} }) },
 } as const satisfies Record<string, Action>
 
-export const BATCH_ACTIONS = Object.keys(ACTIONS)
+/** `Object.keys` loses the names of the table. */
+const ACTION_NAMES = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]
 
 const MAX_NAMES = 1000
 
 export const USER_BATCH_OPERATIONS = {
-  'user.batch': {
+  'user.batch': operation({
     method: 'POST',
     path: '/user-batch',
     allowed: 'userAdmin',
-    async run(deps, call): Promise<{ readonly outcomes: readonly BatchOutcome[] }> {
-      const { names, operation, body } = readBatch(call.body)
-      const outcomes: BatchOutcome[] = []
-      for (const name of names) {
+    summary: 'Change several users in the same way',
+    body: object({
+      names: listOf(text(), 'At most 1000.'),
+      action: oneOf(ACTION_NAMES),
+      'roles?': listOf(text(), 'For addRoles and removeRoles.'),
+    }),
+    reply: BATCH_REPORT,
+    async run(deps, call) {
+      const { names, roles = [] } = call.body
+      const action: Action = ACTIONS[call.body.action]
+      if (names.length < 1 || names.length > MAX_NAMES) throw badRequest(`names must have 1 to ${MAX_NAMES} names.`)
+      if ((action.needsRoles ?? false) !== roles.length > 0)
+        throw badRequest('roles are needed for addRoles and removeRoles, and for no other action.')
+      const outcomes: Outcome[] = []
+      for (const name of new Set(names)) {
         if (call.signal?.aborted) break
-        outcomes.push(await changeOne(deps, { ...call, params: { name }, body }, operation))
+        outcomes.push(await changeOne(name, call, (one) => action.change(deps, one, roles)))
       }
       return { outcomes }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
-
-const bad = (about: string): Refusal => new Refusal('bad_request', { about })
-
-function readBatch(given: unknown) {
-  const members = readMembers(given, ['names', 'action', 'roles'])
-  const names = requireArgument(members, 'names', TEXT_LIST)
-  if (names.length < 1 || names.length > MAX_NAMES) throw bad(`names must have 1 to ${MAX_NAMES} names.`)
-  const roles = findArgument(members, 'roles', TEXT_LIST) ?? []
-  const action = new Map<string, Action>(Object.entries(ACTIONS)).get(requireText(members, 'action'))
-  if (!action) throw bad(`action must be one of ${BATCH_ACTIONS.join(', ')}.`)
-  if ((action.needsRoles ?? false) !== roles.length > 0)
-    throw bad('roles are needed for addRoles and removeRoles, and for no other action.')
-  return { names: [...new Set(names)], operation: action.operation, body: action.toBody(roles) }
+  }),
 }
 
-async function changeOne(deps: OperationDeps, call: Call, operation: Operation<unknown>): Promise<BatchOutcome> {
-  const name = call.params['name'] ?? ''
+type Outcome = BatchReport['outcomes'][number]
+
+async function changeOne(name: string, call: Call, change: (call: Call) => unknown): Promise<Outcome> {
   if (name === call.caller?.name) return { name, ok: false, reason: 'Your own account is not changed with others.' }
   try {
-    await operation.run(deps, call)
+    await change({ ...call, params: { name } })
     return { name, ok: true }
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error

@@ -1,40 +1,27 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findTotp, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
-import { type Call, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
+import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import { flag, object, text } from '../schemas/schema.ts'
+import { DETAIL_MEMBERS, LOCKOUT, type Lockout, USER_DETAILS, type UserDetails } from '../schemas/users.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
-import { showSignIn } from './last-sign-in.ts'
 import { countSessions } from './sessions.ts'
-import { findCurrentPassword, type ListedUser, nameOf, showManaged } from './users.ts'
-
-/** A user with its sign-ins. Times are ISO 8601. */
-export interface UserDetails extends ListedUser {
-  /** Whether the user needs a one-time code. */
-  readonly totp: boolean
-  /** Live sessions. The store keeps at most 1000 of a name. */
-  readonly sessions: number
-  /** `null`: no client is locked out. */
-  readonly lockout: ShownLockout | null
-}
-
-export interface ShownLockout {
-  /** How many client addresses are locked out. 0: clients of every address have to wait. */
-  readonly addresses: number
-  /** The first of them. */
-  readonly peers: readonly string[]
-  readonly until: string
-}
+import { nameOf, showManaged, showSignIn } from './users.ts'
 
 export const USER_DETAIL_OPERATIONS = {
-  'user.show': {
+  'user.show': operation({
     method: 'GET',
     path: '/users/{name}',
     allowed: 'userAdmin',
+    summary: 'Show a user with its sign-ins',
+    reply: USER_DETAILS,
     run: async (deps, call) => showDetails(deps, call, await requireUser(deps, call)),
-  },
-  'user.unlock': {
+  }),
+  'user.unlock': operation({
     method: 'POST',
     path: '/users/{name}/unlock',
     allowed: 'userAdmin',
+    summary: 'Forget the failed sign-ins of an account',
+    reply: object({ name: text(), lockout: LOCKOUT }),
     async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
@@ -44,22 +31,25 @@ export const USER_DETAIL_OPERATIONS = {
       deps.events.record('limit.lifted', { subject: name })
       return { name, lockout: before }
     },
-  },
-  'user.reset-totp': {
+  }),
+  'user.reset-totp': operation({
     method: 'DELETE',
     path: '/users/{name}/totp',
     allowed: 'userAdmin',
+    summary: 'Remove the second factor of a user',
+    ...PROOF,
+    reply: object({ ...DETAIL_MEMBERS, hadTotp: flag() }),
     async run(deps, call) {
       await requireManagedName(deps, call, nameOf(call))
-      await requireOwnPassword(call, nameOf(call), findCurrentPassword(call))
+      await requireOwnPassword(call, nameOf(call), call.body.current_password)
       const hadTotp = hasTotp(await requireUser(deps, call))
       await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
       await deps.directory.removeTotp(nameOf(call))
       const user = await requireUser(deps, call)
       return { ...(await showDetails(deps, call, user)), hadTotp }
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
 
 async function requireUser({ directory }: OperationDeps, call: Call): Promise<User> {
   const user = await directory.findUser(nameOf(call))
@@ -85,7 +75,7 @@ const toIso = (ms: number): string => new Date(ms).toISOString()
 
 const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in password ? password.salt : '')
 
-const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): ShownLockout | null =>
+const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): Lockout | null =>
   limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: toIso(limit.untilMs) } : null
 
 const hasTotp = (user: User): boolean => findTotp(user) !== undefined

@@ -1,84 +1,65 @@
-// Reads users, grants and roles from the bodies of requests.
+// What requests say about users: a new user, grants and expiry.
 import { readUtcTime } from '../../../base/clock.ts'
-import { Refusal } from '../../../base/errors.ts'
-import { findMember } from '../../../base/json.ts'
 import { withGrant } from '../../../directory/grants.ts'
-import type { Grant, GrantLevel, User } from '../../../directory/users/user.ts'
+import type { Grant } from '../../../directory/users/user.ts'
 import type { UserDraft } from '../../../directory/users/user-directory.ts'
-import { FLAG, findArgument, findText, LIST, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
+import { badRequest } from '../json.ts'
+import { flag, listOf, named, nullable, object, type Static, text } from '../schemas/schema.ts'
+import { LEVEL } from '../schemas/users.ts'
 
-export function readDraft(body: unknown): UserDraft {
-  const members = readMembers(body, ['name', 'password', 'active', EXPIRES, MUST_CHANGE, 'roles', 'grants'])
-  const expiresAt = readExpiry(members)
-  const mustChangePassword = findArgument(members, MUST_CHANGE, FLAG)
-  const password = findText(members, 'password')
-  const isActive = findArgument(members, 'active', FLAG)
-  const roles = findArgument(members, 'roles', TEXT_LIST)
+export const EXPIRES = nullable(text(), 'A day or a time in UTC, as 2030-12-31T18:00:00Z; null: never.')
+
+export const NEW_GRANT = named(
+  'NewGrant',
+  object({
+    database: text('`*`: all.'),
+    level: nullable(LEVEL, 'null removes the grant.'),
+    'collection?': text('`*`: all.'),
+  }),
+)
+
+export const DRAFT = object({
+  name: text(),
+  'password?': text(),
+  'active?': flag(),
+  'expires?': EXPIRES,
+  'mustChangePassword?': flag(),
+  'roles?': listOf(text()),
+  'grants?': listOf(NEW_GRANT),
+})
+
+export function toDraft({ password, active, expires, grants = [], ...same }: Static<typeof DRAFT>): UserDraft {
+  const expiresAt = toExpiry(expires)
   return {
-    name: requireText(members, 'name'),
+    ...same,
     ...(password !== undefined && { password: { password } }),
-    ...(isActive !== undefined && { isActive }),
+    ...(active !== undefined && { isActive: active }),
     ...(expiresAt !== undefined && { expiresAt }),
-    ...(mustChangePassword !== undefined && { mustChangePassword }),
-    ...(roles && { roles }),
-    multiModel: { grants: readGrants(findArgument(members, 'grants', LIST) ?? []) },
+    multiModel: { grants: grants.reduce(addGrant, new Map()) },
   }
 }
 
-export const EXPIRES = 'expires'
-export const MUST_CHANGE = 'mustChangePassword'
+/** In seconds since the epoch; `undefined`: never. */
+export const toExpiry = (text: string | null | undefined): number | undefined =>
+  text === null || text === undefined ? undefined : requireTime(text)
 
-/** A day or a time in UTC, in seconds since the epoch; `null` and a missing member: never. */
-export function readExpiry(members: Members): number | undefined {
-  const text = findMember(members, EXPIRES) ?? null
-  if (text === null) return undefined
-  const seconds = typeof text === 'string' ? readUtcTime(text) : undefined
-  if (seconds === undefined)
-    throw new Refusal('bad_request', { about: 'expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.' })
-  return seconds
+/** A day or a time in UTC, in seconds since the epoch. */
+export function requireTime(text: string): number {
+  const seconds = readUtcTime(text)
+  if (seconds !== undefined) return seconds
+  throw badRequest('expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.')
 }
 
-function readGrants(list: readonly unknown[]): ReadonlyMap<string, Grant> {
-  let grants: ReadonlyMap<string, Grant> = new Map()
-  for (const item of list) {
-    const { level, ...place } = readGrant(item, 'A grant')
-    grants = withGrant(grants, level, place)
-  }
-  return grants
+type NewGrant = Static<typeof NEW_GRANT>
+
+function addGrant(grants: ReadonlyMap<string, Grant>, grant: NewGrant): ReadonlyMap<string, Grant> {
+  const { level, ...place } = toPlace(grant)
+  return withGrant(grants, level, place)
 }
 
-interface GrantArguments {
-  readonly database: string
-  /** `undefined`: the grant is removed. */
-  readonly level: GrantLevel | undefined
-  readonly collection: string | undefined
-}
-
-const LEVELS: ReadonlyMap<unknown, GrantLevel | undefined> = new Map<unknown, GrantLevel | undefined>([
-  ['rw', 'rw'],
-  ['ro', 'ro'],
-  ['none', 'none'],
-  [null, undefined],
-])
-
-export function readGrant(value: unknown, what: string): GrantArguments {
-  const members = readMembers(value, ['database', 'level', 'collection'], what)
-  if (!LEVELS.has(members['level'])) throw new Refusal('bad_request', { about: 'level must be rw, ro, none or null.' })
-  return {
-    database: requireText(members, 'database'),
-    level: LEVELS.get(members['level']),
-    collection: findText(members, 'collection'),
-  }
-}
-
-/** `roles` replaces all roles; `add` and `remove` keep the others. */
-export function readRoleChange(body: unknown): (user: User) => User {
-  const members = readMembers(body, ['roles', 'add', 'remove'])
-  const roles = findArgument(members, 'roles', TEXT_LIST)
-  const added = findArgument(members, 'add', TEXT_LIST) ?? []
-  const removed = findArgument(members, 'remove', TEXT_LIST) ?? []
-  return (user) => {
-    const kept = (roles ?? user.document.roles).filter((role) => !removed.includes(role))
-    return { ...user, document: { ...user.document, roles: [...new Set([...kept, ...added])] } }
-  }
-}
+/** Without a level, the grant is removed. */
+export const toPlace = ({ database, level, collection }: NewGrant) => ({
+  database,
+  level: level ?? undefined,
+  collection,
+})

@@ -1,44 +1,45 @@
 // Searches users by the beginning of a name or role, by role and by status.
-import { Refusal } from '../../../base/errors.ts'
 import type { User } from '../../../directory/users/user.ts'
 import type { UserQuery } from '../../../directory/users/user-directory.ts'
 import { foldCase } from '../../../directory/users/user-search.ts'
-import { readCount } from '../json.ts'
-import type { Call, OperationDeps } from '../operation.ts'
+import { badRequest } from '../json.ts'
+import type { OperationDeps } from '../operation.ts'
+import { object, oneOf, type Static, text } from '../schemas/schema.ts'
+import { MAX_PAGE, PAGE_QUERY } from '../schemas/users.ts'
 
-const MAX_PAGE = 1000
 const MAX_TEXT = 256
 
-export const STATUSES = ['locked', 'disabled', 'expired'] as const
+export const SEARCH = {
+  'prefix?': text('The beginning of the name or of a role. Case does not matter.'),
+  'role?': text('A role. Case does not matter.'),
+  'status?': oneOf(['locked', 'disabled', 'expired', '']),
+}
+const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
+type SearchQuery = Static<typeof QUERY>
 
 interface FoundPage {
   readonly page: readonly User[]
   readonly next: string | undefined
 }
 
-export const isSearch = (query: URLSearchParams): boolean =>
-  ['prefix', 'role', 'status'].some((name) => (query.get(name) ?? '') !== '')
+export const isSearch = ({ prefix, role, status }: SearchQuery): boolean => Boolean(prefix || role || status)
 
-export async function search(deps: OperationDeps, { query }: Call): Promise<FoundPage> {
-  const status = STATUSES.find((each) => each === query.get('status'))
-  if ((query.get('status') ?? '') !== '' && !status) throw bad(`status must be one of ${STATUSES.join(', ')}.`)
-  const after = query.get('after')
+export async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
+  const { status, after, limit = MAX_PAGE } = query
   const wanted = {
     ...findText(query, 'prefix'),
     ...findText(query, 'role'),
-    ...(after !== null && { after }),
-    limit: readCount(query, 'limit', MAX_PAGE),
+    ...(after !== undefined && { after }),
+    limit,
   }
   if (status === 'locked') return listLocked(deps, wanted)
   const { users, next } = await deps.directory.searchUsers({ ...wanted, ...(status && { status }) })
   return { page: users, next }
 }
 
-const bad = (about: string): Refusal => new Refusal('bad_request', { about })
-
-function findText(query: URLSearchParams, name: 'prefix' | 'role'): { [name: string]: string } {
-  const text = query.get(name) ?? ''
-  if (text.length > MAX_TEXT) throw bad(`${name} must have at most ${MAX_TEXT} characters.`)
+function findText(query: SearchQuery, name: 'prefix' | 'role'): { [name: string]: string } {
+  const text = query[name] ?? ''
+  if (text.length > MAX_TEXT) throw badRequest(`${name} must have at most ${MAX_TEXT} characters.`)
   return text === '' ? {} : { [name]: text }
 }
 

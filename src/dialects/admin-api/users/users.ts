@@ -1,35 +1,43 @@
 import { renderUtcTime } from '../../../base/clock.ts'
 import { withGrant } from '../../../directory/grants.ts'
-import {
-  type Grant,
-  type GrantLevel,
-  type User,
-  withExpiry,
-  withPasswordChange,
-} from '../../../directory/users/user.ts'
+import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
+import { type Grant, type User, withExpiry, withPasswordChange } from '../../../directory/users/user.ts'
 import type { UserReader } from '../../../directory/users/user-directory.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
-import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from '../json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
+import {
+  MAX_PAGE,
+  PAGE_QUERY,
+  type PageQuery,
+  type Grant as ShownGrant,
+  type User as ShownUser,
+  type SignIn,
+  USER,
+  USER_MEMBERS,
+  USER_PAGE,
+} from '../schemas/users.ts'
 import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
-import { type ShownSignIn, showSignIn } from './last-sign-in.ts'
-import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange } from './user-input.ts'
-import { isSearch, search } from './user-search.ts'
+import { DRAFT, EXPIRES, NEW_GRANT, toDraft, toExpiry, toPlace } from './user-input.ts'
+import { isSearch, SEARCH, search } from './user-search.ts'
 
-export interface UserPage {
-  readonly users: readonly ListedUser[]
-  /** The value of `after` for the next page; absent on the last one. */
-  readonly next?: string
-}
+const ROLE_CHANGE = object({
+  'roles?': listOf(text(), 'Replaces all roles.'),
+  'add?': listOf(text()),
+  'remove?': listOf(text()),
+})
 
 export const USER_OPERATIONS = {
-  'user.list': {
+  'user.list': operation({
     method: 'GET',
     path: '/users',
     allowed: 'userAdmin',
-    async run(deps, call): Promise<UserPage> {
+    summary: 'List users in the order of their names, or search them',
+    query: object({ ...SEARCH, ...PAGE_QUERY }),
+    reply: USER_PAGE,
+    async run(deps, call) {
       const { page, next } = isSearch(call.query)
-        ? await search(deps, call)
+        ? await search(deps, call.query)
         : await readPage(deps.directory, call.query)
       const locked = new Set(deps.limits.listNames())
       const signIns = await deps.directory.findLastSignIns(page.map(({ name }) => name))
@@ -40,39 +48,46 @@ export const USER_OPERATIONS = {
       }))
       return { users, ...(next !== undefined && { next }) }
     },
-  },
-  'user.add': {
+  }),
+  'user.add': operation({
     method: 'POST',
     path: '/users',
     allowed: 'userAdmin',
+    summary: 'Create a user',
+    body: DRAFT,
+    reply: USER,
     async run(deps, call) {
-      const draft = readDraft(call.body)
+      const draft = toDraft(call.body)
       const { name, roles = [], expiresAt, multiModel } = draft
       requireManaged(deps, call, { name, roles, expiresAt, grants: multiModel?.grants ?? new Map() })
       return showUser(await deps.directory.createUser(draft, { ...(call.signal && { signal: call.signal }) }))
     },
-  },
-  'user.remove': {
+  }),
+  'user.remove': operation({
     method: 'DELETE',
     path: '/users/{name}',
     allowed: 'userAdmin',
+    summary: 'Delete a user',
+    ...PROOF,
+    reply: object({ name: text(), revision: text('Of the deletion.') }),
     async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
-      await requireOwnPassword(call, name, findCurrentPassword(call))
+      await requireOwnPassword(call, name, call.body.current_password)
       return { name, revision: await deps.directory.removeUser(name, 'any') }
     },
-  },
-  'user.set-password': {
+  }),
+  'user.set-password': operation({
     method: 'PUT',
     path: '/users/{name}/password',
     allowed: 'userAdmin',
+    summary: 'Set the password of a user',
+    body: object({ password: text(), 'mustChangePassword?': flag(), ...CURRENT_PASSWORD }),
+    reply: object({ ...USER_MEMBERS, passwordChanged: flag('false: it was this password already.') }),
     async run(deps, call) {
-      const members = readMembers(call.body, ['password', MUST_CHANGE, CURRENT_PASSWORD])
-      const password = requireText(members, 'password')
-      const isMarked = findArgument(members, MUST_CHANGE, FLAG)
+      const { password, mustChangePassword: isMarked, current_password: current } = call.body
       await requireManagedName(deps, call, nameOf(call))
-      await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
+      await requireOwnPassword(call, nameOf(call), current)
       const before = await deps.directory.findUser(nameOf(call))
       const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
       const after = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, mark), {
@@ -83,91 +98,96 @@ export const USER_OPERATIONS = {
       // another password than the current one raises the session epoch
       return { ...showUser(after), passwordChanged: before?.sessionEpoch.generation !== after.sessionEpoch.generation }
     },
-  },
-  'user.set-password-change': {
+  }),
+  'user.set-password-change': operation({
     method: 'PUT',
     path: '/users/{name}/password-change',
     allowed: 'userAdmin',
-    async run(deps, call) {
-      const isRequired = requireArgument(readMembers(call.body, ['required']), 'required', FLAG)
-      return changeManaged(deps, call, (user) => withPasswordChange(user, isRequired))
-    },
-  },
-  'user.set-expiry': {
+    summary: 'Require a user to change the password, or stop requiring it',
+    body: object({ required: flag() }),
+    reply: USER,
+    run: (deps, call) => changeManaged(deps, call, (user) => withPasswordChange(user, call.body.required)),
+  }),
+  'user.set-expiry': operation({
     method: 'PUT',
     path: '/users/{name}/expiry',
     allowed: 'userAdmin',
+    summary: 'Set the time from which a user cannot sign in',
+    body: object({ 'expires?': EXPIRES }),
+    reply: USER,
     async run(deps, call) {
-      const expiresAt = readExpiry(readMembers(call.body, [EXPIRES]))
+      const expiresAt = toExpiry(call.body.expires)
       return changeManaged(deps, call, (user) => withExpiry(user, expiresAt))
     },
-  },
-  'user.set-roles': {
+  }),
+  'user.set-roles': operation({
     method: 'PUT',
     path: '/users/{name}/roles',
     allowed: 'userAdmin',
-    run: (deps, call) => changeManaged(deps, call, readRoleChange(call.body)),
-  },
-  'user.set-grant': {
+    summary: 'Change the roles of a user',
+    body: ROLE_CHANGE,
+    reply: USER,
+    run: (deps, call) => changeManaged(deps, call, (user) => withRoles(user, call.body)),
+  }),
+  'user.set-grant': operation({
     method: 'PUT',
     path: '/users/{name}/grants',
     allowed: 'userAdmin',
+    summary: 'Grant access to a database or a collection',
+    body: NEW_GRANT,
+    reply: USER,
     async run(deps, call) {
-      const { level, ...place } = readGrant(call.body, 'The body')
+      const { level, ...place } = toPlace(call.body)
       return changeManaged(deps, call, (user) => ({
         ...user,
         multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
       }))
     },
-  },
-  'user.set-active': {
+  }),
+  'user.set-active': operation({
     method: 'PUT',
     path: '/users/{name}/active',
     allowed: 'userAdmin',
+    summary: 'Activate or deactivate a user',
+    body: object({ active: flag(), ...CURRENT_PASSWORD }),
+    reply: USER,
     async run(deps, call) {
-      const members = readMembers(call.body, ['active', CURRENT_PASSWORD])
-      const isActive = requireArgument(members, 'active', FLAG)
-      if (!isActive) await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
+      const { active: isActive, current_password: current } = call.body
+      if (!isActive) await requireOwnPassword(call, nameOf(call), current)
       return changeManaged(deps, call, (user) => ({ ...user, isActive }))
     },
-  },
-  'user.sign-out': {
+  }),
+  'user.sign-out': operation({
     method: 'POST',
     path: '/users/{name}/sign-out',
     allowed: 'userAdmin',
+    summary: 'End all sessions and tokens of a user',
+    reply: USER,
     async run(deps, call) {
       await requireManagedName(deps, call, nameOf(call))
       return showUser(await deps.directory.signOut(nameOf(call)))
     },
-  },
-} as const satisfies Record<string, Operation<unknown>>
+  }),
+}
+
+const withRoles = (user: User, { roles, add = [], remove = [] }: Static<typeof ROLE_CHANGE>): User => {
+  const kept = (roles ?? user.document.roles).filter((role) => !remove.includes(role))
+  return { ...user, document: { ...user.document, roles: [...new Set([...kept, ...add])] } }
+}
 
 const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
   showUser(await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, change)))
 
-/** A user, and whether the caller may change it. */
-interface ManagedUser extends ShownUser {
-  readonly canEdit: boolean
-}
-
-export interface ListedUser extends ManagedUser {
-  /** Whether at least one client is locked out after too many failures. */
-  readonly isLocked: boolean
-  readonly lastSignIn: ShownSignIn | null
-}
-
-export const showManaged = (deps: OperationDeps, call: Call, user: User): ManagedUser => ({
+export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
   ...showUser(user),
   canEdit: checkManaged(deps, call, toManaged(user)) === undefined,
 })
 
-/** For a request that may have no body. */
-export const findCurrentPassword = ({ body }: Call): string | undefined =>
-  body === undefined ? undefined : findText(readMembers(body, [CURRENT_PASSWORD]), CURRENT_PASSWORD)
+/** `null`: none is known. */
+export const showSignIn = (signIn: LastSignIn | undefined): SignIn | null =>
+  signIn ? { at: new Date(signIn.at * 1000).toISOString(), peer: signIn.peer } : null
 
 export const nameOf = ({ params }: Call): string => params['name'] ?? ''
-
-const MAX_PAGE = 1000
 
 interface Page {
   readonly page: readonly User[]
@@ -178,36 +198,17 @@ interface Page {
 }
 
 /** One page in the order of names. */
-export async function readPage(directory: Pick<UserReader, 'listUsers'>, query: URLSearchParams): Promise<Page> {
-  const limit = readCount(query, 'limit', MAX_PAGE)
-  const after = query.get('after')
+export async function readPage(
+  directory: Pick<UserReader, 'listUsers'>,
+  { limit = MAX_PAGE, after }: PageQuery,
+): Promise<Page> {
   const damaged: string[] = []
   const page = await directory.listUsers({
     limit,
     onDamaged: (name) => damaged.push(name),
-    ...(after !== null && { from: { name: after, isInclusive: false } }),
+    ...(after !== undefined && { from: { name: after, isInclusive: false } }),
   })
   return { page, next: page.length < limit ? undefined : page.at(-1)?.name, damaged }
-}
-
-/** A user in replies: nothing that could be used to sign in as that user. */
-export interface ShownUser {
-  readonly name: string
-  readonly active: boolean
-  /** From then on the user cannot sign in; absent: never. */
-  readonly expires?: string
-  readonly mustChangePassword?: true
-  readonly roles: readonly string[]
-  readonly grants: Readonly<Record<string, ShownGrant>>
-  /** The scheme of the stored password, in words; `null`: there is none. */
-  readonly password: string | null
-  readonly revision: string
-  readonly accessTokens: number
-}
-
-export interface ShownGrant {
-  readonly level?: GrantLevel
-  readonly collections?: Readonly<Record<string, GrantLevel>>
 }
 
 export const showUser = (user: User): ShownUser => ({

@@ -1,0 +1,65 @@
+// What operations need of parts that this dialect may not import.
+import type { NodeRecord } from '../../directory/store-port/nodes.ts'
+import type { RotationStep, StepName } from '../../keys/rotate-secret.ts'
+import type { Counts, Totals } from '../../observe/totals.ts'
+import type { Static } from './schemas/schema.ts'
+import type {
+  KeyRing,
+  OptionList,
+  RELOADED,
+  RotationState,
+  Setting,
+  SettingChange,
+  SettingPreview,
+} from './schemas/settings.ts'
+import type { Certificate, SecretAge } from './schemas/system.ts'
+
+/** What the overview and the list of nodes read. */
+export interface Monitor {
+  /** Identifies this start of the process. */
+  readonly instance: string
+  /** The totals of all nodes from this time on, with those of this node up to now. */
+  listTotals(step: Totals['step'], from: number): Promise<readonly Totals[]>
+  /** What this node has counted since its start. */
+  readCounts(): Counts
+  listNodes(): Promise<readonly NodeRecord[]>
+  listCertificates(): readonly Certificate[]
+  listSecretAges(): readonly SecretAge[]
+}
+
+export interface SecretsEditor {
+  list(): Promise<readonly KeyRing[]>
+  /** Reads the files of all secrets again. */
+  reload(): Promise<Static<typeof RELOADED>['reloaded']>
+  findRotation(): Promise<RotationState>
+  /** Takes this step, and loads the secrets. Throws `conflict` if it is not the next one, or a node is not ready. */
+  rotate(step: StepName, options: { readonly isForced: boolean }): Promise<RotationStep>
+}
+
+export interface SettingsEditor {
+  /** Every option of the table. */
+  listOptions(): Promise<OptionList>
+  /** What a change would do. Changes nothing. `text` is `undefined` to remove the stored value. */
+  preview(change: Omit<NewSetting, 'text'> & { readonly text: string | undefined }): SettingPreview
+  /** All current settings, including defaults. */
+  list(): readonly Setting[]
+  /**
+   * Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. With
+   * `isImmediate`, cookies signed with earlier secrets are rejected at once.
+   */
+  set(setting: NewSetting, options: { readonly isImmediate: boolean }): Promise<SettingChange>
+  /** Settings made at run time, in clear. */
+  listStored(): Promise<readonly StoredSetting[]>
+  /** Removes the stored value, so that files, environment and defaults apply again. */
+  unset(section: string, key: string): Promise<SettingChange>
+}
+
+interface NewSetting {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
+
+export interface StoredSetting extends NewSetting {
+  readonly isSecret: boolean
+}
