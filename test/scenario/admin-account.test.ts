@@ -49,6 +49,22 @@ async function openToken(name: string): Promise<string> {
 }
 
 describe('rights', () => {
+  it('a credential that only has the name of an administrator does not reach its account', async (t) => {
+    const { document } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
+    const headers = { 'X-Auth-CouchDB-UserName': 'admin' }
+    for (const [method, path] of [
+      ['GET', '/account'],
+      ['GET', '/account/sessions'],
+      ['POST', '/account/sessions/end-others'],
+      ['GET', '/account/tokens'],
+    ] as const) {
+      const reply = await send(document, { method, path: `${API}${path}`, headers })
+      assert.deepEqual(errorOf(reply), [403, 'forbidden'], path)
+    }
+    const asAdministrator = { ...headers, 'X-Auth-CouchDB-Roles': '_admin' }
+    assert.equal((await send(document, { path: `${API}/account`, headers: asAdministrator })).status, 200)
+  })
+
   it('the session and the account show them', async () => {
     await addUser('rita', { roles: ['helpdesk', 'reader'], expires: '2040-01-01' })
     await addUser('rob', { mustChangePassword: true })

@@ -112,6 +112,8 @@ export interface Caller {
   readonly sessionId: string | undefined
   /** Whether it is the owner of the process, at its socket. */
   readonly isOwner: boolean
+  /** Whether it has the name of an administrator without being one: another issuer or a proxy has given the name. */
+  readonly isNamesake: boolean
   /** Throws unless the credential has proved the password recently and `current`, if it was sent, is that password. */
   requirePassword(current: string | undefined): Promise<void>
   /** The same, but a session needs `current` even if it proved the password recently. */
@@ -122,9 +124,9 @@ export interface Caller {
   readonly peer: string
 }
 
-/** The name of the caller's own account. The owner of the process and superuser tokens have none. */
+/** The name of the caller's own account. The owner of the process, superuser tokens and namesakes have none. */
 export function requireAccountName({ caller }: Call): string {
-  if (caller && caller.name !== null) return caller.name
+  if (caller && caller.name !== null && !caller.isNamesake) return caller.name
   throw new Refusal('forbidden', { about: 'This credential belongs to no account.' })
 }
 

@@ -7,7 +7,7 @@ import type { Handler, HeaderPair, RequestContext, Route } from '../../http/requ
 import { renderAdminCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { type Caller, type Operation, type OperationDeps, operation, runOperation } from './operation.ts'
-import { findLowest, findRight, type Right, requireRight } from './rights.ts'
+import { findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
 import type { Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
@@ -119,6 +119,7 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
     right: findRight(identity, deps.userAdminRole()),
     sessionId: session?.id ?? bearer?.session?.id,
     isOwner: by === OWNER_HANDLER,
+    isNamesake: !hasAllRights(identity) && deps.directory.isAdministrator(identity.name ?? ''),
     peer: context.client.address,
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
