@@ -1,6 +1,6 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
-import { isAccount } from '../directory/confirm-change.ts'
+import { isAccount } from '../directory/account.ts'
 import type { Identity } from '../directory/identity.ts'
 import {
   ABSENT,

@@ -1,6 +1,6 @@
 // Notes which sessions are opened and used, for lists of sessions.
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import type { Account } from '../directory/account.ts'
+import { isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated, Identity } from '../directory/identity.ts'
 import type { SessionUse } from '../directory/sessions/session-directory.ts'
@@ -82,5 +82,3 @@ function findOpeningTime(id: string, { identity, bearer }: Authenticated, deps: 
   const openedAt = isAccount(identity) ? deps.directory.findPasswordTime(id, identity) : undefined
   return openedAt ?? bearer?.session?.issuedAt ?? nowSeconds(deps.clock)
 }
-
-const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity

@@ -1,7 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
-import type { Account } from '../directory/account.ts'
-import { isAccount } from '../directory/confirm-change.ts'
+import { type Account, isAccount } from '../directory/account.ts'
 import type { Authenticated, Identity } from '../directory/identity.ts'
 import { checkName } from '../directory/users/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'

@@ -17,6 +17,8 @@ export interface Account extends Identity {
   readonly tokens: readonly AccessToken[]
 }
 
+export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
+
 /** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
 export const toAccount = ({ name, document, multiModel, password, sessionEpoch, ...user }: User): Account => ({
   name,

@@ -10,19 +10,12 @@ import type { UserStore } from './store-port/users.ts'
 import { isExpired } from './users/user.ts'
 import type { CachedUser, UserCache } from './users/user-cache.ts'
 
-interface AccountParts {
-  readonly administration: Administration
-  readonly cache: UserCache
-  readonly tracker: Pick<ChangeTracker, 'isStale' | 'requireFresh'>
-  readonly clock: Clock
-}
-
-export const createAccountFinder = ({
-  administration,
-  cache,
-  tracker,
-  clock,
-}: AccountParts): Pick<AccountDirectory, 'findAccount' | 'peekAccount'> => {
+export function createAccountFinder(
+  administration: Administration,
+  cache: UserCache,
+  tracker: ChangeTracker,
+  clock: Clock,
+): Pick<AccountDirectory, 'findAccount' | 'peekAccount'> {
   const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
     const account = user && findValid(user, clock)
@@ -61,21 +54,13 @@ const withRoles = (account: Account, roles: readonly string[]): Account =>
   roles.length === 0 ? account : { ...account, roles: [...account.roles, ...roles] }
 
 /** The cost of verifying the passwords of users and administrators. */
-interface HashWorkList {
-  list(): readonly HashWork[]
-  /** Asks the store again after users have changed. */
-  refresh(): Promise<void>
-}
-
-export function createHashWorkList(
-  store: Pick<UserStore, 'listHashWork'>,
-  administration: Administration,
-): HashWorkList {
+export function createHashWorkList(store: UserStore, administration: Administration) {
   let ofUsers: readonly HashWork[] = []
   const ofAdministrators = () =>
     [...administration.accounts().values()].flatMap(({ password }) => findHashWork(password) ?? [])
   return {
-    list: () => [...ofUsers, ...ofAdministrators()],
+    list: (): readonly HashWork[] => [...ofUsers, ...ofAdministrators()],
+    /** Asks the store again after users have changed. */
     async refresh() {
       ofUsers = await store.listHashWork()
     },

@@ -1,6 +1,5 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Notifier } from '../base/notifier.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
@@ -12,22 +11,15 @@ import type {
 } from './account-directory.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { confirmChange } from './confirm-change.ts'
-import type { DirectoryDeps } from './deps.ts'
-import type { Revocation } from './revocation.ts'
+import type { DirectoryParts } from './parts.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
-import type { NewPasswords } from './users/new-passwords.ts'
 import type { Caller } from './users/user-directory.ts'
-
-interface AdministratorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
-  readonly passwords: NewPasswords
-  readonly revocations: Notifier<Revocation>
-}
 
 const SECTION = 'admins'
 const MAX_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
-export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
+export function createAdministrators(parts: DirectoryParts): AdministratorDirectory {
   const { administration } = parts
   return {
     listAdministrators: () => [...administration.accounts().values()].map(toAdministrator),
@@ -54,14 +46,14 @@ const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administra
 })
 
 /** A later administrator of the name begins without a second factor. */
-async function forgetFactor({ store, administration }: AdministratorParts, name: string): Promise<void> {
+async function forgetFactor({ store, administration }: DirectoryParts, name: string): Promise<void> {
   await administration.setTotp(name, undefined)
   await store.putRecoveryCodes({ name, mark: '' }, [])
 }
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
 function requireSettable(
-  { administration }: AdministratorParts,
+  { administration }: DirectoryParts,
   name: string,
   { expected }: SetAdministratorOptions,
 ): AdministratorAccount | undefined {
@@ -80,7 +72,7 @@ function requireSettable(
 const toChange = (clock: Clock, key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
 
 async function writeAdministrator(
-  parts: AdministratorParts,
+  parts: DirectoryParts,
   { name, text }: Administrator,
   options: SetAdministratorOptions,
 ): Promise<void> {
@@ -101,7 +93,7 @@ async function writeAdministrator(
   throw new Refusal('conflict')
 }
 
-async function removeAdministrator(parts: AdministratorParts, name: string): Promise<string> {
+async function removeAdministrator(parts: DirectoryParts, name: string): Promise<string> {
   const { store, administration, clock, revocations, events } = parts
   await confirmChange(events)
   for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
@@ -121,7 +113,7 @@ async function removeAdministrator(parts: AdministratorParts, name: string): Pro
 
 /** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */
 function isCurrent(
-  { passwords }: AdministratorParts,
+  { passwords }: DirectoryParts,
   current: AdministratorAccount,
   { password, caller }: { readonly password: string; readonly caller: Caller | undefined },
 ): Promise<boolean> {
@@ -130,7 +122,7 @@ function isCurrent(
 }
 
 /** The stored form of an administrator that can be removed because another one remains. */
-function requireRemovable({ administration }: AdministratorParts, name: string): string {
+function requireRemovable({ administration }: DirectoryParts, name: string): string {
   const accounts = administration.accounts()
   const own = accounts.get(name)
   if (!own) throw new Refusal('not_found')
@@ -139,7 +131,7 @@ function requireRemovable({ administration }: AdministratorParts, name: string):
 }
 
 async function toStoredText(
-  { passwords, settings }: AdministratorParts,
+  { passwords, settings }: DirectoryParts,
   given: NewAdministratorPassword,
   caller: Caller | undefined,
 ): Promise<string> {

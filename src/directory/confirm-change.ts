@@ -5,8 +5,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Refusal } from '../base/errors.ts'
 import type { RecordGuard } from '../observe/security-events.ts'
-import type { Account } from './account.ts'
-import type { Authenticated, Identity } from './identity.ts'
+import { isAccount } from './account.ts'
+import type { Authenticated } from './identity.ts'
 import type { User } from './users/user.ts'
 
 /** Throws if the credential is no longer accepted, or not with the same rights. */
@@ -25,9 +25,6 @@ export async function confirmChange(guard?: RecordGuard): Promise<Authenticated 
   guard?.requireRecording()
   return current.getStore()?.()
 }
-
-export const isAccount = (identity: Identity): identity is Account =>
-  identity.name !== null && 'sessionEpoch' in identity
 
 /**
  * Called in the transaction of a change. Users who change their own record do so only while the session epoch is the one

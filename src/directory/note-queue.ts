@@ -1,25 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 
-/** Notes on their way to the store, one per key and minute. Requests never wait for them. */
-export interface NoteQueue<T> {
-  /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */
-  note(key: string, describe: (minute: number, earlier: T | undefined) => T): void
-  /** Writes what is noted so far. */
-  flush(): Promise<void>
-  /** Drops a note that is not written yet. */
-  forget(key: string): void
-  /** Writes what is noted so far, if the store can be written. */
-  close(): Promise<void>
-}
-
-export interface NoteQueueDeps<T> {
-  write(notes: readonly T[]): Promise<void>
-  /** Deletes notes that are too old. Called from time to time. */
-  purge(nowSeconds: number): Promise<unknown>
-  readonly clock: Clock
-}
-
 export const SECONDS_BETWEEN_NOTES = 60
 const SECONDS_BETWEEN_PURGES = 60
 const WRITE_EVERY_MS = 1000
@@ -29,10 +10,14 @@ const BATCH_SIZE = 200
 const MAX_PENDING = 20_000
 const MAX_REMEMBERED = 100_000
 
-export const createNoteQueue = <T extends object>(deps: NoteQueueDeps<T>): NoteQueue<T> => new BatchedNotes(deps)
+type Write<T> = (notes: readonly T[]) => Promise<void>
+type Purge = (nowSeconds: number) => Promise<unknown>
 
-class BatchedNotes<T extends object> implements NoteQueue<T> {
-  readonly #deps: NoteQueueDeps<T>
+/** Notes on their way to the store, one per key and minute. Requests never wait for them. */
+export class NoteQueue<T extends object> {
+  readonly #store: Write<T>
+  readonly #purgeBefore: Purge
+  readonly #clock: Clock
   readonly #pending = new Map<string, T>()
   /** The minute in which each key was noted last. */
   readonly #notedAt = createLruCache<number>(MAX_REMEMBERED)
@@ -40,13 +25,17 @@ class BatchedNotes<T extends object> implements NoteQueue<T> {
   #writing: Promise<void> = Promise.resolve()
   #purgedAt: number
 
-  constructor(deps: NoteQueueDeps<T>) {
-    this.#deps = deps
-    this.#purgedAt = nowSeconds(deps.clock)
+  /** `purge` deletes notes that are too old. It is called from time to time. */
+  constructor(write: Write<T>, purge: Purge, clock: Clock) {
+    this.#store = write
+    this.#purgeBefore = purge
+    this.#clock = clock
+    this.#purgedAt = nowSeconds(clock)
   }
 
+  /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */
   note(key: string, describe: (minute: number, earlier: T | undefined) => T): void {
-    const now = nowSeconds(this.#deps.clock)
+    const now = nowSeconds(this.#clock)
     const minute = now - (now % SECONDS_BETWEEN_NOTES)
     if (this.#notedAt.get(key) === minute || this.#pending.size >= MAX_PENDING) return
     this.#notedAt.set(key, minute)
@@ -54,10 +43,12 @@ class BatchedNotes<T extends object> implements NoteQueue<T> {
     this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), WRITE_EVERY_MS).unref()
   }
 
+  /** Drops a note that is not written yet. */
   forget(key: string): void {
     this.#pending.delete(key)
   }
 
+  /** Writes what is noted so far. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -66,6 +57,7 @@ class BatchedNotes<T extends object> implements NoteQueue<T> {
     return this.#writing
   }
 
+  /** Writes what is noted so far, if the store can be written. */
   async close(): Promise<void> {
     await this.flush().catch(() => {})
   }
@@ -73,16 +65,16 @@ class BatchedNotes<T extends object> implements NoteQueue<T> {
   async #write(): Promise<void> {
     while (this.#pending.size > 0) {
       const batch = [...this.#pending].slice(0, BATCH_SIZE)
-      await this.#deps.write(batch.map(([, note]) => note))
+      await this.#store(batch.map(([, note]) => note))
       for (const [key, note] of batch) if (this.#pending.get(key) === note) this.#pending.delete(key)
     }
     await this.#purge()
   }
 
   async #purge(): Promise<void> {
-    const now = nowSeconds(this.#deps.clock)
+    const now = nowSeconds(this.#clock)
     if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
     this.#purgedAt = now
-    await this.#deps.purge(now)
+    await this.#purgeBefore(now)
   }
 }

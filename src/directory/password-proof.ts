@@ -2,7 +2,7 @@
 // their account.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Account } from './account.ts'
+import { type Account, isAccount } from './account.ts'
 import type { Authenticated } from './identity.ts'
 import type { SessionDirectory } from './sessions/session-directory.ts'
 
@@ -51,5 +51,3 @@ export function findProvenSession(who: Authenticated): { readonly id: string; re
   const isDelegated = origin !== undefined || bearer?.accessToken !== undefined || who.accessToken !== undefined
   return id === undefined || isDelegated || !isAccount(identity) ? undefined : { id, owner: identity }
 }
-
-const isAccount = (identity: Authenticated['identity']): identity is Account => 'sessionEpoch' in identity

@@ -4,7 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../account.ts'
 import type { Authenticated } from '../identity.ts'
 import { findProvenSession } from '../password-proof.ts'
-import { hasProvedFactor as isProvedBy } from '../sessions/session.ts'
+import { provesFactor } from '../sessions/session.ts'
 import { generationOf, type KeptSession } from '../users/user.ts'
 
 export type FactorOwner = Pick<Account, 'name' | 'totp'>
@@ -17,7 +17,7 @@ export const isSameFactor = (a: Pick<Account, 'totp'>, b: Pick<Account, 'totp'>)
 export function hasProvedFactor(who: Authenticated, account: FactorOwner, key: Uint8Array): boolean {
   const session = findProvenSession(who)
   if (!session || session.owner.name !== account.name || !isSameFactor(session.owner, account)) return false
-  return isProvedBy(session.id, session.owner, key)
+  return provesFactor(session.id, session.owner, key)
 }
 
 /** The own session of the request, which a code has just confirmed. */

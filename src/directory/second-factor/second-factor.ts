@@ -1,11 +1,8 @@
 /** The second factor of users and administrators: TOTP, and the recovery codes that replace its codes. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
-import type { Notifier } from '../../base/notifier.ts'
-import type { AccountDirectory } from '../account-directory.ts'
 import { confirmChange } from '../confirm-change.ts'
-import type { DirectoryDeps } from '../deps.ts'
-import type { Revocation } from '../revocation.ts'
+import type { DirectoryParts } from '../parts.ts'
 import { type Json, TOTP_MEMBER, type User } from '../users/user.ts'
 import type { UserEditor } from '../users/user-directory.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
@@ -35,19 +32,13 @@ export interface SecondFactors {
   spendCode(account: FactorOwner, code: string): Promise<boolean>
 }
 
-interface FactorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events' | 'ownKey'> {
-  readonly revocations: Notifier<Revocation>
-  readonly editor: Pick<UserEditor, 'changeUser'>
-  readonly findAccount: AccountDirectory['findAccount']
-}
-
 const SECRET_BYTES = 20
 const SECRET = /^[A-Z2-7]{32}$/
 
 /** A secret as a user gets it. SHA-1 with six digits is the only form that every authenticator app supports. */
 export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BYTES))
 
-export function createSecondFactors(parts: FactorParts): SecondFactors {
+export function createSecondFactors(parts: DirectoryParts, editor: UserEditor): SecondFactors {
   const { store, events } = parts
   const codes = createTotpCheck(store, parts.clock)
   return {
@@ -59,12 +50,12 @@ export function createSecondFactors(parts: FactorParts): SecondFactors {
       if (!(await codes.spend(name, totp, code)))
         throw new Refusal('bad_request', { about: 'The code is wrong, expired or used already.' })
       const recoveryCodes = await replaceCodes(parts, name, member)
-      await setTotp(parts, name, member)
+      await setTotp(parts, editor, name, member)
       return recoveryCodes
     },
     async removeTotp(name) {
       await requireOwnProof(parts, name)
-      await setTotp(parts, name, undefined)
+      await setTotp(parts, editor, name)
       await store.putRecoveryCodes({ name, mark: '' }, [])
     },
     async replaceRecoveryCodes(name) {
@@ -89,7 +80,7 @@ export function createSecondFactors(parts: FactorParts): SecondFactors {
 }
 
 /** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */
-async function replaceCodes({ store, events }: FactorParts, name: string, totp: Json): Promise<readonly string[]> {
+async function replaceCodes({ store, events }: DirectoryParts, name: string, totp: Json): Promise<readonly string[]> {
   const factor = toFactorKey(name, totp)
   const codes = createRecoveryCodes()
   await confirmChange(events)
@@ -102,19 +93,18 @@ async function replaceCodes({ store, events }: FactorParts, name: string, totp: 
 }
 
 /** Called before anything is changed, for users and administrators. */
-async function requireOwnProof({ findAccount, events, ownKey }: FactorParts, name: string): Promise<void> {
+async function requireOwnProof({ findAccount, events, ownKey }: DirectoryParts, name: string): Promise<void> {
   const confirmed = await confirmChange(events)
   const account = await findAccount(name)
   if (account?.totp !== undefined) requireFactorProof(account, confirmed, ownKey())
 }
 
-async function setTotp(parts: FactorParts, name: string, totp: Json | undefined): Promise<void> {
-  const { administration, editor } = parts
-  if (administration.accounts().has(name)) await setAdministratorTotp(parts, name, totp)
+async function setTotp(parts: DirectoryParts, editor: UserEditor, name: string, totp?: Json): Promise<void> {
+  if (parts.administration.accounts().has(name)) await setAdministratorTotp(parts, name, totp)
   else await editor.changeUser(name, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
 }
 
-async function setAdministratorTotp(parts: FactorParts, name: string, totp: Json | undefined): Promise<void> {
+async function setAdministratorTotp(parts: DirectoryParts, name: string, totp?: Json): Promise<void> {
   const { administration, events, revocations } = parts
   const confirmed = await confirmChange(events)
   await administration.setTotp(name, totp)

@@ -1,26 +1,17 @@
 import { nowSeconds } from '../../base/clock.ts'
-import type { Notifier } from '../../base/notifier.ts'
-import { toTokenMark } from '../access-token.ts'
-import type { DirectoryDeps } from '../deps.ts'
-import type { Revocation } from '../revocation.ts'
+import { toTokenMark, withoutToken } from '../access-token.ts'
+import type { DirectoryParts } from '../parts.ts'
 import type { Stored } from '../store-port/users.ts'
 import { applyUpdate } from '../users/apply-update.ts'
 import { endSessions, NO_SESSIONS_ENDED, nextRevision, type User, type UserRecord } from '../users/user.ts'
 import { recordUserChange } from '../users/user-events.ts'
-import type { UserWriter } from '../users/user-writer.ts'
-import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
+import { MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
 import type { EndingSession } from './session-directory.ts'
-
-export interface EndSessionParts extends Pick<DirectoryDeps, 'administration' | 'clock' | 'events'> {
-  readonly ended: EndedSessions
-  readonly writer: UserWriter
-  readonly revocations: Notifier<Revocation>
-}
 
 const TOO_MANY = `more than ${MAX_ENDED_SESSIONS} sessions were ended one by one`
 const TOO_MANY_OF_TOKEN = `more than ${MAX_ENDED_OF_TOKEN} sessions of one token were ended one by one`
 
-export async function endSession(parts: EndSessionParts, session: EndingSession): Promise<void> {
+export async function endSession(parts: DirectoryParts, session: EndingSession): Promise<void> {
   const { id, name, expiresAt, accessToken, foreignToken } = session
   const mark = accessToken ?? foreignToken
   const counter = mark === undefined ? name : toTokenCounter(name, mark)
@@ -36,7 +27,7 @@ export async function endSession(parts: EndSessionParts, session: EndingSession)
 }
 
 /** Ends all sessions that were opened with a token of another issuer, by one record with its mark. */
-async function endForeignToken(parts: EndSessionParts, session: EndingSession, mark: string): Promise<void> {
+async function endForeignToken(parts: DirectoryParts, session: EndingSession, mark: string): Promise<void> {
   const { name, expiresAt } = session
   await parts.ended.end({ id: mark, name: toTokenCounter(name, mark), expiresAt })
   parts.revocations.notify({ kind: 'account', name })
@@ -44,7 +35,7 @@ async function endForeignToken(parts: EndSessionParts, session: EndingSession, m
 }
 
 /** Revokes all sessions and tokens of a user, of an administrator or of a name in tokens of other issuers. */
-async function raiseSessionEpoch(parts: EndSessionParts, name: string): Promise<void> {
+async function raiseSessionEpoch(parts: DirectoryParts, name: string): Promise<void> {
   const { administration, clock, writer, revocations, events } = parts
   if (administration.accounts().has(name)) await administration.endSessions(name)
   else await writer.write(name, (stored) => withRaisedEpoch(name, stored, nowSeconds(clock)))
@@ -60,19 +51,15 @@ function withRaisedEpoch(name: string, stored: Stored | undefined, now: number):
 }
 
 /** Removes an access token. Only the sessions opened with it are revoked. */
-async function removeAccessToken(parts: EndSessionParts, name: string, mark: string): Promise<void> {
+async function removeAccessToken(parts: DirectoryParts, name: string, mark: string): Promise<void> {
   const { clock, writer, revocations, events } = parts
   let before: User | undefined
   const after = await writer.write(name, (stored) => {
     before = stored?.record.kind === 'user' ? stored.record : undefined
-    return before && applyUpdate(before, withoutToken(before, mark), { nowSeconds: nowSeconds(clock) })
+    const after = before && withoutToken(before, (token) => toTokenMark(token) === mark)
+    return before && after && applyUpdate(before, after, { nowSeconds: nowSeconds(clock) })
   })
   if (!after) return
   revocations.notify({ kind: 'account', name })
   recordUserChange(events, before, after)
 }
-
-const withoutToken = (user: User, mark: string): User => ({
-  ...user,
-  multiModel: { ...user.multiModel, tokens: user.multiModel.tokens.filter((token) => toTokenMark(token) !== mark) },
-})

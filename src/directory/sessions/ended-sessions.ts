@@ -2,21 +2,6 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { Revocation } from '../revocation.ts'
 import type { EndedCount, EndedSession, SessionStore } from '../store-port/sessions.ts'
 
-/** Sessions that were ended before they expired, kept in memory until then. */
-export interface EndedSessions {
-  has(id: string): boolean
-  /** Ends one on every node. */
-  end(session: EndedSession): Promise<EndedCount>
-  /** Loads the sessions that other nodes have ended since the last call. Returns what that revoked. */
-  pull(): Promise<readonly Revocation[]>
-  /** Loads all of them again, because the store was replaced. Known ones stay ended. */
-  reset(): Promise<void>
-  /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
-  forget(name: string, upTo: number): Promise<void>
-  /** If a name has too many, forgets those that another node has removed from the store. */
-  trim(name: string): Promise<void>
-}
-
 /** Beyond this many records of one name, its session epoch is raised instead and the records are forgotten. */
 export const MAX_ENDED_SESSIONS = 1000
 
@@ -43,10 +28,8 @@ function toRevocation({ id, name: counter }: EndedSession): Revocation {
 const PAGE_SIZE = 1000
 const SECONDS_BETWEEN_PURGES = 60
 
-export const createEndedSessions = (store: SessionStore, clock: Clock): EndedSessions =>
-  new StoredEndedSessions(store, clock)
-
-class StoredEndedSessions implements EndedSessions {
+/** Sessions that were ended before they expired, kept in memory until then. */
+export class EndedSessions {
   readonly #store: SessionStore
   readonly #clock: Clock
   readonly #memory = createMemory()
@@ -63,6 +46,7 @@ class StoredEndedSessions implements EndedSessions {
   // a property, because callers keep it as a function
   readonly has = (id: string): boolean => this.#memory.has(id)
 
+  /** Ends one on every node. */
   async end(session: EndedSession): Promise<EndedCount> {
     const outcome = await this.#store.endSession(session)
     this.#memory.add(session)
@@ -70,21 +54,25 @@ class StoredEndedSessions implements EndedSessions {
     return outcome
   }
 
+  /** Loads the sessions that other nodes have ended since the last call. Returns what that revoked. */
   async pull(): Promise<readonly Revocation[]> {
     this.#purge()
     return this.#load()
   }
 
+  /** Loads all of them again, because the store was replaced. Known ones stay ended. */
   async reset(): Promise<void> {
     this.#position = 0
     await this.#load()
   }
 
+  /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
   async forget(name: string, upTo: number): Promise<void> {
     await this.#store.forgetEndedSessions(name, upTo)
     await this.trim(name)
   }
 
+  /** If a name has too many, forgets those that another node has removed from the store. */
   async trim(name: string): Promise<void> {
     if (this.#memory.count(name) <= MAX_ENDED_SESSIONS) return
     const kept = new Set(await this.#store.listEndedIds(name))

@@ -1,46 +1,150 @@
+// The sessions that are live, for lists, and the number of sessions that a user can have at a time (`max_sessions`).
+import { nowSeconds } from '../../base/clock.ts'
+import type { Account } from '../account.ts'
 import { confirmChange } from '../confirm-change.ts'
+import { NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
+import type { DirectoryParts } from '../parts.ts'
+import { isSameFactor } from '../second-factor/factor-proof.ts'
 import type { SessionRecord } from '../store-port/sessions.ts'
-import { endRecorded, isLive, type SessionRecordParts } from './recorded-session.ts'
-import type { SessionList } from './session-directory.ts'
-import { createSessionLimit, type SessionLimit } from './session-limit.ts'
-import { toRecord } from './session-notes.ts'
+import { generationOf } from '../users/user.ts'
+import { compareOpening } from './session.ts'
+import type { SessionDirectory, SessionList, SessionUse } from './session-directory.ts'
 
-export interface SessionRecords {
-  readonly list: SessionList
-  readonly endSurplus: SessionLimit['endSurplus']
+interface RecordParts extends DirectoryParts {
+  readonly sessions: SessionDirectory
+  /** Uses of sessions on their way to the store. */
+  readonly notes: NoteQueue<SessionRecord>
 }
 
-export function createSessionRecords(parts: SessionRecordParts): SessionRecords {
-  const limit = createSessionLimit(parts)
-  return { list: createSessionList(parts, limit), endSurplus: limit.endSurplus }
-}
-
-function createSessionList(parts: SessionRecordParts, limit: SessionLimit): SessionList {
-  const { store, notes } = parts
+export function createSessionRecords(
+  directory: DirectoryParts,
+  sessions: SessionDirectory,
+): SessionList & { close(): Promise<void> } {
+  const { store, clock } = directory
+  const write = async (records: readonly SessionRecord[]): Promise<void> => {
+    await store.putSessionRecords(records)
+    await endSurplus(parts, records)
+  }
+  const notes = new NoteQueue(write, (seconds) => store.purgeSessionRecords(seconds), clock)
+  const parts: RecordParts = { ...directory, sessions, notes }
   return {
     noteSession: (id, describe) =>
       notes.note(id, (minute, earlier) => {
         const record = toRecord(describe(), minute, earlier)
         // soon, so that the limit also counts sessions that are opened at the same time
-        if (limit.concerns(record)) setImmediate(() => void notes.flush().catch(() => {}))
+        if (isLimited(parts, record)) setImmediate(() => void notes.flush().catch(() => {}))
         return record
       }),
     async listSessions(range) {
       await notes.flush()
       const page = await store.listSessionRecords(range)
-      const sessions: SessionRecord[] = []
-      for (const record of page) if (await isLive(parts, record)) sessions.push(record)
-      return { sessions, next: page.length < range.limit ? undefined : page.at(-1) }
+      const live: SessionRecord[] = []
+      for (const record of page) if (await isLive(parts, record)) live.push(record)
+      return { sessions: live, next: page.length < range.limit ? undefined : page.at(-1) }
     },
-    async revokeSession(id, name) {
-      await notes.flush()
-      const record = await store.findSessionRecord(id)
-      if (!record || record.name !== (name ?? record.name) || !(await isLive(parts, record))) return undefined
-      await confirmChange()
-      await endRecorded(parts, record)
-      return record
-    },
-    makeRoom: limit.makeRoom,
-    makeRoomForToken: limit.makeRoomForToken,
+    revokeSession: (id, name) => revokeSession(parts, id, name),
+    makeRoom: (account, { hasPassword }) => makeRoom(parts, account, hasPassword ? 'password' : 'other'),
+    makeRoomForToken: async (name) => void (await endForAnother(parts, name, 'token')),
+    close: () => notes.close(),
   }
 }
+
+const MAX_USER_AGENT_LENGTH = 256
+
+function toRecord(use: SessionUse, minute: number, earlier: SessionRecord | undefined): SessionRecord {
+  const createdAt = Math.min(use.createdAt, earlier?.createdAt ?? use.createdAt)
+  return {
+    ...use,
+    // a token may be used at the other door before the record of its session is written
+    door: earlier?.door ?? use.door,
+    createdAt,
+    seenAt: Math.max(minute, createdAt),
+    // a use later in the same minute is not noted
+    expiresAt: use.expiresAt + SECONDS_BETWEEN_NOTES,
+    userAgent: use.userAgent.slice(0, MAX_USER_AGENT_LENGTH),
+  }
+}
+
+async function revokeSession(parts: RecordParts, id: string, name?: string): Promise<SessionRecord | undefined> {
+  await parts.notes.flush()
+  const record = await parts.store.findSessionRecord(id)
+  if (!record || record.name !== (name ?? record.name) || !(await isLive(parts, record))) return undefined
+  await confirmChange()
+  await endRecorded(parts, record)
+  return record
+}
+
+async function isLive({ sessions, findAccount, clock }: RecordParts, record: SessionRecord): Promise<boolean> {
+  const { id, name, generation, createdAt, expiresAt } = record
+  if (expiresAt <= nowSeconds(clock) || sessions.isSessionEnded(id)) return false
+  // the token that opened it was issued before the session began
+  if (generation === undefined) return sessions.isForeignTokenLive({ id, name, issuedAt: createdAt })
+  const account = await findAccount(name)
+  return account !== undefined && generationOf(account.sessionEpoch, id) === generation
+}
+
+async function endRecorded(parts: RecordParts, { id, name, door, expiresAt }: SessionRecord): Promise<void> {
+  const { notes, sessions, settings, clock, events } = parts
+  notes.forget(id)
+  // a request that is running now may still renew the session
+  const lastExpiry = Math.max(expiresAt, nowSeconds(clock) + settings().maxSessionSeconds)
+  await sessions.endSession({ id, name, expiresAt: lastExpiry })
+  events.record('session.ended', { subject: name, openedBy: door })
+}
+
+/** Counted apart, so that sessions opened without the password end none that was opened with it. */
+const KINDS = ['password', 'other', 'token'] as const
+type Kind = (typeof KINDS)[number]
+
+async function makeRoom(parts: RecordParts, account: Account, kind: Kind): Promise<Account> {
+  if (!(await endForAnother(parts, account.name, kind))) return account
+  // ending many sessions may have raised the session epoch
+  const now = await parts.findAccount(account.name)
+  // with another second factor, which was not checked, the caller must not get its session epoch
+  return now && isSameFactor(now, account) ? now : account
+}
+
+/** Ends the oldest sessions, so that another one can be opened. Returns whether it ended any. */
+async function endForAnother(parts: RecordParts, name: string, kind: Kind): Promise<boolean> {
+  const { maxSessions } = parts.settings()
+  if (maxSessions === 0) return false
+  await parts.notes.flush()
+  return endOldest(parts, name, kind, maxSessions - 1)
+}
+
+/** Whether the limit applies to a session that was opened just now. */
+const isLimited = ({ settings, clock }: RecordParts, { createdAt }: SessionRecord): boolean =>
+  settings().maxSessions > 0 && createdAt >= nowSeconds(clock) - SECONDS_BETWEEN_NOTES
+
+/**
+ * Ends surplus sessions after these were stored. Sign-ins at the same time, here or on another node, do not see each
+ * other's sessions when they make room; the one that is stored last sees them all.
+ */
+async function endSurplus(parts: RecordParts, stored: readonly SessionRecord[]): Promise<void> {
+  const limited = stored.filter((record) => isLimited(parts, record))
+  for (const name of new Set(limited.map((record) => record.name)))
+    for (const kind of KINDS) await endOldest(parts, name, kind, parts.settings().maxSessions)
+}
+
+const PAGE_SIZE = 1000
+
+/** Ends all sessions of a kind but the `kept` newest. Returns whether it ended any. */
+async function endOldest(parts: RecordParts, name: string, kind: Kind, kept: number): Promise<boolean> {
+  const account = await parts.findAccount(name)
+  const page = await parts.store.listSessionRecords({ name, limit: PAGE_SIZE })
+  const live: SessionRecord[] = []
+  for (const record of page)
+    if (kindOf(parts, record, account) === kind && (await isLive(parts, record))) live.push(record)
+  const surplus = live.sort(compareRecords).slice(kept)
+  for (const record of surplus) await endRecorded(parts, record)
+  return surplus.length > 0
+}
+
+function kindOf({ sessions }: RecordParts, { id, generation }: SessionRecord, account: Account | undefined): Kind {
+  if (generation === undefined) return 'token'
+  return account && sessions.findPasswordTime(id, account) !== undefined ? 'password' : 'other'
+}
+
+/** The newest first. Records have the second, ids also the millisecond. */
+const compareRecords = (a: SessionRecord, b: SessionRecord): number =>
+  b.createdAt - a.createdAt || compareOpening(a.id, b.id)

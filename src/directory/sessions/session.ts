@@ -115,7 +115,7 @@ export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Arra
   findOpeningTime(id, { owner, proof: 'password' }, key) ?? findOpeningTime(id, { owner, proof: 'second factor' }, key)
 
 /** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
-export const hasProvedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
+export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   owner.sessionEpoch.kept?.id === id || findOpeningTime(id, { owner, proof: 'second factor' }, key) !== undefined
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {

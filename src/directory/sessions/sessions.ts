@@ -1,12 +1,10 @@
 import { nowSeconds } from '../../base/clock.ts'
-import type { AccountDirectory } from '../account-directory.ts'
-import type { ChangeTracker } from '../change-tracker.ts'
-import type { DirectoryDeps } from '../deps.ts'
+import type { DirectoryParts } from '../parts.ts'
 import type { RevocationFeed } from '../revocation.ts'
 import { hasProvedFactor } from '../second-factor/factor-proof.ts'
 import { generationOf, isExpired, type User } from '../users/user.ts'
-import type { CachedUser, UserCache } from '../users/user-cache.ts'
-import { type EndSessionParts, endSession } from './end-session.ts'
+import type { CachedUser } from '../users/user-cache.ts'
+import { endSession } from './end-session.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import {
   createPlainId,
@@ -18,12 +16,7 @@ import {
 } from './session.ts'
 import type { ForeignToken, SessionDirectory, SessionOpening } from './session-directory.ts'
 
-interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<DirectoryDeps, 'ownKey'>, EndSessionParts {
-  readonly cache: UserCache
-  readonly tracker: ChangeTracker
-}
-
-export function createSessions(parts: SessionParts): SessionDirectory & RevocationFeed {
+export function createSessions(parts: DirectoryParts): SessionDirectory & RevocationFeed {
   const { ended, revocations, clock, ownKey } = parts
   return {
     createSession(account, opening = NO_PROOF) {
@@ -56,7 +49,7 @@ const toProof = ({ hasPassword, hasFactor, accessToken }: SessionOpening): Sessi
 }
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
-async function isSessionLive(parts: SessionParts, session: Session): Promise<boolean> {
+async function isSessionLive(parts: DirectoryParts, session: Session): Promise<boolean> {
   if (await isLiveAsKnown(parts, session)) return true
   if (isEnded(parts.ended, session.id, session.foreignToken) || !isNewerThanKnown(parts, session)) return false
   try {
@@ -67,7 +60,7 @@ async function isSessionLive(parts: SessionParts, session: Session): Promise<boo
   return isLiveAsKnown(parts, session)
 }
 
-async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Session): Promise<boolean> {
+async function isLiveAsKnown({ ended, findAccount }: DirectoryParts, session: Session): Promise<boolean> {
   // the account first: finding it may load newly ended sessions
   const account = await findAccount(session.name)
   if (!account || isEnded(ended, session.id, session.foreignToken)) return false
@@ -77,25 +70,25 @@ async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Sess
 const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
   ids.some((id) => id !== undefined && ended.has(id))
 
-function isNewerThanKnown({ clock, tracker }: SessionParts, { issuedAt }: Session): boolean {
+function isNewerThanKnown({ clock, tracker }: DirectoryParts, { issuedAt }: Session): boolean {
   const knownSeconds = Math.floor((clock.nowMs() - tracker.stalenessMs()) / 1000)
   return issuedAt >= knownSeconds
 }
 
-async function isForeignTokenLive(parts: SessionParts, token: ForeignToken): Promise<boolean> {
+async function isForeignTokenLive(parts: DirectoryParts, token: ForeignToken): Promise<boolean> {
   const { tracker, cache } = parts
   if (tracker.isStale()) await tracker.requireFresh()
   return isAfterEpoch(parts, token, cache.peek(token.name) ?? (await cache.find(token.name, 'cache unknown')))
 }
 
-function isForeignTokenKnownLive(parts: SessionParts, token: ForeignToken): boolean {
+function isForeignTokenKnownLive(parts: DirectoryParts, token: ForeignToken): boolean {
   const user = parts.tracker.isStale() ? undefined : parts.cache.peek(token.name)
   return user !== undefined && isAfterEpoch(parts, token, user)
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
 function isAfterEpoch(
-  parts: SessionParts,
+  parts: DirectoryParts,
   { name, issuedAt, id, mark }: ForeignToken,
   { record }: CachedUser,
 ): boolean {

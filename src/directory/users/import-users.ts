@@ -6,19 +6,14 @@ import { NO_PASSWORD } from '../../passwords/password.ts'
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
 import { confirmChange } from '../confirm-change.ts'
+import type { DirectoryParts } from '../parts.ts'
 import type { Stored, UserWrite } from '../store-port/users.ts'
 import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './apply-update.ts'
 import { requireDistinct } from './check-user.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import type { User } from './user.ts'
-import type { UserCache } from './user-cache.ts'
 import type { ImportOutcome, UserDraft, UserEditor, UserImporter } from './user-directory.ts'
-import { requireDraft, type UserParts } from './user-operations.ts'
-
-interface ImportParts extends UserParts {
-  readonly editor: Pick<UserEditor, 'changeUser'>
-  readonly cache: UserCache
-}
+import { requireDraft } from './user-operations.ts'
 
 type OnTaken = 'keep' | 'replace'
 
@@ -36,7 +31,7 @@ interface Planned {
 }
 
 export const createImportUsers =
-  (parts: ImportParts): UserImporter['importUsers'] =>
+  (parts: DirectoryParts, editor: UserEditor): UserImporter['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
     await confirmChange(parts.events)
@@ -44,7 +39,7 @@ export const createImportUsers =
     const outcomes = await writeAll(parts, plans)
     const results: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
-      const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(parts, step, onTaken)))
+      const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(editor, step, onTaken)))
       const name = drafts[index]?.name
       if (name !== undefined && isChange(outcome)) parts.revocations.notify({ kind: 'account', name })
       results.push(outcome)
@@ -53,7 +48,7 @@ export const createImportUsers =
     return results
   }
 
-function recordImport({ events }: ImportParts, outcomes: readonly ImportOutcome[]): void {
+function recordImport({ events }: DirectoryParts, outcomes: readonly ImportOutcome[]): void {
   const count = (wanted: ImportOutcome['kind']) => outcomes.filter(({ kind }) => kind === wanted).length
   const [created, replaced, kept, refused] = [count('created'), count('replaced'), count('kept'), count('refused')]
   events.record('users.imported', { created, replaced, kept, refused })
@@ -71,14 +66,18 @@ interface PlanRules {
 /** Users looked up at the same time. */
 const BATCH_SIZE = 32
 
-async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: PlanRules): Promise<readonly Plan[]> {
+async function planAll(
+  parts: DirectoryParts,
+  drafts: readonly UserDraft[],
+  rules: PlanRules,
+): Promise<readonly Plan[]> {
   const plans: Plan[] = []
   for (let from = 0; from < drafts.length; from += BATCH_SIZE) {
     const some = drafts.slice(from, from + BATCH_SIZE)
     const found = await Promise.all(some.map(({ name }) => parts.store.findUser(name)))
     // one after the other: an import must not fill the queue for hashing
     for (const [index, draft] of some.entries()) {
-      plans.push(await plan(parts, { draft, stored: found[index] }, rules).catch(toRefused))
+      plans.push(await plan(parts, draft, found[index], rules).catch(toRefused))
     }
     // SQLite never waits: without this pause no other request would be served
     await yieldToEventLoop()
@@ -87,8 +86,9 @@ async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: 
 }
 
 async function plan(
-  parts: ImportParts,
-  { draft, stored }: { readonly draft: UserDraft; readonly stored: Stored | undefined },
+  parts: DirectoryParts,
+  draft: UserDraft,
+  stored: Stored | undefined,
   { onTaken, toStored }: PlanRules,
 ): Promise<Plan> {
   requireDraft(parts, draft)
@@ -104,7 +104,7 @@ async function plan(
 }
 
 type ToStored = (
-  parts: ImportParts,
+  parts: DirectoryParts,
   draft: UserDraft,
   before: StoredPassword | undefined,
 ) => Promise<ReplacementPassword>
@@ -141,7 +141,7 @@ function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'do
 }
 
 /** Writes all planned users in one transaction. Returns the outcomes of those that succeeded. */
-async function writeAll({ store, cache }: ImportParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
+async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
   const steps = plans.filter((step) => step.kind === 'write')
   const done = new Map<Plan, ImportOutcome>()
   try {
@@ -156,7 +156,7 @@ async function writeAll({ store, cache }: ImportParts, plans: readonly Plan[]): 
 }
 
 /** Another writer was faster, or the import contains the name twice: the name is taken by now. */
-async function retry({ editor }: ImportParts, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
+async function retry(editor: UserEditor, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
   if (step.kind === 'done') return step.outcome
   if (onTaken === 'keep') return { kind: 'kept' }
   const { draft, password } = step.planned

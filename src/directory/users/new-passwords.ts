@@ -9,32 +9,13 @@ import type { HashedPassword, StoredPassword } from '../../passwords/schemes.ts'
 import type { DirectorySettings } from '../deps.ts'
 import type { Caller, NewPassword } from './user-directory.ts'
 
-export interface NewPasswords {
-  /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
-  check(given: NewPassword | undefined): void
-  /** Checks the rules, then hashes with the configured parameters. */
-  hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword>
-  /** The stored form; without a password, one that never verifies. */
-  toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword>
-  /**
-   * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
-   * to be revoked; its stored form is kept unless it is weaker than configured.
-   */
-  toReplacement(given: NewPassword, current: StoredPassword, caller: Caller | undefined): Promise<ReplacementPassword>
-  /** Whether a password in clear is the stored one. */
-  isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean>
-}
-
 export interface ReplacementPassword {
   readonly stored: StoredPassword
   readonly isSame: boolean
 }
 
 /** Every new password is checked and hashed here. */
-export const createNewPasswords = (hasher: Hasher, settings: () => DirectorySettings): NewPasswords =>
-  new HashedNewPasswords(hasher, settings)
-
-class HashedNewPasswords implements NewPasswords {
+export class NewPasswords {
   readonly #hasher: Hasher
   readonly #settings: () => DirectorySettings
 
@@ -43,22 +24,29 @@ class HashedNewPasswords implements NewPasswords {
     this.#settings = settings
   }
 
+  /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
   check(given: NewPassword | undefined): void {
     if (given && 'stored' in given) this.#requireWritable(given.stored)
     else if (given) this.#requireConforming(given.password)
   }
 
+  /** Checks the rules, then hashes with the configured parameters. */
   async hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword> {
     this.#requireConforming(password)
     const parameters = { ...this.#settings().parameters, ...(salt === undefined ? {} : { salt }) }
     return this.#hasher.hash(password, parameters, toTurn(caller))
   }
 
+  /** The stored form; without a password, one that never verifies. */
   async toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword> {
     if (given === undefined) return NO_PASSWORD
     return 'stored' in given ? this.#requireWritable(given.stored) : this.hash(given.password, caller, given.salt)
   }
 
+  /**
+   * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
+   * to be revoked; its stored form is kept unless it is weaker than configured.
+   */
   async toReplacement(
     given: NewPassword,
     current: StoredPassword,
@@ -74,7 +62,7 @@ class HashedNewPasswords implements NewPasswords {
     return { stored: await this.hash(given.password, caller, salt), isSame: true }
   }
 
-  /** Its time reveals whether the password changes, which a client that may set the password may know. */
+  /** Whether a password in clear is the stored one. The time of the check reveals it, which a client that may set the password may know. */
   isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> {
     return this.#hasher.verify(current, password, { decoy: NO_DECOY, ...toTurn(caller) })
   }

@@ -1,21 +1,12 @@
 import { createLiveCache } from '../../base/caches.ts'
 import { nowSeconds } from '../../base/clock.ts'
-import type { Notifier } from '../../base/notifier.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
 import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { AccountDirectory } from '../account-directory.ts'
-import type { DirectoryDeps } from '../deps.ts'
-import type { Revocation } from '../revocation.ts'
+import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
 import { reviseUser } from './user.ts'
-import type { UserWriter } from './user-writer.ts'
-
-interface HashUpgradeDeps extends Pick<DirectoryDeps, 'hasher' | 'administration' | 'settings' | 'clock'> {
-  readonly writer: UserWriter
-  readonly revocations: Notifier<Revocation>
-  readonly findAccount: AccountDirectory['findAccount']
-}
 
 interface HashUpgrade {
   /**
@@ -33,8 +24,8 @@ const MS_BETWEEN_ATTEMPTS = 5000
 /** How long a stored form set at run time is kept, unless a session is opened with it. */
 const SECONDS_KEPT = 60
 
-export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
-  const { settings, clock } = deps
+export function createHashUpgrade(parts: DirectoryParts): HashUpgrade {
+  const { settings, clock } = parts
   const running = new Map<string, Promise<void>>()
   const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
 
@@ -53,7 +44,7 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
     const started = running.get(name)
     if (started || isTooSoon(name)) return started
     attempts.set(name, { atMs: clock.nowMs() })
-    const work = (account.isAdmin ? hashAdministrator : hashUser)(deps, account, password)
+    const work = (account.isAdmin ? hashAdministrator : hashUser)(parts, account, password)
       // too much hashing, or no store: a later sign-in tries again
       .catch(() => {})
       .finally(() => running.delete(name))
@@ -67,7 +58,7 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
       const work = start(account, password)
       if (!account.isAdmin || !work) return account
       await work
-      return findUpgraded(deps, account)
+      return findUpgraded(parts, account)
     },
     isDue,
     settled: async () => void (await Promise.all(running.values())),
@@ -78,7 +69,7 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
  * The account with its new hash. If another password or second factor was set meanwhile, the caller must not get its
  * session epoch.
  */
-async function findUpgraded({ findAccount }: HashUpgradeDeps, account: Account): Promise<Account> {
+async function findUpgraded({ findAccount }: DirectoryParts, account: Account): Promise<Account> {
   const now = await findAccount(account.name)
   return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
@@ -86,7 +77,7 @@ async function findUpgraded({ findAccount }: HashUpgradeDeps, account: Account):
 const saltOf = ({ password }: Account): string | undefined => ('salt' in password ? password.salt : undefined)
 
 async function hashUser(
-  { hasher, writer, settings }: HashUpgradeDeps,
+  { hasher, writer, settings }: DirectoryParts,
   account: Account,
   password: string,
 ): Promise<void> {
@@ -98,8 +89,8 @@ async function hashUser(
   })
 }
 
-async function hashAdministrator(deps: HashUpgradeDeps, account: Account, password: string): Promise<void> {
-  const { hasher, settings, administration, revocations } = deps
+async function hashAdministrator(parts: DirectoryParts, account: Account, password: string): Promise<void> {
+  const { hasher, settings, administration, revocations } = parts
   const { name, version } = account
   const current = administration.accounts().get(name)
   if (current?.version !== version) return

@@ -13,39 +13,25 @@ export interface CachedUser {
 }
 
 /** Users as last read, each removed as soon as a change of it is known. */
-export interface UserCache {
-  /** Asks the store for a name that is not cached. An unknown name is cached only if asked for. */
-  find(name: string, unknown?: 'cache unknown'): Promise<CachedUser>
-  /** The entry if it is cached now. */
-  peek(name: string): CachedUser | undefined
-  /** Removes the entry if it is older than this sequence; without a sequence in any case. */
-  forget(name: string, sequence?: number): void
-  clear(): void
-}
-
-export const createUserCache = (
-  store: Pick<UserStore, 'findUser'>,
-  size: () => number,
-  counts = new CacheCounts(),
-): UserCache => new LoadingUserCache(store, size, counts)
-
-class LoadingUserCache implements UserCache {
+export class UserCache {
   readonly #store: Pick<UserStore, 'findUser'>
   readonly #counts: CacheCounts
   readonly #cached: LiveCache<CachedUser>
   readonly #loading = new Map<string, Promise<CachedUser>>()
 
-  constructor(store: Pick<UserStore, 'findUser'>, size: () => number, counts: CacheCounts) {
+  constructor(store: Pick<UserStore, 'findUser'>, size: () => number, counts = new CacheCounts()) {
     this.#store = store
     this.#counts = counts
     this.#cached = createLiveCache<CachedUser>(size)
   }
 
+  /** Asks the store for a name that is not cached. An unknown name is cached only if asked for. */
   async find(name: string, unknown?: 'cache unknown'): Promise<CachedUser> {
     const cached = this.#counts.count(this.#cached.get(name))
     return cached ?? this.#loading.get(name) ?? this.#load(name, unknown !== undefined)
   }
 
+  /** The entry if it is cached now. */
   peek(name: string): CachedUser | undefined {
     // a miss is counted by the `find` that follows
     const user = this.#cached.get(name)
@@ -53,6 +39,7 @@ class LoadingUserCache implements UserCache {
     return user
   }
 
+  /** Removes the entry if it is older than this sequence; without a sequence in any case. */
   forget(name: string, sequence = Number.POSITIVE_INFINITY): void {
     this.#loading.delete(name)
     if ((this.#cached.get(name)?.sequence ?? 0) < sequence) this.#cached.delete(name)

@@ -1,16 +1,14 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Notifier } from '../../base/notifier.ts'
 import { bindTokens } from '../access-token.ts'
 import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
-import type { DirectoryDeps } from '../deps.ts'
 import { withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
-import type { Revocation } from '../revocation.ts'
+import type { DirectoryParts } from '../parts.ts'
 import { findConfirming, requireFactorProof } from '../second-factor/factor-proof.ts'
+import type { UserStore } from '../store-port/users.ts'
 import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
-import type { NewPasswords } from './new-passwords.ts'
 import {
   endSessions,
   findTotp,
@@ -22,15 +20,9 @@ import {
 } from './user.ts'
 import type { Caller, ExpectedRevision, NewPassword, UserDraft, UserEditor, UserReader } from './user-directory.ts'
 import { recordUserChange } from './user-events.ts'
-import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
+import { requireFree, requireUser } from './user-writer.ts'
 
-export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events' | 'ownKey'> {
-  readonly writer: UserWriter
-  readonly passwords: NewPasswords
-  readonly revocations: Notifier<Revocation>
-}
-
-export const createUserReader = ({ store }: Pick<UserParts, 'store'>): UserReader => ({
+export const createUserReader = (store: UserStore): UserReader => ({
   async findUser(name) {
     const record = (await store.findUser(name))?.record
     return record?.kind === 'user' ? record : undefined
@@ -40,15 +32,15 @@ export const createUserReader = ({ store }: Pick<UserParts, 'store'>): UserReade
   countUsers: () => store.countUsers(),
 })
 
-export function createUserEditor(parts: UserParts): UserEditor {
+export function createUserEditor(parts: DirectoryParts): UserEditor {
   const changeUser = createChangeUser(parts)
   return {
     changeUser,
     createUser: (draft, caller) => createUser(parts, draft, caller),
     setPassword: (name, password, options = {}) => {
-      const { mustChangePassword: isMarked } = options
-      const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
-      return changeUser(name, mark, { password, ...options })
+      const { mustChangePassword: isRequired } = options
+      const change = (user: User) => (isRequired === undefined ? user : withPasswordChange(user, isRequired))
+      return changeUser(name, change, { password, ...options })
     },
     setActive: (name, isActive) => changeUser(name, (user) => ({ ...user, isActive })),
     setGrant: (name, place, level) =>
@@ -75,7 +67,7 @@ interface Target {
 
 /** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writer, clock, revocations, events, ownKey }: UserParts,
+  { writer, clock, revocations, events, ownKey }: DirectoryParts,
   { name, expected, isUnguarded }: Target,
   change: (user: User, nowSeconds: number, confirmed: Authenticated | undefined) => R,
 ): Promise<R> {
@@ -98,11 +90,11 @@ const losesFactor = (before: User, after: UserRecord): boolean =>
   findTotp(before) !== undefined && (after.kind === 'tombstone' || !isSameTotp(before, after))
 
 const createChangeUser =
-  (parts: UserParts): UserEditor['changeUser'] =>
+  (parts: DirectoryParts): UserEditor['changeUser'] =>
   async (name, change, { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller } = {}) => {
     const update = given
-      ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
-      : updateWithoutPassword
+      ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), given, caller)
+      : applyUpdate
     return rewrite(parts, { name, expected }, (user, now, confirmed) => {
       const changed = change(user)
       requireRoles(changed.document.roles)
@@ -114,18 +106,12 @@ const createChangeUser =
 
 type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePassword'>) => User
 
-const updateWithoutPassword: Update = (before, after, options) => applyUpdate(before, after, options)
-
-interface GivenPassword {
-  readonly given: NewPassword
-  readonly caller: Caller
-}
-
 /** Compares and hashes the new password once. The update is then applied to the user as it is at that time. */
 async function preparePassword(
-  { passwords }: UserParts,
+  { passwords }: DirectoryParts,
   { password: seen }: User,
-  { given, caller }: GivenPassword,
+  given: NewPassword,
+  caller: Caller,
 ): Promise<Update> {
   const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
   return (before, after, options) => {
@@ -135,7 +121,7 @@ async function preparePassword(
   }
 }
 
-async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
+async function createUser(parts: DirectoryParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
   const { name } = draft
   requireDraft(parts, draft)
   requireReadable(name)
@@ -154,16 +140,13 @@ async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | u
 }
 
 /** Throws if the draft is invalid. Whether a user has the name already is checked later. */
-export function requireDraft(
-  { administration }: Pick<UserParts, 'administration'>,
-  { name, roles = [], multiModel }: UserDraft,
-): void {
+export function requireDraft(parts: DirectoryParts, { name, roles = [], multiModel }: UserDraft): void {
   requireName(name)
   requireRoles(roles)
   requireGrants(multiModel?.grants ?? new Map())
-  requireNoAdministrator({ administration }, name)
+  requireNoAdministrator(parts, name)
 }
 
-function requireNoAdministrator({ administration }: Pick<UserParts, 'administration'>, name: string): void {
+function requireNoAdministrator({ administration }: DirectoryParts, name: string): void {
   if (administration.accounts().has(name)) throw new Refusal('conflict', { about: 'An administrator has this name.' })
 }

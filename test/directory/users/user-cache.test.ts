@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Stored } from '../../../src/directory/store-port/users.ts'
-import { createUserCache } from '../../../src/directory/users/user-cache.ts'
+import { UserCache } from '../../../src/directory/users/user-cache.ts'
 import { newUser } from '../../contract/store-values.ts'
 
 const stored = (sequence: number): Stored => ({ sequence, record: newUser('ada') })
@@ -15,7 +15,7 @@ function createSlowStore() {
     return question.promise
   }
   const answer = (index: number, with_: Stored | undefined) => questions[index]?.resolve(with_)
-  return { cache: createUserCache({ findUser }, () => 10), questions, answer }
+  return { cache: new UserCache({ findUser }, () => 10), questions, answer }
 }
 
 describe('a read during a change', () => {

@@ -1,0 +1,34 @@
+import { createNotifier } from '../base/notifier.ts'
+import { createAccountFinder, createHashWorkList } from './accounts.ts'
+import { createChangeTracker } from './change-tracker.ts'
+import type { DirectoryDeps } from './deps.ts'
+import type { Revocation } from './revocation.ts'
+import { EndedSessions } from './sessions/ended-sessions.ts'
+import { NewPasswords } from './users/new-passwords.ts'
+import { UserCache } from './users/user-cache.ts'
+import { createUserWriter } from './users/user-writer.ts'
+
+/** What the operations of the directory share. */
+export type DirectoryParts = Awaited<ReturnType<typeof loadParts>>
+
+/** Resolves when all sessions ended so far are loaded. */
+export async function loadParts(deps: DirectoryDeps) {
+  const { store, administration, settings, clock } = deps
+  const cache = new UserCache(store, () => settings().cacheSize, deps.cacheCounts)
+  const revocations = createNotifier<Revocation>(deps.log)
+  const ended = new EndedSessions(store, deps.steadyClock)
+  const hashWork = createHashWorkList(store, administration)
+  await Promise.all([ended.pull(), hashWork.refresh()])
+  const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
+  return {
+    ...deps,
+    cache,
+    revocations,
+    ended,
+    hashWork,
+    tracker,
+    writer: createUserWriter(store, cache),
+    passwords: new NewPasswords(deps.hasher, settings),
+    ...createAccountFinder(administration, cache, tracker, clock),
+  }
+}
