@@ -4,18 +4,13 @@ import { findActiveToken, findScope, findTokenUser, toTokenMark } from '../direc
 import type { Account } from '../directory/account.ts'
 import type { AccountDirectory } from '../directory/account-directory.ts'
 import { type AccessToken, checkName } from '../directory/users/user.ts'
-import type { DoorSignIn } from './door-sign-in.ts'
-import type { AcceptedCredential, CredentialSource } from './handler.ts'
-import type { Attempt } from './sign-in.ts'
+import type { DoorAttempt, DoorSignIn } from './door-sign-in.ts'
+import type { AcceptedCredential } from './handler.ts'
 
 export interface AccessTokenDeps {
   readonly directory: Pick<AccountDirectory, 'findAccount'>
   readonly signIn: DoorSignIn
   readonly clock: Clock
-}
-
-export interface Given extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
-  readonly source: CredentialSource
 }
 
 export interface Verified {
@@ -25,23 +20,27 @@ export interface Verified {
 }
 
 /** Verifies a password or an access token. With an access token the name may be empty. */
-export async function verifyPasswordOrToken(deps: AccessTokenDeps, given: Given): Promise<Verified | undefined> {
-  const isToken = findTokenUser(given.password) !== undefined
-  const byToken = isToken ? await findByToken(deps, given) : undefined
+export async function verifyPasswordOrToken(
+  deps: AccessTokenDeps,
+  attempt: DoorAttempt,
+): Promise<Verified | undefined> {
+  const isToken = findTokenUser(attempt.password) !== undefined
+  const byToken = isToken ? await findByToken(deps, attempt) : undefined
   // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
   if (byToken && byToken.account.totp === undefined) return byToken
   // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
-  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
-  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
-  const account = await deps.signIn(byToken ? { ...given, name, isProven } : { ...given, name })
-  const isNamed = byToken !== undefined || given.name !== ''
+  const name = byToken?.account.name ?? (attempt.name || (findTokenUser(attempt.password) ?? ''))
+  const isProven = (account: Account) =>
+    findActiveToken(account, attempt.password, nowSeconds(deps.clock)) !== undefined
+  const account = await deps.signIn(byToken ? { ...attempt, name, isProven } : { ...attempt, name })
+  const isNamed = byToken !== undefined || attempt.name !== ''
   return account && isNamed ? { account, token: byToken?.token } : undefined
 }
 
 /** A user with a second factor needs its code too. */
 async function findByToken(
   { directory, clock }: AccessTokenDeps,
-  { name, password }: Pick<Given, 'name' | 'password'>,
+  { name, password }: Pick<DoorAttempt, 'name' | 'password'>,
 ): Promise<Verified | undefined> {
   const user = findTokenUser(password)
   if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined

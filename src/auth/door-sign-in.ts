@@ -4,9 +4,11 @@ import type { DoorRecall, Peers, Recall } from './recall-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
-export type DoorSignIn = (
-  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> & { readonly source: CredentialSource },
-) => ReturnType<SignIn>
+export interface DoorAttempt extends Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> {
+  readonly source: CredentialSource
+}
+
+export type DoorSignIn = (attempt: DoorAttempt) => ReturnType<SignIn>
 
 /** Tells a client with the right password that a one-time code is missing. */
 const SECOND_FACTOR = 'X-Cardea-Second-Factor'

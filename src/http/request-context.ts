@@ -30,7 +30,7 @@ export interface Path {
   /** The text between slashes, decoded once. A trailing slash adds no segment. */
   readonly segments: readonly string[]
   /** The database that the front of the path addresses, if the dialect removed one from the segments. */
-  readonly scope?: string
+  readonly database?: string
   /** The removed front of the path, unchanged. Empty: nothing was removed. */
   readonly prefix?: string
 }

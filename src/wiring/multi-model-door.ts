@@ -22,21 +22,17 @@ import {
   createRequireEntry,
   MULTI_MODEL_BASIC,
 } from '../dialects/multi-model/authenticate.ts'
-import {
-  createMultiModelDialect,
-  type MultiModelSettings,
-  withDeclinedChallenges,
-} from '../dialects/multi-model/dialect.ts'
+import type { MultiModelDeps } from '../dialects/multi-model/deps.ts'
+import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
 import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
+import type { Databases, MultiModelSettings } from '../dialects/multi-model/settings.ts'
 import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
-import type { Authenticated } from '../directory/identity.ts'
-import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, RequestContext } from '../http/request-context.ts'
+import type { Dialect } from '../http/request-context.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAdminApi } from './admin-door.ts'
 import { createRecorder, createRevalidation, type DoorParts, toBearerDeps, toDoorOptions } from './door-parts.ts'
@@ -47,73 +43,57 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
   warnOpenAccess(parts.liveConfig, parts.log)
-  const shared = createSharedDeps(parts, config, settings)
+  const databases = new GrantedDatabases({
+    directory: parts.directory,
+    hasUpstream: () => config.get().upstream['multi-model'].length > 0,
+    clock: SYSTEM_CLOCK,
+  })
   const signIns = createSignIns(parts, config, settings)
   const credentials = createCredentials(parts, signIns, settings)
   const own = createAuthenticate(credentials, ACCEPTED.multiModel)
-  const authenticate = parts.gateway.withStreamEpoch(own.authenticate)
-  // this door's handlers are the same in every configuration
-  const again = { identify: own.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
-  const { confirm, revalidate } = createRevalidation(parts, again)
-  const dialect: Dialect = createDialect({
-    ...{ parts, config, shared, signIns, authenticate, confirmCredential: confirm },
+  const { confirm, revalidate } = createRevalidation(parts, {
+    identify: own.authenticateAgain,
+    // this door's handlers are the same in every configuration
+    isConfigured: () => true,
+    dialect: () => dialect,
+  })
+  const dialect = createDialect({
+    ...toDialectDeps(parts, config.get()),
+    settings: settings.get,
+    databases,
+    signIns,
+    authenticate: parts.gateway.withStreamEpoch(own.authenticate),
+    confirmCredential: confirm,
     upstream: createMultiModelUpstream({ ...parts, config, revalidate }),
     services: createMountedServices({ ...parts, config, revalidate }),
   })
   return createDoor({
     ...toDoorOptions(parts, 'multi-model'),
-    dialect,
-    mounts: createMounts(parts, credentials, shared),
+    dialect: { ...dialect, confirmCredential: confirm },
+    mounts: createMounts(parts, credentials, settings, databases),
     tracing: parts.tracing,
   })
 }
 
-interface DialectParts {
-  readonly parts: DoorParts
-  readonly config: Live<Config>
-  readonly shared: SharedDeps
-  readonly signIns: SignInService
-  readonly authenticate: (context: RequestContext) => Promise<Authenticated>
-  readonly confirmCredential: NonNullable<Dialect['confirmCredential']>
-  readonly upstream: Upstream
-  readonly services: Services
-}
-
-function createDialect(dialectParts: DialectParts): Dialect {
-  const { parts, config, shared, signIns, authenticate, confirmCredential, upstream, services } = dialectParts
-  const { name, version } = config.get()['multi-model']
-  const auth = { ...shared, signIns }
-  const users = { ...shared, isPassword: signIns.isPassword }
-  const dialect = createMultiModelDialect({
-    ...shared,
-    name,
-    authenticate,
-    routes: [
-      ...ownRoutes({ auth, users, tokens: shared, ring: parts.tokenSecrets.ring }),
-      ...standInRoutes({ ...shared, version, product: PRODUCT, checkHealth: parts.checkHealth }),
-    ],
-    fallback: createFallback({ ...shared, auth, upstream, services, confirmCredential, isElsewhere: isMounted }),
-    hasUpstream: upstream.isSet,
-    reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
-    forwardPreflight: services.forwardPreflight,
-    findService: services.findName,
+const createDialect = (deps: MultiModelDeps): Dialect =>
+  createMultiModelDialect({
+    ...deps,
+    routes: [...ownRoutes(deps), ...standInRoutes(deps)],
+    fallback: createFallback(deps),
   })
-  return { ...dialect, confirmCredential }
-}
 
-type SharedDeps = ReturnType<typeof createSharedDeps>
-
-const createSharedDeps = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>) => ({
+const toDialectDeps = (parts: DoorParts, config: Config) => ({
+  name: config['multi-model'].name,
+  version: config['multi-model'].version,
+  product: PRODUCT,
   mode: createServerMode(),
   directory: parts.directory,
-  databases: new GrantedDatabases({
-    directory: parts.directory,
-    hasUpstream: () => config.get().upstream['multi-model'].length > 0,
-    clock: SYSTEM_CLOCK,
-  }),
-  settings: settings.get,
-  nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
+  ring: parts.tokenSecrets.ring,
+  checkHealth: parts.checkHealth,
   requirePassword: createRequirePassword(parts.passwordProof),
+  reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
+  isMounted,
+  nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
 })
 
 const toRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>): SessionRecorder =>
@@ -151,23 +131,22 @@ function createCredentials(
 
 function createMountedServices(parts: DoorParts & UpstreamParts): Services {
   const configured = readServices(parts.liveConfig.get().settings.open.services)
-  return createServices({
-    services: configured.map((service) => ({
-      ...service,
-      forward: createServiceUpstream(service, parts).forward,
-    })),
-    isOwnCredential: createIsOwnCredential({
-      ring: parts.tokenSecrets.ring.get,
-      jwtKeys: parts.jwtKeys.get,
-    }),
-    ownsCors: () => parts.config.get().http['trusted-origin'].length > 0,
-  })
+  return createServices(
+    configured.map((service) => ({ ...service, forward: createServiceUpstream(service, parts).forward })),
+    createIsOwnCredential({ ring: parts.tokenSecrets.ring.get, jwtKeys: parts.jwtKeys.get }),
+    () => parts.config.get().http['trusted-origin'].length > 0,
+  )
 }
 
 /** This door answers OPTIONS on the paths of other dialects too. */
-function createMounts(parts: DoorParts, credentials: AuthenticateDeps, shared: SharedDeps): readonly Mount[] {
+function createMounts(
+  parts: DoorParts,
+  credentials: AuthenticateDeps,
+  settings: Live<MultiModelSettings>,
+  databases: Databases,
+): readonly Mount[] {
   const { authenticate } = createAuthenticate(credentials, ACCEPTED.multiModelEntry)
-  const requireEntry = createRequireEntry({ ...shared, authenticate })
+  const requireEntry = createRequireEntry(settings.get, databases, authenticate)
   const adminApi = createAuthenticate(credentials, ACCEPTED.multiModelAdminApi)
   const mounts = [
     mountAdminApi(parts, { ...adminApi, isConfigured: () => true, requireEntry }),

@@ -5,7 +5,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import { readDocumentPath } from '../../src/dialects/document/path.ts'
 import { isAddressable, readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
 
-type Row = [raw: string, expected: string[] | string, scope?: string, prefix?: string]
+type Row = [raw: string, expected: string[] | string, database?: string, prefix?: string]
 
 const DOCUMENT: Row[] = [
   ['/', []],
@@ -108,14 +108,19 @@ for (const [dialect, read, rows] of [
   ['document', readDocumentPath, DOCUMENT],
   ['multi-model', readMultiModelPath, MULTI_MODEL],
 ] as const) {
-  for (const [raw, expected, scope, prefix = ''] of rows) {
+  for (const [raw, expected, database, prefix = ''] of rows) {
     test(`${dialect}: ${JSON.stringify(raw)}`, () => {
       if (typeof expected === 'string')
         assert.throws(
           () => read(raw),
           (error) => error instanceof Refusal && error.code === expected,
         )
-      else assert.deepEqual(read(raw), { raw, segments: expected, ...(scope === undefined ? {} : { scope, prefix }) })
+      else
+        assert.deepEqual(read(raw), {
+          raw,
+          segments: expected,
+          ...(database === undefined ? {} : { database, prefix }),
+        })
     })
   }
 }

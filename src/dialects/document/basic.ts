@@ -17,6 +17,6 @@ export const DOCUMENT_BASIC = {
 export const createDocumentCheck =
   (deps: AccessTokenDeps): PasswordCheck =>
   async (name, password, source) => {
-    const given = { name, password, source, handler: DOCUMENT_BASIC.name }
-    return name === '' ? deps.signIn(given) : toBasicResult(await verifyPasswordOrToken(deps, given))
+    const attempt = { name, password, source, handler: DOCUMENT_BASIC.name }
+    return name === '' ? deps.signIn(attempt) : toBasicResult(await verifyPasswordOrToken(deps, attempt))
   }

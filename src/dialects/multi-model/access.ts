@@ -5,36 +5,20 @@ import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous }
 import type { GrantLevel } from '../../directory/users/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
 import { toLocalPath } from './path.ts'
-
-export interface AccessSettings {
-  /** Off: no request needs a credential. */
-  readonly authentication: boolean
-  /** Only paths that begin with `/_` need a credential; application paths are open. */
-  readonly systemOnly: boolean
-  /** Whether requests over a Unix socket need a credential. */
-  readonly unixSockets: boolean
-  /** Whether the files of the database's web interface load before its login. */
-  readonly webUiBeforeLogin: boolean
-}
-
-export interface Databases {
-  exists(name: string): boolean | Promise<boolean>
-  /** By name, the system database included. */
-  list(): Promise<readonly string[]>
-}
+import type { Databases, MultiModelSettings } from './settings.ts'
 
 /** Throws unless the request may enter the database that its path addresses. */
 export async function authorizeRequest(
   context: RequestContext,
-  settings: AccessSettings,
+  settings: MultiModelSettings,
   databases: Databases,
 ): Promise<void> {
   const authenticated = context.authenticated ?? ANONYMOUS
-  const { segments, scope = SYSTEM_DATABASE } = context.path
+  const { segments, database = SYSTEM_DATABASE } = context.path
   const isFree = isExempt(context, settings)
   if (!isFree && !isPathAllowed(context.path, authenticated)) throw new Refusal('authentication_required')
-  const exists = await databases.exists(scope)
-  if (isFree || mayEnter(authenticated, scope)) {
+  const exists = await databases.exists(database)
+  if (isFree || mayEnter(authenticated, database)) {
     if (!exists) throw new Refusal('database_not_found')
     return
   }
@@ -48,7 +32,7 @@ export async function authorizeRequest(
   if (!exists || !isOpen) throw new Refusal('authentication_required')
 }
 
-function needsCredential(segments: readonly string[], settings: AccessSettings): boolean {
+function needsCredential(segments: readonly string[], settings: MultiModelSettings): boolean {
   if (!settings.authentication || isAlwaysOpen(segments)) return false
   return segments[0]?.startsWith('_') ? true : !settings.systemOnly
 }
@@ -59,11 +43,11 @@ const isAlwaysOpen = (segments: readonly string[]): boolean =>
   (segments.length === 3 && segments.join('/') === '_admin/server/availability')
 
 /** Whether this request needs no credential on any path. */
-export const isExempt = (context: RequestContext, settings: AccessSettings): boolean =>
+export const isExempt = (context: RequestContext, settings: MultiModelSettings): boolean =>
   !settings.authentication || (!settings.unixSockets && context.client.isUnixSocket)
 
 /** Whether this request needs a credential even on the open paths of other dialects, such as the key set. */
-export const needsCredentialEverywhere = (context: RequestContext, settings: AccessSettings): boolean =>
+export const needsCredentialEverywhere = (context: RequestContext, settings: MultiModelSettings): boolean =>
   !settings.systemOnly && !isExempt(context, settings)
 
 /** A token may be limited to some paths. They are compared exactly, without API version, database and query. */
@@ -110,7 +94,7 @@ export function selectCredentials(context: Pick<RequestContext, 'method' | 'path
  */
 export function requireScope(context: RequestContext, service: string | undefined): void {
   const { scope } = context.authenticated ?? ANONYMOUS
-  const { segments, scope: database = SYSTEM_DATABASE } = context.path
+  const { segments, database = SYSTEM_DATABASE } = context.path
   if (scope === undefined || isAlwaysOpen(segments)) return
   const needed = isAboutServer(segments) ? SYSTEM_DATABASE : database
   const isCovered = service === undefined ? scope.databases.includes(needed) : scope.services.includes(service)
@@ -145,17 +129,17 @@ export function requireManager(context: RequestContext): void {
 }
 
 /** Whether the request may read everything: of a manager, or where no credential is required. */
-export const mayReadAll = (context: RequestContext, settings: AccessSettings): boolean =>
+export const mayReadAll = (context: RequestContext, settings: MultiModelSettings): boolean =>
   isExempt(context, settings) || isManager(context)
 
 /** For the data of a user: the user itself, and requests that may read everything. */
-export function requireReader(context: RequestContext, settings: AccessSettings, name?: string): void {
+export function requireReader(context: RequestContext, settings: MultiModelSettings, name?: string): void {
   const isOwn = name !== undefined && isSelf(context, name)
   if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('not_owner')
 }
 
 /** For operations of the server, not of the directory. They are open where no credential is required. */
-export function requireOperator(context: RequestContext, settings: AccessSettings): void {
+export function requireOperator(context: RequestContext, settings: MultiModelSettings): void {
   if (!mayReadAll(context, settings)) throw new Refusal('forbidden')
 }
 

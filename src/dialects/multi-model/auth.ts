@@ -4,39 +4,32 @@ import { findMember } from '../../base/json.ts'
 import { isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
+import type { MultiModelDeps } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
-import type { Credentials, SignInService, SignInSettings } from './sign-in.ts'
+import type { MultiModelSettings } from './settings.ts'
+import type { Credentials } from './sign-in.ts'
 
-export interface AuthDeps {
-  readonly signIns: SignInService
-  settings(): SignInSettings
-  nowSeconds(): number
-}
-
-export function authRoutes(deps: AuthDeps): readonly Route[] {
-  const methods = { ...signInMethods(deps), DELETE: (context: RequestContext) => end(deps, context) }
-  return [
-    { path: '/_open/auth', methods },
-    { path: '/_open/auth/renew', methods: { POST: (context) => renew(deps, context) } },
-  ]
-}
+export const authRoutes = (deps: MultiModelDeps): readonly Route[] => [
+  { path: '/_open/auth', methods: { ...signInMethods(deps), DELETE: (context) => endSession(deps, context) } },
+  { path: '/_open/auth/renew', methods: { POST: (context) => renewToken(deps, context) } },
+]
 
 /** Also the methods of every path below the endpoint except `renew`. */
-export const signInMethods = (deps: AuthDeps): Route['methods'] => ({
-  POST: (context) => signIn(deps, context),
+export const signInMethods = (deps: MultiModelDeps): Route['methods'] => ({
+  POST: (context) => createToken(deps, context),
 })
 
-function requireUsers(context: RequestContext, { authentication, role }: SignInSettings): void {
+function requireUsers(context: RequestContext, { authentication, role }: MultiModelSettings): void {
   if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
   if (role !== 'single') throw new Refusal('users_unsupported')
 }
 
-async function signIn({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
+async function createToken({ signIns, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
   const members = await readSignInBody(context)
   const credentials = readCredentials(members)
   const lifetimeSeconds = readLifetime(members, settings())
-  const jwt = await signIns.signIn(credentials, lifetimeSeconds, context)
+  const jwt = await signIns.open(credentials, lifetimeSeconds, context)
   if (jwt === undefined) throw new Refusal('sign_in_refused')
   return toJsonReply(200, { jwt })
 }
@@ -61,22 +54,22 @@ function readCredentials(members: Members): Credentials {
   return { name, password, code }
 }
 
-function readLifetime(members: Members, settings: SignInSettings): number {
+function readLifetime(members: Members, settings: MultiModelSettings): number {
   if (!Object.hasOwn(members, 'expiryTime')) return Math.trunc(settings.sessionTimeoutSeconds)
   const asked = findMember(members, 'expiryTime')
   if (typeof asked !== 'number') throw new Refusal('bad_parameter', { about: 'expiryTime must be a number' })
   const { minimalExpirySeconds: min, maximalExpirySeconds: max } = settings
-  if (asked < min) throw refuseExpiry(`is below the minimal allowed value of ${min} seconds`)
-  if (asked > max) throw refuseExpiry(`exceeds the maximal allowed value of ${max} seconds`)
+  if (asked < min) throw invalidExpiry(`is below the minimal allowed value of ${min} seconds`)
+  if (asked > max) throw invalidExpiry(`exceeds the maximal allowed value of ${max} seconds`)
   return Math.trunc(asked)
 }
 
-const refuseExpiry = (why: string): Refusal => new Refusal('bad_parameter', { about: `expiryTime ${why}` })
+const invalidExpiry = (why: string): Refusal => new Refusal('bad_parameter', { about: `expiryTime ${why}` })
 
 /** A token that is valid for longer than this is not renewed. */
 const RENEWAL_SECONDS = 150
 
-async function renew({ signIns, settings, nowSeconds }: AuthDeps, context: RequestContext): Promise<Reply> {
+async function renewToken({ signIns, settings, nowSeconds }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
   const { identity, bearer } = context.authenticated ?? {}
   if (!bearer || !identity?.name) throw new Refusal('user_not_found')
@@ -88,7 +81,7 @@ async function renew({ signIns, settings, nowSeconds }: AuthDeps, context: Reque
   return toJsonReply(200, { jwt: await signIns.renew(identity.name, bearer, lifetimeSeconds) })
 }
 
-async function end({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
+async function endSession({ signIns, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { bearer } = context.authenticated

@@ -7,13 +7,8 @@ import { readBase64 } from '../../base/encoding.ts'
 import { isClientError } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
-import {
-  type AccessSettings,
-  authorizeRequest,
-  type Databases,
-  needsCredentialEverywhere,
-  selectCredentials,
-} from './access.ts'
+import { authorizeRequest, needsCredentialEverywhere, selectCredentials } from './access.ts'
+import type { Databases, MultiModelSettings } from './settings.ts'
 
 /** The scheme in any case, then blanks; padding may be absent. */
 export const MULTI_MODEL_BASIC = {
@@ -70,18 +65,16 @@ async function authenticateOrAnonymous(
   }
 }
 
-export interface RequireEntryDeps {
-  settings(): AccessSettings
-  readonly databases: Databases
-  authenticate(context: RequestContext): Promise<Authenticated>
-}
-
 /** While the door requires a credential on every path, the open paths of other dialects require one too. */
-export function createRequireEntry({ settings, databases, authenticate }: RequireEntryDeps): Step['run'] {
-  return async (context) => {
+export const createRequireEntry =
+  (
+    settings: () => MultiModelSettings,
+    databases: Databases,
+    authenticate: MultiModelAuthenticate['authenticate'],
+  ): Step['run'] =>
+  async (context) => {
     if (!needsCredentialEverywhere(context, settings())) return undefined
     context.authenticated = await authenticate(context)
     await authorizeRequest(context, settings(), databases)
     return undefined
   }
-}

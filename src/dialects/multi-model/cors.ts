@@ -1,10 +1,6 @@
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { toEmptyReply } from './reply.ts'
-
-/** From which origins a browser's credentials are accepted. */
-export interface OriginSettings {
-  readonly trustedOrigins: readonly string[]
-}
+import type { MultiModelSettings } from './settings.ts'
 
 const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 /** Headers of Cardea's own, which its clients are to read. */
@@ -45,7 +41,7 @@ const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i
 export function corsHeaders(
   context: RequestContext,
   reply: Reply,
-  { trustedOrigins }: OriginSettings,
+  { trustedOrigins }: MultiModelSettings,
 ): readonly HeaderPair[] {
   const own = reply.headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith(OWN_PREFIX))
   const origin = context.header('origin')

@@ -2,58 +2,38 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import type { AdministratorDirectory } from '../../directory/account-directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant } from '../../directory/users/user.ts'
-import type { UserDraft, UserEditor, UserImporter } from '../../directory/users/user-directory.ts'
+import type { UserDraft, UserEditor } from '../../directory/users/user-directory.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
-import {
-  type AccessSettings,
-  coversDatabase,
-  type Databases,
-  isExempt,
-  mayEnter,
-  requireManager,
-  requireOperator,
-} from './access.ts'
+import { coversDatabase, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
 import { type Members, readMembers } from './body.ts'
+import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { toWrappedReply } from './reply.ts'
 import { readName, readUserInput, requireSmall } from './users/input.ts'
 
-export interface DatabasesDeps {
-  readonly databases: Databases
-  settings(): AccessSettings
-}
-
-export const databasesRoutes = (deps: DatabasesDeps): readonly Route[] => [
+export const databasesRoutes = (deps: StandInDeps): readonly Route[] => [
   { path: '/_api/database', methods: { GET: (context) => listAll(deps, context) } },
   { path: '/_api/database/current', methods: { GET: showCurrent } },
   { path: '/_api/database/user', methods: { GET: (context) => listOwn(deps, context) } },
 ]
 
-async function listAll({ databases }: DatabasesDeps, context: RequestContext): Promise<Reply> {
-  if (context.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
+async function listAll({ databases }: StandInDeps, context: RequestContext): Promise<Reply> {
+  if (context.path.database !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
   return toWrappedReply(await databases.list())
 }
 
-function showCurrent({ path: { scope = SYSTEM_DATABASE } }: RequestContext): Reply {
-  const isSystem = scope === SYSTEM_DATABASE
-  return toWrappedReply({ name: scope, id: isSystem ? '1' : scope, path: '', isSystem })
+function showCurrent({ path: { database: name = SYSTEM_DATABASE } }: RequestContext): Reply {
+  const isSystem = name === SYSTEM_DATABASE
+  return toWrappedReply({ name, id: isSystem ? '1' : name, path: '', isSystem })
 }
 
-async function listOwn({ databases, settings }: DatabasesDeps, context: RequestContext): Promise<Reply> {
+async function listOwn({ databases, settings }: StandInDeps, context: RequestContext): Promise<Reply> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const names = await databases.list()
   if (isExempt(context, settings())) return toWrappedReply(names)
   return toWrappedReply(names.filter((name) => mayEnter(authenticated, name) && coversDatabase(authenticated, name)))
-}
-
-export interface CreateDatabaseDeps {
-  readonly directory: UserEditor & UserImporter & AdministratorDirectory
-  settings(): AccessSettings
-  /** Sends the request with this body in place of its own, and reads the whole response. */
-  forwardWith(context: RequestContext, body: Buffer): Promise<Reply>
 }
 
 /** Longer paths count too: Cardea does not guess what the database makes of them. */
@@ -65,8 +45,8 @@ export const isDatabaseCreation = ({ method, path: { segments } }: RequestContex
  * the upstream has created the database. The upstream never learns a password: it gets the names, each with a
  * random password that is kept nowhere.
  */
-export async function createDatabase(deps: CreateDatabaseDeps, context: RequestContext): Promise<Reply> {
-  if (context.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
+export async function createDatabase(deps: MultiModelDeps, context: RequestContext): Promise<Reply> {
+  if (context.path.database !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
   requireOperator(context, deps.settings())
   const members = await readMembers(context)
   const database = findMember(members, 'name')
@@ -74,26 +54,31 @@ export async function createDatabase(deps: CreateDatabaseDeps, context: RequestC
   if (drafts.length > 0) requireManager(context)
   const users = drafts.filter(({ name }) => !deps.directory.isAdministrator(name))
   await requireCreatable(deps, users)
-  const reply = await deps.forwardWith(context, toForwarded(members, users))
+  // before the database exists: afterwards its users and grants are stored in any case
+  await deps.confirmCredential(context)
+  const reply = await deps.upstream.forwardWhole(context, MAX_CREATION_BYTES, toForwarded(members, users))
   if (reply.status !== 201 || typeof database !== 'string') return reply
   for (const draft of users) await createOrGrant(deps.directory, draft, database)
   await grantCreator(deps, context, database)
   return reply
 }
 
+/** The response to the creation of a database is one line. */
+const MAX_CREATION_BYTES = 1_048_576
+
 const MAX_USERS = 100
 
 function readUsers(members: Members, database: string): UserDraft[] {
   const list = findMember(members, 'users') ?? []
-  if (!Array.isArray(list)) throw bad("'users' must be a list")
-  if (list.length > MAX_USERS) throw bad(`'users' has more than ${MAX_USERS} entries`)
+  if (!Array.isArray(list)) throw invalid("'users' must be a list")
+  if (list.length > MAX_USERS) throw invalid(`'users' has more than ${MAX_USERS} entries`)
   return list.map((entry) => readUser(entry, database))
 }
 
-const bad = (about: string): Refusal => new Refusal('bad_request', { about })
+const invalid = (about: string): Refusal => new Refusal('bad_request', { about })
 
 function readUser(entry: unknown, database: string): UserDraft {
-  if (!isJsonObject(entry)) throw bad("an entry of 'users' must be an object")
+  if (!isJsonObject(entry)) throw invalid("an entry of 'users' must be an object")
   const name = readName(findMember(entry, 'username') ?? findMember(entry, 'user'))
   // both spellings are in use; a password that is overlooked would leave the user with an empty one
   const passwordMember = findMember(entry, 'passwd') ?? findMember(entry, 'password')
@@ -106,7 +91,7 @@ function readUser(entry: unknown, database: string): UserDraft {
 const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
 
 /** The rules for names and passwords, before anything is created anywhere. */
-async function requireCreatable({ directory }: CreateDatabaseDeps, drafts: readonly UserDraft[]): Promise<void> {
+async function requireCreatable({ directory }: MultiModelDeps, drafts: readonly UserDraft[]): Promise<void> {
   if (drafts.length === 0) return
   for (const outcome of await directory.importUsers(drafts, 'keep', { isTrial: true }))
     if (outcome.kind === 'refused') throw outcome.error
@@ -139,11 +124,7 @@ async function grantWhole(directory: UserEditor, name: string, database: string)
 }
 
 /** As in the database, the user who creates a database may use it. */
-async function grantCreator(
-  { directory }: CreateDatabaseDeps,
-  context: RequestContext,
-  database: string,
-): Promise<void> {
+async function grantCreator({ directory }: MultiModelDeps, context: RequestContext, database: string): Promise<void> {
   const { identity } = context.authenticated ?? ANONYMOUS
   if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
   await grantWhole(directory, identity.name, database)

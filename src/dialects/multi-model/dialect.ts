@@ -3,35 +3,23 @@
  * is given a function that does.
  */
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import type { AccessSettings } from './access.ts'
-import { corsHeaders, type OriginSettings } from './cors.ts'
+import { corsHeaders } from './cors.ts'
+import type { CheckDeps, MultiModelUpstream } from './deps.ts'
 import { toMultiModelError } from './errors.ts'
 import { readMultiModelPath } from './path.ts'
 import { toJsonReply } from './reply.ts'
-import type { ServerSettings } from './server.ts'
-import type { SignInSettings } from './sign-in.ts'
-import { multiModelSteps, type StepsDeps } from './steps.ts'
+import type { MultiModelSettings } from './settings.ts'
+import { multiModelSteps } from './steps.ts'
 
-/** The options for the headers of every reply. */
-export interface HeaderSettings extends OriginSettings {
-  readonly returnsQueueTime: boolean
-}
-
-/** All options of this dialect. */
-export type MultiModelSettings = HeaderSettings & AccessSettings & SignInSettings & ServerSettings
-
-export interface MultiModelDialectOptions extends StepsDeps {
-  /** The service's own name as clients know it: the realm of challenges. */
-  readonly name: string
-  settings(): HeaderSettings & AccessSettings
+export interface MultiModelDialectOptions extends CheckDeps {
   readonly routes: readonly Route[]
   /** Handles a path that has no route. */
   fallback(context: RequestContext): PendingReply
-  hasUpstream?(): boolean
+  readonly upstream?: Pick<MultiModelUpstream, 'isSet'>
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
-  const { name, settings, routes, fallback, hasUpstream = () => false } = options
+  const { name, settings, routes, fallback, upstream } = options
   const challenges: readonly HeaderPair[] = [
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
@@ -45,7 +33,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     steps: multiModelSteps(options),
     routes,
     fallback,
-    hasUpstream,
+    hasUpstream: () => upstream?.isSet() ?? false,
     renderError: (refusal, context) => {
       const { code, ...body } = toMultiModelError(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
@@ -71,7 +59,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
 const forwardedCorsHeaders = (
   context: RequestContext,
   reply: Reply,
-  settings: OriginSettings,
+  settings: MultiModelSettings,
 ): readonly HeaderPair[] => (settings.trustedOrigins.length > 0 ? corsHeaders(context, reply, settings) : [])
 
 /** The header counts with any value, even an empty one. */

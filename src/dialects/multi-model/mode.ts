@@ -1,6 +1,7 @@
 // Read-only mode, where there is no upstream. As in the database, it ends with the process.
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
+import { createLive, type LiveCell } from '../../base/live.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { requireManager } from './access.ts'
@@ -10,20 +11,9 @@ import { toMergedReply } from './reply.ts'
 const MODES = ['default', 'readonly'] as const
 export type Mode = (typeof MODES)[number]
 
-export interface ServerMode {
-  get(): Mode
-  set(mode: Mode): void
-}
+export type ServerMode = LiveCell<Mode>
 
-export function createServerMode(): ServerMode {
-  let mode: Mode = 'default'
-  return {
-    get: () => mode,
-    set: (next) => {
-      mode = next
-    },
-  }
-}
+export const createServerMode = (): ServerMode => createLive<Mode>('default')
 
 /** The effective level in this mode. Who manages the server is decided by the configured level instead. */
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
@@ -39,14 +29,14 @@ const showMode = (mode: ServerMode): Reply => toMergedReply(200, { mode: mode.ge
 async function setMode(mode: ServerMode, context: RequestContext): Promise<Reply> {
   requireManager(context)
   const body = await readBody(context)
-  if (body.kind === 'not json') throw bad('invalid JSON')
-  if (body.kind !== 'object') throw bad('body must be an object')
+  if (body.kind === 'not json') throw invalid('invalid JSON')
+  if (body.kind !== 'object') throw invalid('body must be an object')
   const asked = findMember(body.members, 'mode')
-  if (typeof asked !== 'string') throw bad('mode must be a string')
+  if (typeof asked !== 'string') throw invalid('mode must be a string')
   const next = MODES.find((candidate) => candidate === asked)
-  if (next === undefined) throw bad('mode invalid')
+  if (next === undefined) throw invalid('mode invalid')
   mode.set(next)
   return showMode(mode)
 }
 
-const bad = (about: string): Refusal => new Refusal('bad_parameter', { about })
+const invalid = (about: string): Refusal => new Refusal('bad_parameter', { about })

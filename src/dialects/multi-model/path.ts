@@ -1,7 +1,7 @@
-import { decodePercent } from '../../base/encoding.ts'
+import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
-import type { Path } from '../../http/request-context.ts'
+import type { Path, RequestContext } from '../../http/request-context.ts'
 
 const VERSION_PREFIX = '_arango'
 
@@ -24,8 +24,14 @@ export function readMultiModelPath(raw: string): Path {
   if (hasDatabase) checkDatabasePart(parts[start + 1] as string, segments[start + 1] as string)
   if (end > 0 && PREFIXES.has(segments[end] ?? '')) throw new Refusal('invalid_target')
   const prefix = end === 0 ? '' : `/${parts.slice(0, end).join('/')}`
-  const scope = hasDatabase ? (segments[start + 1] as string) : SYSTEM_DATABASE
-  return { raw, segments: segments.slice(end), scope, prefix }
+  const database = hasDatabase ? (segments[start + 1] as string) : SYSTEM_DATABASE
+  return { raw, segments: segments.slice(end), database, prefix }
+}
+
+/** Throws if the target of the request is ambiguous. */
+export function checkPath(context: RequestContext): undefined {
+  if (!isPercentEncodingValid(context.rawQuery)) throw new Refusal('invalid_url_encoding')
+  return void context.path
 }
 
 /** A second prefix is rejected: a server that strips prefixes repeatedly would read another path. */

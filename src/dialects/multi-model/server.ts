@@ -3,30 +3,14 @@ import { Refusal } from '../../base/errors.ts'
 import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import { describeRing } from '../../keys/ring.ts'
-import { type CheckHealth, findDoorProblem } from '../../observe/health.ts'
-import { type AccessSettings, mayReadAll, requireOperator, requireSuperuser } from './access.ts'
-import { modeRoute, type ServerMode } from './mode.ts'
+import { findDoorProblem } from '../../observe/health.ts'
+import { mayReadAll, requireOperator, requireSuperuser } from './access.ts'
+import type { MultiModelDeps, StandInDeps } from './deps.ts'
+import { modeRoute } from './mode.ts'
 import { toDoneReply, toJsonReply, toMergedReply, toWrappedReply } from './reply.ts'
 
-export interface ServerSettings extends AccessSettings {
-  readonly role: 'single' | 'dbserver' | 'agent'
-  /** Only managers of the server may see versions and figures. */
-  readonly isHardened: boolean
-  /** Identifies this deployment. */
-  readonly uuid: string
-}
-
-export interface StatusDeps {
-  /** The version of the interface that clients see. */
-  readonly version: string
-  readonly product: { readonly name: string; readonly version: string }
-  settings(): ServerSettings
-  readonly mode: ServerMode
-  readonly checkHealth: CheckHealth
-}
-
 /** Without an upstream, Cardea answers what drivers and tools ask first. */
-export function statusRoutes(deps: StatusDeps): readonly Route[] {
+export function statusRoutes(deps: StandInDeps): readonly Route[] {
   const { product, settings } = deps
   const get = (path: string, handler: Handler): Route => ({ path, methods: { GET: handler } })
   const version: Handler = (context) => showVersion(deps, context)
@@ -42,7 +26,7 @@ export function statusRoutes(deps: StatusDeps): readonly Route[] {
 }
 
 /** 503 while the store, or the upstream of this door, cannot be used. */
-export const availabilityRoute = ({ mode, checkHealth }: StatusDeps): Route => ({
+export const availabilityRoute = ({ mode, checkHealth }: StandInDeps): Route => ({
   path: '/_admin/server/availability',
   methods: {
     GET: async () => {
@@ -58,14 +42,14 @@ const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const
 
 const SERVER = { server: 'arango', license: 'community' }
 
-function showVersion({ version, product, settings }: StatusDeps, context: RequestContext): Reply {
+function showVersion({ version, product, settings }: StandInDeps, context: RequestContext): Reply {
   if (settings().isHardened && !mayReadAll(context, settings())) return toJsonReply(200, SERVER)
   const isDetailed = context.query.get('details') === 'true'
   const details = { 'server-version': version, mode: 'server', 'served-by': `${product.name} ${product.version}` }
   return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
 }
 
-function showStatus({ version, settings, mode }: StatusDeps, context: RequestContext): Reply {
+function showStatus({ version, settings, mode }: StandInDeps, context: RequestContext): Reply {
   if (settings().isHardened && !mayReadAll(context, settings())) throw new Refusal('forbidden')
   return toJsonReply(200, {
     ...SERVER,
@@ -107,7 +91,7 @@ async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<R
 const CANNOT_READ = 34
 
 /** Does nothing: user data is never older than a second. Tools request it all the same. */
-export function reloadUsersRoute({ settings }: { settings(): AccessSettings }): Route {
+export function reloadUsersRoute({ settings }: MultiModelDeps): Route {
   const reload: Handler = (context) => {
     requireOperator(context, settings())
     return toDoneReply(200)

@@ -6,8 +6,7 @@ import { ANONYMOUS, HELD_BACK, isAnonymous } from '../../directory/identity.ts'
 import type { Path, Reply, RequestContext } from '../../http/request-context.ts'
 import { mayEnter } from './access.ts'
 import { isPreflight } from './cors.ts'
-import { hasPrefix } from './path.ts'
-import { checkPath } from './steps.ts'
+import { checkPath, hasPrefix } from './path.ts'
 
 /** An application and where it is mounted. */
 export interface MountedService {
@@ -21,15 +20,6 @@ export interface MountedService {
   forward(context: RequestContext): Promise<Reply>
 }
 
-export interface ServicesDeps {
-  /** The longest mount first: the first match counts. */
-  readonly services: readonly MountedService[]
-  /** Whether an `Authorization` header holds a credential of Cardea, valid or not. */
-  isOwnCredential(authorization: string): boolean
-  /** Whether Cardea itself decides what other origins may do. */
-  ownsCors(): boolean
-}
-
 export interface Services {
   /** The name of the service that a path belongs to. */
   findName(path: Path): string | undefined
@@ -39,7 +29,15 @@ export interface Services {
   forwardPreflight(context: RequestContext): Promise<Reply> | undefined
 }
 
-export function createServices({ services, isOwnCredential, ownsCors }: ServicesDeps): Services {
+/**
+ * The service with the longest mount comes first: the first match counts. `isOwnCredential`: whether an `Authorization`
+ * header holds a credential of Cardea, valid or not. `ownsCors`: whether Cardea itself decides what other origins may do.
+ */
+export function createServices(
+  services: readonly MountedService[],
+  isOwnCredential: (authorization: string) => boolean,
+  ownsCors: () => boolean,
+): Services {
   const find = (path: Path): MountedService | undefined =>
     // a path with an API version or a database name belongs to the database
     hasPrefix(path)

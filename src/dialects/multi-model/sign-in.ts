@@ -1,7 +1,7 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
-import { type Given, toBasicResult, type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
+import { toBasicResult, type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
 import type { PasswordCheck } from '../../auth/basic.ts'
-import type { DoorSignIn } from '../../auth/door-sign-in.ts'
+import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { type IssuedToken, toIssuedClaims } from '../../auth/issued-token.ts'
 import type { SessionRecorder } from '../../auth/record-sessions.ts'
@@ -16,17 +16,7 @@ import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { MULTI_MODEL_BASIC } from './authenticate.ts'
-
-export interface SignInSettings {
-  readonly authentication: boolean
-  /** Only a single server keeps users; the other roles accept only superuser tokens. */
-  readonly role: 'single' | 'dbserver' | 'agent'
-  readonly sessionTimeoutSeconds: number
-  readonly minimalExpirySeconds: number
-  readonly maximalExpirySeconds: number
-  /** Seconds after the sign-in at which a session ends; 0: never. */
-  readonly maxLifetimeSeconds: number
-}
+import type { MultiModelSettings } from './settings.ts'
 
 export interface Credentials {
   readonly name: string
@@ -40,19 +30,6 @@ export interface SessionToken extends BearerToken {
   readonly session: Session
 }
 
-export interface SignInService {
-  /** Checks the Basic credential of one request. */
-  readonly check: PasswordCheck
-  /** Whether this is the password of that user, even if a second factor is needed to sign in. */
-  isPassword(name: string, password: string, source: CredentialSource): Promise<boolean>
-  /** Opens a session and returns its token; `undefined`: wrong name, password or code. */
-  signIn(credentials: Credentials, lifetimeSeconds: number, source: CredentialSource): Promise<string | undefined>
-  /** A new token for the same session. */
-  renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string>
-  /** Ends the session: all its tokens are rejected. */
-  end(issued: SessionToken): Promise<void>
-}
-
 export interface SignInDeps {
   readonly directory: AccountDirectory & SessionDirectory & Pick<SessionList, 'makeRoom'>
   readonly signIn: DoorSignIn
@@ -60,29 +37,35 @@ export interface SignInDeps {
   readonly recorder: SessionRecorder
   ring(): KeyRing
   readonly issuer: string
-  settings(): SignInSettings
+  settings(): MultiModelSettings
   /** How long a verified Basic password is accepted without another check; `undefined`: until it changes. */
   basicAgeMs(): number | undefined
   readonly clock: Clock
 }
 
-export const createSignInService = (deps: SignInDeps): SignInService => ({
-  async check(name, password, source) {
+export type SignInService = ReturnType<typeof createSignInService>
+
+export const createSignInService = (deps: SignInDeps) => ({
+  /** Checks the Basic credential of one request. */
+  async check(name: string, password: string, source: CredentialSource): ReturnType<PasswordCheck> {
     const maxAgeMs = deps.basicAgeMs()
     const age = maxAgeMs === undefined ? {} : { maxAgeMs }
     const verified = await verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
     return toBasicResult(verified)
   },
-  isPassword: async (name, password, source) =>
+  /** Whether this is the password of that user, even if a second factor is needed to sign in. */
+  isPassword: async (name: string, password: string, source: CredentialSource): Promise<boolean> =>
     (await verify(deps, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
-  async signIn(credentials, lifetimeSeconds, source) {
+  /** Opens a session and returns its token; `undefined`: wrong name, password or code. */
+  async open(credentials: Credentials, lifetimeSeconds: number, source: CredentialSource) {
     const verified = await verify(deps, { ...credentials, source, handler: SIGN_IN_ENDPOINT })
     if (!verified) return undefined
     deps.events.requireRecording()
     const account = await deps.directory.makeRoom(verified.account, { hasPassword: verified.token === undefined })
-    return openSession(deps, { ...verified, account }, { lifetimeSeconds, source })
+    return openSession(deps, { ...verified, account }, lifetimeSeconds, source)
   },
-  async renew(name, bearer, lifetimeSeconds) {
+  /** A new token for the same session. */
+  async renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string> {
     if (!bearer.session) deps.events.requireRecording()
     // a token that another program has signed has no session yet
     const session = bearer.session ?? (await createForeignSession(deps, name, bearer))
@@ -92,7 +75,8 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
     if (!bearer.session) recordToken(deps, name)
     return jwt
   },
-  async end(issued) {
+  /** Ends the session: all its tokens are rejected. */
+  async end(issued: SessionToken): Promise<void> {
     await endSession(deps, issued)
     deps.events.record('sign-out', { subject: issued.session.name })
   },
@@ -101,9 +85,9 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
 const SIGN_IN_ENDPOINT = '_open/auth'
 const CHECK_ENDPOINT = '_api/user'
 
-async function verify(deps: SignInDeps, given: Given): Promise<Verified | undefined> {
+async function verify(deps: SignInDeps, attempt: DoorAttempt): Promise<Verified | undefined> {
   try {
-    return await verifyPasswordOrToken(deps, given)
+    return await verifyPasswordOrToken(deps, attempt)
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
     throw error
@@ -113,12 +97,12 @@ async function verify(deps: SignInDeps, given: Given): Promise<Verified | undefi
 /** At this door these look like a wrong password. */
 const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
 
-interface Opening {
-  readonly lifetimeSeconds: number
-  readonly source: CredentialSource
-}
-
-function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeSeconds, source }: Opening): string {
+function openSession(
+  deps: SignInDeps,
+  { account, token }: Verified,
+  lifetimeSeconds: number,
+  source: CredentialSource,
+): string {
   const accessToken = token && toTokenMark(token)
   const hasFactor = account.totp !== undefined
   const session = deps.directory.createSession(account, { hasPassword: token === undefined, hasFactor, accessToken })

@@ -1,26 +1,15 @@
 import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
-import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { type AccessSettings, authorizeRequest, type Databases, requireScope } from './access.ts'
+import { ANONYMOUS, identityOf, isAnonymous } from '../../directory/identity.ts'
+import type { RequestContext, Step } from '../../http/request-context.ts'
+import { authorizeRequest, requireScope } from './access.ts'
 import { MULTI_MODEL_BASIC } from './authenticate.ts'
-import { answerOptions, type OriginSettings, trustsEveryOrigin, withoutSlash } from './cors.ts'
-
-export interface StepsDeps {
-  settings(): AccessSettings & OriginSettings
-  readonly databases: Databases
-  /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
-  authenticate(context: RequestContext): Promise<Authenticated>
-  /** Headers that no preflight allows, in lower case. */
-  readonly reservedHeaders?: readonly string[]
-  /** The response of an application that answers CORS preflights itself; `undefined`: Cardea answers. */
-  forwardPreflight?(context: RequestContext): Promise<Reply> | undefined
-  /** The name of the application that a path belongs to. */
-  findService?(path: Path): string | undefined
-}
+import { answerOptions, trustsEveryOrigin, withoutSlash } from './cors.ts'
+import type { CheckDeps } from './deps.ts'
+import { checkPath } from './path.ts'
+import type { MultiModelSettings } from './settings.ts'
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
 export const multiModelSteps = ({
@@ -28,14 +17,13 @@ export const multiModelSteps = ({
   databases,
   authenticate,
   reservedHeaders = [],
-  forwardPreflight = () => undefined,
-  findService = () => undefined,
-}: StepsDeps): readonly Step[] => [
+  services,
+}: CheckDeps): readonly Step[] => [
   {
     name: 'options',
     run: (context) => {
       if (context.method !== 'OPTIONS') return undefined
-      return forwardPreflight(context) ?? answerOptions(context, reservedHeaders)
+      return services?.forwardPreflight(context) ?? answerOptions(context, reservedHeaders)
     },
   },
   { name: 'path', run: checkPath },
@@ -46,8 +34,8 @@ export const multiModelSteps = ({
       return undefined
     },
   },
-  { name: 'token scope', run: (context) => void requireScope(context, findService(context.path)) },
-  { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
+  { name: 'token scope', run: (context) => void requireScope(context, services?.findName(context.path)) },
+  { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
   { name: 'password change', run: rejectBeforePasswordChange },
   {
     name: 'authorize',
@@ -57,19 +45,14 @@ export const multiModelSteps = ({
       return undefined
     },
   },
-  { name: 'encoding', run: (context) => refuseEncodedBody(context, settings()) },
+  { name: 'encoding', run: (context) => rejectEncodedBody(context, settings()) },
 ]
-
-export function checkPath(context: RequestContext): undefined {
-  if (!isPercentEncodingValid(context.rawQuery)) throw new Refusal('invalid_url_encoding')
-  return void context.path
-}
 
 /**
  * A browser adds a remembered Basic password or its certificate to the requests of any page, but never a Bearer token.
  * Sign-in is accepted from every origin: its credential is in the body, and it ignores Basic.
  */
-function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSettings): undefined {
+function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiModelSettings): undefined {
   const { by } = context.authenticated ?? ANONYMOUS
   const hasCertificate = by === CERTIFICATE_HANDLER
   if (!hasCertificate && by !== MULTI_MODEL_BASIC.name) return
@@ -93,7 +76,7 @@ function rejectBeforePasswordChange(context: RequestContext): undefined {
  * Chunked and compressed bodies are read only from authenticated clients. Requests to the paths of applications are
  * forwarded: there the application decides.
  */
-function refuseEncodedBody(context: RequestContext, { authentication }: AccessSettings): undefined {
+function rejectEncodedBody(context: RequestContext, { authentication }: MultiModelSettings): undefined {
   if (!authentication || !isAnonymous(context.authenticated)) return
   if (!context.path.segments[0]?.startsWith('_')) return
   if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return

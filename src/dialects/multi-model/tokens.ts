@@ -1,32 +1,17 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
-import type { AdministratorDirectory, TokenUses } from '../../directory/account-directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/users/user.ts'
-import type { UserEditor, UserReader } from '../../directory/users/user-directory.ts'
-import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import type { AccessSettings } from './access.ts'
+import type { Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isSelf, isSelfOrManager, requireReader } from './access.ts'
 import { type Members, readMembers } from './body.ts'
+import { bindDeps, type MultiModelDeps } from './deps.ts'
 import { toEmptyReply, toJsonReply } from './reply.ts'
-import { orUserNotFound, requireUser } from './users/deps.ts'
-
-export interface TokensDeps {
-  readonly directory: UserReader & UserEditor & AdministratorDirectory & Pick<TokenUses, 'listTokenUses'>
-  settings(): AccessSettings
-  /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(context: RequestContext): Promise<void>
-  nowSeconds(): number
-}
-
-type Work = (deps: TokensDeps, context: RequestContext, params: Params) => Promise<Reply>
+import { orUserNotFound, requireUser } from './users/require-user.ts'
 
 /** Access tokens: extra passwords users give to their programs. */
-export function tokensRoutes(deps: TokensDeps): readonly Route[] {
-  const by =
-    (work: Work): Handler =>
-    (context, params) =>
-      work(deps, context, params)
+export function tokensRoutes(deps: MultiModelDeps): readonly Route[] {
+  const by = bindDeps(deps)
   return [
     { path: '/_api/token', methods: { GET: missing('user'), POST: missing('user'), DELETE: missing('user') } },
     { path: '/_api/token/{user}', methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') } },
@@ -38,7 +23,7 @@ const missing = (name: string) => (): never => {
   throw new Refusal('bad_parameter', { about: `path parameter '${name}' is missing` })
 }
 
-async function listTokens(deps: TokensDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
+async function listTokens(deps: MultiModelDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
   requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
   const user = await requireUser(deps.directory, name)
@@ -62,7 +47,7 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
   ...(token.services && { services: token.services }),
 })
 
-async function createToken(deps: TokensDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
+async function createToken(deps: MultiModelDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
   await requireChangeable(deps, context, user)
   const members = await readMembers(context)
   requireKnownMembers(members)
@@ -84,21 +69,21 @@ async function createToken(deps: TokensDeps, context: RequestContext, { user = '
   return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
-const bad = (about: string): Refusal => new Refusal('bad_request', { about })
+const invalid = (about: string): Refusal => new Refusal('bad_request', { about })
 
 const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services'])
 
 /** A misspelt `databases` or `services` would otherwise create a token without limits. */
 function requireKnownMembers(members: Members): void {
   const unknown = Object.keys(members).find((member) => !MEMBERS.has(member))
-  if (unknown !== undefined) throw bad(`unknown member '${unknown.slice(0, 100)}'`)
+  if (unknown !== undefined) throw invalid(`unknown member '${unknown.slice(0, 100)}'`)
 }
 
 function readName(members: Members): string {
   const name = findMember(members, 'name') ?? ''
-  if (name === '') throw bad("'name' must not be empty")
+  if (name === '') throw invalid("'name' must not be empty")
   const flaw = typeof name === 'string' ? checkWord(name) : 'not_text'
-  if (typeof name !== 'string' || flaw) throw bad(`invalid 'name': ${flaw?.replaceAll('_', ' ')}`)
+  if (typeof name !== 'string' || flaw) throw invalid(`invalid 'name': ${flaw?.replaceAll('_', ' ')}`)
   return name
 }
 
@@ -110,7 +95,7 @@ function readValidUntil(members: Members): number {
   if (typeof until !== 'number') return 0
   const seconds = Math.trunc(until)
   if (!(seconds >= 0 && seconds <= MAX_SECONDS))
-    throw bad("'valid_until' must be a time in seconds since 1970, not later than the year 9999")
+    throw invalid("'valid_until' must be a time in seconds since 1970, not later than the year 9999")
   return seconds
 }
 
@@ -122,11 +107,15 @@ function findList(members: Members, key: 'databases' | 'services'): readonly str
   if (list === null) return undefined
   const isValid = Array.isArray(list) && list.every((item) => typeof item === 'string' && !checkWord(item))
   if (!isValid || list.length === 0 || list.length > MAX_LISTED)
-    throw bad(`'${key}' must be a list of 1 to ${MAX_LISTED} names`)
+    throw invalid(`'${key}' must be a list of 1 to ${MAX_LISTED} names`)
   return [...new Set<string>(list)]
 }
 
-async function removeToken(deps: TokensDeps, context: RequestContext, { user = '', id = '' }: Params): Promise<Reply> {
+async function removeToken(
+  deps: MultiModelDeps,
+  context: RequestContext,
+  { user = '', id = '' }: Params,
+): Promise<Reply> {
   await requireChangeable(deps, context, user)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
@@ -134,7 +123,7 @@ async function removeToken(deps: TokensDeps, context: RequestContext, { user = '
   return toEmptyReply(200)
 }
 
-async function requireChangeable(deps: TokensDeps, context: RequestContext, name: string): Promise<void> {
+async function requireChangeable(deps: MultiModelDeps, context: RequestContext, name: string): Promise<void> {
   if (!isSelfOrManager(context, name)) throw new Refusal('not_owner')
   if (deps.directory.isAdministrator(name)) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)

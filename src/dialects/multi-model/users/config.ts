@@ -4,12 +4,13 @@ import type { Json, JsonObject } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
+import type { MultiModelDeps } from '../deps.ts'
 import { toEmptyReply, toWrappedReply } from '../reply.ts'
-import { orUserNotFound, requireChangeable, requireUser, type UsersDeps } from './deps.ts'
 import { requireSmall } from './input.ts'
+import { orUserNotFound, requireChangeable, requireUser } from './require-user.ts'
 
 /** Settings that a web console stores for a user. Cardea does not interpret them. */
-export async function getConfig(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function getConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key } = params
   requireReader(context, deps.settings(), name)
   const config = await findConfig(deps, name)
@@ -18,12 +19,12 @@ export async function getConfig(deps: UsersDeps, context: RequestContext, params
   return toWrappedReply(Object.keys(config).length === 0 ? null : config)
 }
 
-async function findConfig({ directory }: UsersDeps, name: string): Promise<JsonObject> {
+async function findConfig({ directory }: MultiModelDeps, name: string): Promise<JsonObject> {
   if (directory.isAdministrator(name)) return {}
   return (await requireUser(directory, name)).multiModel.config
 }
 
-export async function setConfig(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function setConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key = '' } = params
   requireChangeable(deps, context, name)
   const value = findMember(await readMembers(context), 'value')
@@ -32,7 +33,7 @@ export async function setConfig(deps: UsersDeps, context: RequestContext, params
   return change(deps, name, (config) => [...without(config, key), [key, value as Json]])
 }
 
-export async function clearConfig(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function clearConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key } = params
   requireChangeable(deps, context, name)
   return change(deps, name, (config) => (key === undefined ? [] : without(config, key)))
@@ -42,7 +43,11 @@ type Entries = readonly (readonly [string, Json])[]
 
 const without = (config: JsonObject, key: string): Entries => Object.entries(config).filter(([name]) => name !== key)
 
-async function change({ directory }: UsersDeps, name: string, next: (config: JsonObject) => Entries): Promise<Reply> {
+async function change(
+  { directory }: MultiModelDeps,
+  name: string,
+  next: (config: JsonObject) => Entries,
+): Promise<Reply> {
   await orUserNotFound(
     directory.changeUser(name, (user) => {
       const config = requireSmall(Object.fromEntries(next(user.multiModel.config)))

@@ -4,10 +4,11 @@ import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireManager, requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
+import type { MultiModelDeps } from '../deps.ts'
 import { capLevel } from '../mode.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
-import { orUserNotFound, ROOT, requireChangeable, type UsersDeps } from './deps.ts'
 import { readGrant } from './input.ts'
+import { orUserNotFound, ROOT, requireChangeable } from './require-user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
@@ -16,12 +17,16 @@ const EVERYTHING: Grants = new Map(
   [ALL, SYSTEM_DATABASE].map((database) => [database, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]),
 )
 
-async function findGrants({ directory }: UsersDeps, name: string): Promise<Grants | undefined> {
+async function findGrants({ directory }: MultiModelDeps, name: string): Promise<Grants | undefined> {
   if (directory.isAdministrator(name)) return EVERYTHING
   return (await directory.findUser(name))?.multiModel.grants
 }
 
-export async function listDatabases(deps: UsersDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
+export async function listDatabases(
+  deps: MultiModelDeps,
+  context: RequestContext,
+  { user = '' }: Params,
+): Promise<Reply> {
   requireReader(context, deps.settings(), user)
   const grants = await findGrants(deps, user)
   if (!grants) throw new Refusal('user_not_found')
@@ -32,7 +37,7 @@ export async function listDatabases(deps: UsersDeps, context: RequestContext, { 
   return toWrappedReply(Object.fromEntries(levels.filter(([, level]) => level !== 'none')))
 }
 
-async function listNames({ databases }: UsersDeps, grants: Grants): Promise<readonly string[]> {
+async function listNames({ databases }: MultiModelDeps, grants: Grants): Promise<readonly string[]> {
   const own = [...grants.keys()].filter((name) => name !== ALL)
   return [...new Set([...(await databases.list()), ...own])].toSorted()
 }
@@ -50,7 +55,7 @@ function toConfigured(names: readonly string[], grants: Grants): object {
 
 const NOTHING: Grant = { level: undefined, collections: new Map() }
 
-export async function getLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function getLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
   requireReader(context, deps.settings(), user)
   // quirk: reference multi-model 7.2: neither the user nor the database has to exist
@@ -58,22 +63,23 @@ export async function getLevel(deps: UsersDeps, context: RequestContext, params:
   const level =
     collection === undefined
       ? resolveDatabaseLevel(grants, database)
-      : await findCollectionLevel(deps, grants, { database, collection })
+      : await findCollectionLevel(deps, grants, database, collection)
   const isConfigured = context.query.get('configured') === 'true'
   return toWrappedReply(isConfigured ? level : capLevel(level, deps.mode.get()))
 }
 
 /** `none` in a database that does not exist, whatever level the system database gives. */
 async function findCollectionLevel(
-  { databases }: UsersDeps,
+  { databases }: MultiModelDeps,
   grants: Grants,
-  { database, collection }: { readonly database: string; readonly collection: string },
+  database: string,
+  collection: string,
 ): Promise<GrantLevel> {
   if (database !== ALL && !(await databases.exists(database))) return 'none'
   return resolveCollectionLevel(grants, database, collection)
 }
 
-export async function setLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function setLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
   requireManager(context)
   requireChangeable(deps, context, user)
@@ -85,7 +91,7 @@ export async function setLevel(deps: UsersDeps, context: RequestContext, params:
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
 
-export async function clearLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function clearLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
   requireManager(context)
   requireChangeable(deps, context, user)
@@ -96,7 +102,7 @@ export async function clearLevel(deps: UsersDeps, context: RequestContext, param
 }
 
 /** A collection can be granted only in a database that exists; a database can be granted before it exists. */
-async function requireDatabase({ databases }: UsersDeps, database: string): Promise<void> {
+async function requireDatabase({ databases }: MultiModelDeps, database: string): Promise<void> {
   if (database !== ALL && !(await databases.exists(database))) throw new Refusal('database_not_found')
 }
 

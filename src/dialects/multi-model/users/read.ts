@@ -2,8 +2,9 @@ import { listUserPages } from '../../../directory/users/list-user-pages.ts'
 import type { JsonObject, User } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
+import type { MultiModelDeps } from '../deps.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'
-import { requireUser, type UsersDeps } from './deps.ts'
+import { requireUser } from './require-user.ts'
 
 /** A user in replies: nothing about its password. */
 export interface UserObject {
@@ -21,14 +22,18 @@ export const toUserObject = ({ name, isActive, multiModel }: User): UserObject =
 /** Administrators have no record in the directory. */
 const toAdministratorObject = (name: string): UserObject => ({ user: name, active: true, extra: {} })
 
-export async function getUser(deps: UsersDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
+export async function getUser(
+  deps: MultiModelDeps,
+  context: RequestContext,
+  { user: name = '' }: Params,
+): Promise<Reply> {
   requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
   return toMergedReply(200, toUserObject(await requireUser(deps.directory, name)))
 }
 
 /** A large directory is streamed page by page. */
-export async function listUsers({ directory, settings }: UsersDeps, context: RequestContext): Promise<Reply> {
+export async function listUsers({ directory, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireReader(context, settings())
   const administrators = directory.listAdministrators().map(({ name }) => name)
   return toStreamedReply(renderUsers(mergeNames(listUserPages(directory), administrators)))

@@ -1,19 +1,14 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Handler, Params, Reply, RequestContext, Route } from '../../../http/request-context.ts'
+import type { Route } from '../../../http/request-context.ts'
+import { bindDeps, type MultiModelDeps } from '../deps.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
-import type { UsersDeps } from './deps.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
 import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
 
-type Work = (deps: UsersDeps, context: RequestContext, params: Params) => Promise<Reply>
-
 /** The API of users: `/_api/user` and everything below. */
-export function usersRoutes(deps: UsersDeps): readonly Route[] {
-  const by =
-    (work: Work): Handler =>
-    (context, params) =>
-      work(deps, context, params)
+export function usersRoutes(deps: MultiModelDeps): readonly Route[] {
+  const by = bindDeps(deps)
   const level = { GET: by(getLevel), PUT: by(setLevel), DELETE: by(clearLevel) }
   return [
     {
@@ -21,9 +16,9 @@ export function usersRoutes(deps: UsersDeps): readonly Route[] {
       methods: {
         GET: by(listUsers),
         POST: by(createUser),
-        PUT: refuseParts,
-        PATCH: refuseParts,
-        DELETE: refuseParts,
+        PUT: rejectParts,
+        PATCH: rejectParts,
+        DELETE: rejectParts,
       },
     },
     {
@@ -47,6 +42,6 @@ export function usersRoutes(deps: UsersDeps): readonly Route[] {
   ]
 }
 
-export function refuseParts(): never {
+export function rejectParts(): never {
   throw new Refusal('bad_request', { about: 'the path has too many or too few parts' })
 }

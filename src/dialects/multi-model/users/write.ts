@@ -7,12 +7,13 @@ import type { Caller } from '../../../directory/users/user-directory.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { isSelf, requireIdentity, requireManager } from '../access.ts'
 import { readMembers } from '../body.ts'
+import type { MultiModelDeps } from '../deps.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
-import { orUserNotFound, ROOT, requireChangeable, requireUser, type UsersDeps } from './deps.ts'
 import { readName, readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
 import { toUserObject } from './read.ts'
+import { orUserNotFound, ROOT, requireChangeable, requireUser } from './require-user.ts'
 
-export async function createUser({ directory }: UsersDeps, context: RequestContext): Promise<Reply> {
+export async function createUser({ directory }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireManager(context)
   const members = await readMembers(context)
   const name = readName(findMember(members, 'user'))
@@ -31,7 +32,7 @@ export async function createUser({ directory }: UsersDeps, context: RequestConte
  * same; a new password ends them.
  */
 export async function replaceUser(
-  deps: UsersDeps,
+  deps: MultiModelDeps,
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
@@ -50,7 +51,7 @@ export async function replaceUser(
 }
 
 export async function changeUser(
-  deps: UsersDeps,
+  deps: MultiModelDeps,
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
@@ -82,13 +83,13 @@ interface Change {
 
 const toCaller = ({ signal, client }: RequestContext): Caller => ({ signal, peer: client.address })
 
-async function write({ directory }: UsersDeps, context: RequestContext, { name, password, change }: Change) {
+async function write({ directory }: MultiModelDeps, context: RequestContext, { name, password, change }: Change) {
   const options = { ...toCaller(context), ...(password === undefined ? {} : { password: { password } }) }
   return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, change, options))))
 }
 
 export async function removeUser(
-  deps: UsersDeps,
+  deps: MultiModelDeps,
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
@@ -102,13 +103,13 @@ export async function removeUser(
 
 /** Whether a password is right. A wrong one counts as a failed sign-in. */
 export async function checkPassword(
-  { isPassword }: UsersDeps,
+  { signIns }: MultiModelDeps,
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
   requireIdentity(context)
   const password = readPassword(await readMembers(context))
-  if (!(await isPassword(name, password, context))) throw new Refusal('user_not_found')
+  if (!(await signIns.isPassword(name, password, context))) throw new Refusal('user_not_found')
   return toWrappedReply(true)
 }
 

@@ -1,27 +1,15 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { AdministratorDirectory } from '../../../directory/account-directory.ts'
 import type { User } from '../../../directory/users/user.ts'
-import type { UserEditor, UserReader } from '../../../directory/users/user-directory.ts'
+import type { UserReader } from '../../../directory/users/user-directory.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
-import { type AccessSettings, type Databases, isSelfOrManager } from '../access.ts'
-import type { ServerMode } from '../mode.ts'
-
-export interface UsersDeps {
-  readonly directory: UserReader & UserEditor & AdministratorDirectory
-  readonly databases: Databases
-  settings(): AccessSettings
-  readonly mode: ServerMode
-  /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(context: RequestContext): Promise<void>
-  /** Whether this is the password of that user; a failure counts for the lockout. */
-  isPassword(name: string, password: string, context: RequestContext): Promise<boolean>
-}
+import { isSelfOrManager } from '../access.ts'
+import type { MultiModelDeps } from '../deps.ts'
 
 // quirk: reference multi-model 7.2: this user cannot be deleted
 export const ROOT = 'root'
 
 /** Administrators cannot be changed with this API. */
-export function requireChangeable({ directory }: UsersDeps, context: RequestContext, name: string): void {
+export function requireChangeable({ directory }: MultiModelDeps, context: RequestContext, name: string): void {
   if (!isSelfOrManager(context, name)) throw new Refusal('forbidden')
   if (directory.isAdministrator(name)) throw new Refusal('forbidden')
 }

@@ -1,0 +1,65 @@
+import type { Directory } from '../../directory/directory.ts'
+import type { Authenticated } from '../../directory/identity.ts'
+import type { Handler, Params, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
+import type { LiveRing } from '../../keys/live-ring.ts'
+import type { CheckHealth } from '../../observe/health.ts'
+import type { ServerMode } from './mode.ts'
+import type { Services } from './services.ts'
+import type { Databases, MultiModelSettings } from './settings.ts'
+import type { SignInService } from './sign-in.ts'
+
+/** What the checks of a request need, before its route is called. */
+export interface CheckDeps {
+  /** The service's own name as clients know it: the realm of challenges. */
+  readonly name: string
+  settings(): MultiModelSettings
+  readonly databases: Databases
+  /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
+  authenticate(context: RequestContext): Promise<Authenticated>
+  /** Headers that no preflight allows, in lower case. */
+  readonly reservedHeaders?: readonly string[]
+  readonly services?: Services
+}
+
+/** What the paths need that Cardea answers in place of an upstream. */
+export interface StandInDeps extends Pick<CheckDeps, 'settings' | 'databases'> {
+  /** The version of the interface that clients see. */
+  readonly version: string
+  readonly product: { readonly name: string; readonly version: string }
+  readonly mode: ServerMode
+  readonly checkHealth: CheckHealth
+}
+
+/** The dependencies of the multi-model dialect. */
+export interface MultiModelDeps extends CheckDeps, StandInDeps {
+  readonly directory: Directory
+  readonly signIns: SignInService
+  /** The secrets of tokens. */
+  readonly ring: LiveRing
+  readonly services: Services
+  readonly upstream: MultiModelUpstream
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(context: RequestContext): Promise<void>
+  /** Throws if the credential of the request is no longer accepted. */
+  confirmCredential(context: RequestContext): Promise<unknown>
+  /** Whether a path belongs to another dialect at this door but is spelled so that its router does not match it. */
+  isMounted(segments: readonly string[]): boolean
+  nowSeconds(): number
+}
+
+/** The database behind this door. */
+export interface MultiModelUpstream {
+  isSet(): boolean
+  forward(context: RequestContext): Promise<Reply>
+  /** Forwards `body` instead of the request's own, and reads the whole response. */
+  forwardWhole(context: RequestContext, maxBytes: number, body: Buffer): Promise<Reply>
+}
+
+type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply
+
+/** Makes a handler of a function that takes the dependencies first. */
+export const bindDeps =
+  (deps: MultiModelDeps) =>
+  (handler: DepsHandler): Handler =>
+  (context, params) =>
+    handler(deps, context, params)
