@@ -22,7 +22,7 @@ import { showParts } from '../dialects/admin-api/system/probes.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
-import { mountKeySet } from '../dialects/forward-auth/mount.ts'
+import { mountKeySet } from '../dialects/forward-auth/routes.ts'
 import { explainMultiModelAccess } from '../dialects/multi-model/explain-access.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -181,7 +181,7 @@ function explainAccess(liveConfig: LiveConfig, account: Account, database: strin
   const { values } = settings
   const users = { database: values.chttpd_auth.authentication_db, settings: () => toUsersSettings(values) }
   const document = {
-    settings: () => toDocumentSettings(settings),
+    settings: toDocumentSettings(settings),
     users,
     hasUpstream: values.upstream.document.length > 0,
   }

@@ -26,7 +26,7 @@ import { createRequireEntry } from '../dialects/document/steps.ts'
 import type { UsersDeps } from '../dialects/document/users/deps.ts'
 import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
-import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
+import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { isMounted } from '../dialects/mounted.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
@@ -89,8 +89,7 @@ function createMounts(
       authenticate: createIdentify(ACCEPTED.documentForwardAuth).authenticate,
       requireEntry,
       // a session that is used only through the forward-auth endpoint is renewed too
-      furtherHeaders: (context, reply) =>
-        renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
+      doorHeaders: (context, reply) => renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
     }),
   ]
 }
@@ -105,7 +104,7 @@ function createDialectOptions(parts: DoorParts, { document }: Config) {
     clock: SYSTEM_CLOCK,
     node: createNodeDeps(parts, users),
     users,
-    isElsewhere: isMounted,
+    isMounted,
   }
 }
 

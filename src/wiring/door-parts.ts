@@ -27,7 +27,7 @@ import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { createDocumentCheck } from '../dialects/document/basic.ts'
-import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
+import type { ForwardAuthDeps } from '../dialects/forward-auth/routes.ts'
 import type { Directory } from '../directory/directory.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { Dialect, HeaderPair, RequestContext } from '../http/request-context.ts'

@@ -14,7 +14,7 @@ import { readServices } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
-import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
+import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { isMounted } from '../dialects/mounted.ts'
 import {
   type AuthenticateDeps,

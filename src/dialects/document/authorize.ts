@@ -1,20 +1,19 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
+import type { DocumentSettings } from './deps.ts'
 import { type PathRule, usersRule } from './users/authorize.ts'
 import type { UsersDeps } from './users/deps.ts'
 
-export interface AuthorizeDeps {
-  settings(): { readonly adminOnlyAllDbs: boolean }
-  readonly users: Pick<UsersDeps, 'database' | 'settings'>
-}
+type Users = Pick<UsersDeps, 'database' | 'settings'>
 
 /** Checks the path against the rules below, before any handler runs. Handlers may require more. */
 export function authorize(
   { method, path, authenticated }: Pick<RequestContext, 'method' | 'path' | 'authenticated'>,
-  deps: AuthorizeDeps,
+  settings: DocumentSettings,
+  users: Users,
 ): void {
-  const { isMet, code } = DEMANDS[findDemand(method, path.segments, deps)]
+  const { isMet, code } = DEMANDS[findDemand(method, path.segments, settings, users)]
   if (!isMet((authenticated ?? ANONYMOUS).identity)) throw new Refusal(code)
 }
 
@@ -43,12 +42,17 @@ const SYSTEM_DATABASES = new Set(['_replicator'])
 /** The endpoints of a node that the metrics role may read. */
 const METRICS = new Set(['_stats', '_system', '_prometheus'])
 
-function findDemand(method: string, segments: readonly string[], { settings, users }: AuthorizeDeps): PathDemand {
+function findDemand(
+  method: string,
+  segments: readonly string[],
+  { adminOnlyAllDbs }: DocumentSettings,
+  users: Users,
+): PathDemand {
   const first = segments[0]
   const isExact = segments.length === 1
   if (first === undefined) return 'open'
   if (first === users.database) return usersRule(method, segments.slice(1), users.settings())
-  if (LISTS_OF_DATABASES.has(first)) return settings().adminOnlyAllDbs ? 'admin' : 'open'
+  if (LISTS_OF_DATABASES.has(first)) return adminOnlyAllDbs ? 'admin' : 'open'
   if (OPEN_WHEN_EXACT.has(first) && isExact) return 'open'
   const isDatabase = !first.startsWith('_') || SYSTEM_DATABASES.has(first)
   if (!isDatabase) return findSystemDemand(method, first, segments.slice(1))

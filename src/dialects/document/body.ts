@@ -30,7 +30,10 @@ export function requireJsonType(context: RequestContext): void {
 }
 
 export async function requireObjectBody(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
-  const value = await requireExactBody(context)
+  return requireObject(await requireExactBody(context))
+}
+
+export function requireObject(value: unknown): Readonly<Record<string, unknown>> {
   if (isJsonObject(value)) return value
   throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
 }
@@ -43,8 +46,11 @@ export async function requireExactBody(context: RequestContext): Promise<unknown
 }
 
 /** The JSON body of a request. Objects with two members of the same name are rejected. */
-export async function requireBody(context: RequestContext, options: BodyOptions = {}): Promise<JsonBody> {
-  const { maxBytes, aboutDuplicate = 'An object in the body contains the same member twice.' } = options
+export async function requireBody(
+  context: RequestContext,
+  maxBytes?: number,
+  aboutDuplicate = 'An object in the body contains the same member twice.',
+): Promise<JsonBody> {
   const bytes = await loadDecodedBody(context, maxBytes)
   if (bytes === undefined) throw new Refusal('missing_body')
   const reading = await readJsonBody(bytes, context.jsonLimits)
@@ -52,13 +58,7 @@ export async function requireBody(context: RequestContext, options: BodyOptions 
   throw JSON_REFUSALS[reading.reason](aboutDuplicate)
 }
 
-export interface BodyOptions {
-  readonly maxBytes?: number
-  /** The message about an object with two members of the same name. */
-  readonly aboutDuplicate?: string
-}
-
-export interface JsonBody {
+interface JsonBody {
   readonly value: unknown
   /** Whether every number stays the same when it is written again. */
   readonly isExact: boolean

@@ -3,98 +3,54 @@ import { Refusal } from '../../base/errors.ts'
 import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { requireBody, toJsonReply } from './body.ts'
 import { isProtected } from './config-guard.ts'
-
-export interface ConfigDeps {
-  readonly configuration: ConfigService
-  readonly administrators: ConfigAdministrators
-  /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(context: RequestContext): Promise<void>
-}
-
-/** Values are texts, with secrets masked. */
-export interface ConfigService {
-  /** By section, then key. Options that are not set are left out. */
-  list(): Readonly<Record<string, Section>>
-  /** Returns the previous value; `''` if there was none. */
-  set(setting: NewSetting, options: SetOptions): Promise<string>
-  /** Returns the previous value. Throws `option_not_found` if there was none. */
-  unset(section: string, key: string, options: { readonly isVolatile: boolean }): Promise<string>
-  reload(): Promise<void>
-}
-
-type Section = Readonly<Record<string, string>>
-
-interface NewSetting {
-  readonly section: string
-  readonly key: string
-  readonly text: string
-}
-
-interface SetOptions {
-  /** Whether the change ends with this process. */
-  readonly isVolatile: boolean
-  /** For the cookie secret: cookies signed with earlier secrets are rejected at once. */
-  readonly isImmediate: boolean
-}
-
-export interface ConfigAdministrators {
-  listAdministrators(): readonly { readonly name: string; readonly text: string }[]
-  setAdministrator(
-    name: string,
-    password: { readonly password: string } | { readonly stored: string },
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<string>
-  removeAdministrator(name: string): Promise<string>
-}
+import type { ConfigSection, NodeDeps } from './deps.ts'
 
 const ADMINS = 'admins'
 
-export function getConfig(deps: ConfigDeps): Reply {
+export function getConfig(deps: NodeDeps): Reply {
   const all = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
   const sorted = Object.entries(all).map(([section, values]) => [section, sortKeys(values)])
   return toJsonReply(200, Object.fromEntries(sorted))
 }
 
-export const getSection = ({ section }: Params, deps: ConfigDeps): Reply =>
+export const getSection = ({ section }: Params, deps: NodeDeps): Reply =>
   toJsonReply(200, sortKeys(findSection(section, deps)))
 
-export function getValue({ section, key = '' }: Params, deps: ConfigDeps): Reply {
+export function getValue({ section, key = '' }: Params, deps: NodeDeps): Reply {
   const values = findSection(section, deps)
   if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
   return toJsonReply(200, values[key])
 }
 
-function findSection(section: string | undefined, deps: ConfigDeps): Section {
+function findSection(section: string | undefined, deps: NodeDeps): ConfigSection {
   if (section === ADMINS) return listAdmins(deps)
   const all = deps.configuration.list()
   return section !== undefined && Object.hasOwn(all, section) ? (all[section] ?? {}) : {}
 }
 
-const listAdmins = ({ administrators }: ConfigDeps): Section =>
+const listAdmins = ({ administrators }: NodeDeps): ConfigSection =>
   Object.fromEntries(administrators.listAdministrators().map(({ name, text }) => [name, text]))
 
-const sortKeys = (values: Section): Section =>
+const sortKeys = (values: ConfigSection): ConfigSection =>
   Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 export async function putValue(
   context: RequestContext,
   { section = '', key = '' }: Params,
-  deps: ConfigDeps,
+  deps: NodeDeps,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(context, section)
   const isImmediate = readIsImmediate(context)
   const text = await readText(context)
-  if (section === ADMINS && !isImmediate) return putAdministrator(context, { name: key, text }, deps)
-  return toJsonReply(
-    200,
-    await deps.configuration.set({ section, key, text: text.trim() }, { isVolatile, isImmediate }),
-  )
+  if (section === ADMINS && !isImmediate) return putAdministrator(context, key, text, deps)
+  const option = { section, key, text: text.trim() }
+  return toJsonReply(200, await deps.configuration.set(option, { isVolatile, isImmediate }))
 }
 
 export async function deleteValue(
   context: RequestContext,
   { section = '', key = '' }: Params,
-  deps: ConfigDeps,
+  deps: NodeDeps,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(context, section)
   if (readIsImmediate(context)) throw new Refusal('bad_request', { about: 'grace is only for PUT of a new secret' })
@@ -102,7 +58,7 @@ export async function deleteValue(
   return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
 }
 
-export async function reload({ configuration }: ConfigDeps): Promise<Reply> {
+export async function reload({ configuration }: NodeDeps): Promise<Reply> {
   await configuration.reload()
   return toJsonReply(200, { ok: true })
 }
@@ -138,11 +94,7 @@ async function readText(context: RequestContext): Promise<string> {
   return value
 }
 
-async function putAdministrator(
-  context: RequestContext,
-  { name, text }: { readonly name: string; readonly text: string },
-  deps: ConfigDeps,
-): Promise<Reply> {
+async function putAdministrator(context: RequestContext, name: string, text: string, deps: NodeDeps): Promise<Reply> {
   const raw = readOnce(context.query, 'raw')
   if (raw !== null && raw !== 'true' && raw !== 'false') {
     throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
@@ -152,13 +104,13 @@ async function putAdministrator(
   return toJsonReply(200, await deps.administrators.setAdministrator(name, password, { signal: context.signal }))
 }
 
-async function deleteAdministrator(context: RequestContext, name: string, deps: ConfigDeps): Promise<Reply> {
+async function deleteAdministrator(context: RequestContext, name: string, deps: NodeDeps): Promise<Reply> {
   if (!Object.hasOwn(listAdmins(deps), name)) throw new Refusal('option_not_found')
   await requireOwnPassword(context, name, deps)
   return toJsonReply(200, await deps.administrators.removeAdministrator(name))
 }
 
 /** Administrators need their password to change their own entry. For other entries any credential is enough. */
-async function requireOwnPassword(context: RequestContext, name: string, deps: ConfigDeps): Promise<void> {
+async function requireOwnPassword(context: RequestContext, name: string, deps: NodeDeps): Promise<void> {
   if (context.authenticated?.identity.name === name) await deps.requirePassword(context)
 }

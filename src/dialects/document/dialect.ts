@@ -6,13 +6,21 @@ import { corsHeaders } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
 import { forwardGuarded } from './forward.ts'
+import { nodeRoutes } from './node.ts'
 import { readDocumentPath } from './path.ts'
-import { documentRoutes } from './routes.ts'
-import { renewingHeaders } from './session.ts'
+import { serverRoutes } from './server.ts'
+import { renewingHeaders, sessionRoute } from './session.ts'
 import { documentSteps } from './steps.ts'
+import { usersRoutes } from './users/routes.ts'
 
 export function createDocumentDialect(deps: DocumentDeps): Dialect {
-  const routes = documentRoutes(deps)
+  // every path that Cardea answers itself at this door
+  const routes = [
+    sessionRoute(deps),
+    ...nodeRoutes(deps.node, deps.upstream),
+    ...usersRoutes(deps.users),
+    ...serverRoutes(deps),
+  ]
   return {
     name: 'document',
     requestIdHeader: REQUEST_ID,
@@ -39,7 +47,7 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
   // no path below /_session belongs to the database
   if (first === '_session') throw new Refusal('not_found')
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
-  if (deps.isElsewhere?.(segments)) throw new Refusal('invalid_target')
+  if (deps.isMounted?.(segments)) throw new Refusal('invalid_target')
   const { identity, scope } = context.authenticated ?? ANONYMOUS
   if (!settings().forwardsRewrites || identity.isAdmin || scope) rejectRewrite(segments)
   return forwardGuarded(context, upstream, deps.node.isOwnSetting)

@@ -2,9 +2,13 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
-import { type AuthorizeDeps, authorize } from './authorize.ts'
+import { authorize } from './authorize.ts'
+import type { DocumentSettings } from './deps.ts'
+import type { UsersDeps } from './users/deps.ts'
 
-export interface ExplainOptions extends AuthorizeDeps {
+export interface ExplainOptions {
+  readonly settings: DocumentSettings
+  readonly users: Pick<UsersDeps, 'database' | 'settings'>
   /** Whether a database is behind the door. */
   readonly hasUpstream: boolean
 }
@@ -32,10 +36,10 @@ export function explainDocumentAccess(account: Account, database: string, option
   }
 }
 
-function explain({ what, method, segments }: Probe, account: Account, deps: AuthorizeDeps): AccessRule {
+function explain({ what, method, segments }: Probe, account: Account, { settings, users }: ExplainOptions): AccessRule {
   const path = { raw: `/${segments.join('/')}`, segments }
   try {
-    authorize({ method, path, authenticated: { identity: account, by: 'explained' } }, deps)
+    authorize({ method, path, authenticated: { identity: account, by: 'explained' } }, settings, users)
     return { what, isAllowed: true, because: account.isAdmin ? 'The account is an administrator.' : 'Every user may.' }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

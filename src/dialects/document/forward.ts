@@ -4,15 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import { readJson } from '../../base/json.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { checkForwardedChange, findConfigNames, isSecretSetting } from './config-guard.ts'
-
-/** The database behind this door. */
-export interface DocumentUpstream {
-  /** Whether an upstream is configured. */
-  isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
-  /** Reads the whole response body into memory and decodes it. A larger or truncated body is `upstream_failed`. */
-  forwardWhole(context: RequestContext, maxBytes: number): Promise<Reply>
-}
+import type { DocumentUpstream } from './deps.ts'
 
 /** Forwards a request, unless it would change a protected option. Masks the secrets in a configuration. */
 export function forwardGuarded(

@@ -2,18 +2,9 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
-import { type ConfigDeps, deleteValue, getConfig, getSection, getValue, putValue, reload } from './config-api.ts'
-import { type DocumentUpstream, forwardGuarded } from './forward.ts'
-
-export interface NodeDeps extends ConfigDeps {
-  readonly nodeName: string
-  /** Whether Cardea uses the section, or the option in it, itself. */
-  isOwnSetting(section: string, key?: string): boolean
-  /** Whether a section is unknown and its name is close to one of Cardea's. */
-  isMisspelt(section: string): boolean
-  /** Names of the hash algorithms this installation supports. */
-  supportedHashes(): readonly string[]
-}
+import { deleteValue, getConfig, getSection, getValue, putValue, reload } from './config-api.ts'
+import type { DocumentUpstream, NodeDeps } from './deps.ts'
+import { forwardGuarded } from './forward.ts'
 
 /** `authorize.ts` requires an administrator for all of these paths. */
 export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonly Route[] {

@@ -1,17 +1,38 @@
 /** The endpoints about the server as a whole: its name, its health, its databases. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
-import { findMember, isJsonObject } from '../../base/json.ts'
+import { findMember } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { findDoorProblem } from '../../observe/health.ts'
-import { requireBody, toJsonReply } from './body.ts'
+import { requireBody, requireObject, toJsonReply } from './body.ts'
 import type { DocumentDeps } from './deps.ts'
-import type { NodeDeps } from './node.ts'
 import { usersInfo } from './users/database.ts'
 import type { UsersDeps } from './users/deps.ts'
 
-export const welcome = ({ name, version, product, settings }: DocumentDeps): Reply =>
+const READ_METHODS: readonly string[] = ['GET', 'HEAD']
+
+export const serverRoutes = (deps: DocumentDeps): readonly Route[] => [
+  { path: '/_up', methods: { GET: () => up(deps) }, allow: READ_METHODS },
+  ...standInRoutes(deps).map((route) => ({ ...route, isStandIn: true })),
+]
+
+/** What a server without databases answers. With an upstream, the database answers these. */
+function standInRoutes(deps: DocumentDeps): readonly Route[] {
+  const { node, users } = deps
+  const nodes = [node.nodeName]
+  const listInfo = (context: RequestContext) => databasesInfo(context, users)
+  return [
+    { path: '/', methods: { GET: () => welcome(deps) }, allow: READ_METHODS },
+    { path: '/_membership', methods: { GET: () => toJsonReply(200, { all_nodes: nodes, cluster_nodes: nodes }) } },
+    { path: '/_all_dbs', methods: { GET: () => toJsonReply(200, [users.database]) }, allow: READ_METHODS },
+    { path: '/_dbs_info', methods: { GET: listInfo, POST: listInfo }, allow: ['GET', 'HEAD', 'POST'] },
+    { path: '/_uuids', methods: { GET: uuids }, allow: ['GET'] },
+    { path: '/_active_tasks', methods: { GET: activeTasks }, allow: READ_METHODS },
+  ]
+}
+
+const welcome = ({ name, version, product, settings }: DocumentDeps): Reply =>
   toJsonReply(200, {
     [name.toLowerCase()]: 'Welcome',
     version,
@@ -21,7 +42,7 @@ export const welcome = ({ name, version, product, settings }: DocumentDeps): Rep
   })
 
 /** For load balancers. A 404 asks them to send no requests. */
-export async function up({ settings, checkHealth }: DocumentDeps): Promise<Reply> {
+async function up({ settings, checkHealth }: DocumentDeps): Promise<Reply> {
   const { maintenanceMode } = settings()
   if (maintenanceMode !== 'false')
     return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
@@ -31,12 +52,7 @@ export async function up({ settings, checkHealth }: DocumentDeps): Promise<Reply
   throw new Refusal(failed.door ? 'upstream_unavailable' : 'not_serving', { retryAfterSeconds: 1 })
 }
 
-export const membership = ({ nodeName }: NodeDeps): Reply =>
-  toJsonReply(200, { all_nodes: [nodeName], cluster_nodes: [nodeName] })
-
-export const allDatabases = ({ database }: UsersDeps): Reply => toJsonReply(200, [database])
-
-export async function databasesInfo(context: RequestContext, users: UsersDeps): Promise<Reply> {
+async function databasesInfo(context: RequestContext, users: UsersDeps): Promise<Reply> {
   const keys = context.method === 'POST' ? await readKeys(context) : [users.database]
   const describe = async (key: unknown) =>
     key === users.database ? { key, info: await usersInfo(users) } : { key, error: 'not_found' }
@@ -47,8 +63,7 @@ const MAX_KEYS = 100
 
 async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
   const { value } = await requireBody(context)
-  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  const keys = findMember(value, 'keys')
+  const keys = findMember(requireObject(value), 'keys')
   if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
   if (keys.length > MAX_KEYS)
     throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
@@ -57,7 +72,7 @@ async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
 
 const MAX_UUIDS = 1000
 
-export function uuids(context: RequestContext): Reply {
+function uuids(context: RequestContext): Reply {
   const text = context.query.get('count') ?? '1'
   const count = Number(text)
   if (!/^\d+$/.test(text)) throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
@@ -75,7 +90,7 @@ export function uuids(context: RequestContext): Reply {
   }
 }
 
-export function activeTasks(context: RequestContext): Reply {
+function activeTasks(context: RequestContext): Reply {
   if (!(context.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
   return toJsonReply(200, [])
 }

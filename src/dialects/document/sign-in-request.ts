@@ -1,16 +1,8 @@
 /** Reads a request to sign in or out at `/_session`: its body, and where it asks to be redirected to. */
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject } from '../../base/json.ts'
 import type { RequestContext } from '../../http/request-context.ts'
-import { requireBody } from './body.ts'
-
-export interface SignInBody {
-  readonly name: string | undefined
-  readonly password: string
-  /** The one-time code. Empty: none was sent. */
-  readonly token: string
-}
+import { requireBody, requireObject } from './body.ts'
 
 type Fields = ReadonlyMap<string, string>
 
@@ -27,7 +19,8 @@ const ACCEPTED_TYPES = [...READERS.keys()].map((type) => `'${type}'`).join(' or 
 export const hasBody = (context: RequestContext): boolean =>
   Number(context.header('content-length') ?? 0) > 0 || context.header('transfer-encoding') !== undefined
 
-export async function readSignInBody(context: RequestContext): Promise<SignInBody> {
+/** `token` is the one-time code. Empty: none was sent. */
+export async function readSignInBody(context: RequestContext) {
   const [type = ''] = (context.header('content-type') ?? '').split(';')
   const read = READERS.get(type.trim().toLowerCase())
   if (!read) throw new Refusal('unsupported_media_type', { about: ACCEPTED_TYPES })
@@ -44,10 +37,8 @@ function findName(fields: Fields): string | undefined {
 }
 
 async function readObject(context: RequestContext): Promise<Fields> {
-  const options = { maxBytes: MAX_BYTES, aboutDuplicate: 'request body names a member twice' }
-  const { value } = await requireBody(context, options)
-  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  return new Map(Object.entries(value).map(([name, member]) => [name, requireText(member)]))
+  const { value } = await requireBody(context, MAX_BYTES, 'request body names a member twice')
+  return new Map(Object.entries(requireObject(value)).map(([name, member]) => [name, requireText(member)]))
 }
 
 function requireText(value: unknown): string {

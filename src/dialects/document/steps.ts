@@ -10,18 +10,12 @@ import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { DOCUMENT_BASIC } from './basic.ts'
 import { answerPreflight } from './cors.ts'
-import type { DocumentSettings } from './deps.ts'
+import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import type { UsersDeps } from './users/deps.ts'
 import { isDeadPath } from './users/routes.ts'
 
-export interface StepsDeps {
-  settings(): DocumentSettings
-  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
-  readonly users: Pick<UsersDeps, 'database' | 'prefix' | 'settings'>
-}
-
 /** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
-export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readonly Step[] {
+export function documentSteps(deps: DocumentDeps, routes: readonly Route[]): readonly Step[] {
   const { settings, authenticate, users } = deps
   return [
     { name: 'host', run: (context) => checkHost(context, settings()) },
@@ -35,7 +29,7 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'password change', run: (context) => rejectBeforePasswordChange(context, users) },
     { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
-    { name: 'authorize', checksRights: true, run: (context) => void authorize(context, deps) },
+    { name: 'authorize', checksRights: true, run: (context) => void authorize(context, settings(), users) },
     { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
   ]
 }
@@ -97,7 +91,7 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
 const OWN_DOCUMENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT'])
 
 /** The session and the own document stay open: a client reads the document to change the password in it. */
-function rejectBeforePasswordChange(context: RequestContext, users: StepsDeps['users']): undefined {
+function rejectBeforePasswordChange(context: RequestContext, users: UsersDeps): undefined {
   const identity = identityOf(context)
   if (!identity.mustChangePassword) return
   const { method, path } = context
@@ -125,7 +119,7 @@ function rejectDeadPath({ path }: RequestContext, database: string, routes: read
 
 /** If anonymous requests are rejected, they are rejected on the paths of other dialects at this door too. */
 export const createRequireEntry =
-  (settings: () => DocumentSettings, authenticate: StepsDeps['authenticate']): Step['run'] =>
+  (settings: () => DocumentSettings, authenticate: DocumentDeps['authenticate']): Step['run'] =>
   async (context) => {
     if (!isValidUserRequired(settings())) return undefined
     context.authenticated = await authenticate(context)

@@ -8,19 +8,19 @@ export interface ForwardAuthDialectOptions {
   readonly routes: readonly Route[]
   statusOf(code: ErrorCode): number
   /** What the door adds to every reply of an authenticated request. */
-  readonly furtherHeaders?: FurtherHeaders | undefined
+  readonly doorHeaders?: DoorHeaders | undefined
   /** See `Dialect`. */
   readonly ignoresMethodOverride?: true
 }
 
-export type FurtherHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+export type DoorHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
 export const createForwardAuthDialect = ({
   name,
   steps = [],
   routes,
   statusOf,
-  furtherHeaders,
+  doorHeaders,
   ...rest
 }: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
@@ -34,17 +34,17 @@ export const createForwardAuthDialect = ({
   },
   renderError: ({ code, about }) => {
     const status = statusOf(code)
-    const further: HeaderPair[] = []
-    if (status === 401) further.push(CHALLENGE)
-    if (code === 'method_not_allowed') further.push(['Allow', (about ?? '').replaceAll(',', ', ')])
+    const extra: HeaderPair[] = []
+    if (status === 401) extra.push(CHALLENGE)
+    if (code === 'method_not_allowed') extra.push(['Allow', (about ?? '').replaceAll(',', ', ')])
     return {
       status,
-      headers: [['Content-Type', 'application/json'], ...further],
+      headers: [['Content-Type', 'application/json'], ...extra],
       body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? about : undefined) ?? ERRORS[code] }),
     }
   },
   defaultHeaders: (context, reply) =>
-    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(furtherHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
+    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(doorHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
 })
 
 const REQUEST_ID = 'X-Request-Id'

@@ -1,7 +1,10 @@
+// The key set and the forward-auth endpoint, mounted beside a door's own paths.
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { isClientError, Refusal } from '../../base/errors.ts'
+import { type ErrorCode, isClientError, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
-import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Mount } from '../../http/dispatch.ts'
+import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { createForwardAuthDialect, type DoorHeaders } from './dialect.ts'
 
 export const WELL_KNOWN = '.well-known'
 export const KEYS = 'jwks.json'
@@ -9,41 +12,67 @@ export const GATE = '_gate'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
-/** The public keys that verify what Cardea signs for services. */
-export const keysRoute = (keys: () => readonly object[]): Route => ({
-  path: `/${WELL_KNOWN}/${KEYS}`,
-  allow: READ_METHODS,
-  methods: {
-    GET: ({ authenticated }) => ({
-      status: 200,
-      headers: [
-        ['Content-Type', 'application/jwk-set+json'],
-        // where a credential is required, a shared cache must not serve the keys to other clients
-        ['Cache-Control', authenticated === undefined ? 'public, max-age=300' : 'private, max-age=300'],
-      ],
-      body: JSON.stringify({ keys: keys() }),
-    }),
-  },
-})
-
-export interface GateDeps {
+export interface ForwardAuthDeps {
+  /** The public keys that verify what Cardea signs for services. */
+  keys(): readonly object[]
+  statusOf(code: ErrorCode): number
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** The headers that name the user to an application. */
   toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
+  /** Throws where the rules of the door require a credential on every path. */
+  readonly requireEntry: Step['run']
+  readonly doorHeaders?: DoorHeaders
 }
+
+export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
+  mountKeySet(deps, [{ name: 'entry', run: deps.requireEntry }]),
+  mountGate(deps),
+]
+
+/** Mounts only `jwks.json`: other paths under `.well-known` belong to the upstream. */
+export const mountKeySet = (
+  { keys, statusOf }: Pick<ForwardAuthDeps, 'keys' | 'statusOf'>,
+  steps: readonly Step[] = [],
+): Mount => ({
+  segment: `${WELL_KNOWN}/${KEYS}`,
+  dialect: createForwardAuthDialect({
+    name: 'keys',
+    steps,
+    routes: [
+      { path: `/${WELL_KNOWN}/${KEYS}`, allow: READ_METHODS, methods: { GET: (context) => show(context, keys()) } },
+    ],
+    statusOf,
+  }),
+})
+
+const show = ({ authenticated }: RequestContext, keys: readonly object[]): Reply => ({
+  status: 200,
+  headers: [
+    ['Content-Type', 'application/jwk-set+json'],
+    // where a credential is required, a shared cache must not serve the keys to other clients
+    ['Cache-Control', authenticated === undefined ? 'public, max-age=300' : 'private, max-age=300'],
+  ],
+  body: JSON.stringify({ keys }),
+})
 
 /**
  * Decides for a proxy, which sends its client's headers, whether a request may pass: 204 with the identity, or 401. With
  * `?role=`, 403 unless the user has one of these roles or is an administrator. Any other parameter is 400: ignoring a
  * misspelt one would let every user pass.
  */
-export const gateRoute = (deps: GateDeps): Route => ({
-  path: `/${GATE}`,
-  allow: READ_METHODS,
-  methods: { GET: (context) => decide(context, deps) },
+const mountGate = (deps: ForwardAuthDeps): Mount => ({
+  segment: GATE,
+  dialect: createForwardAuthDialect({
+    name: 'gate',
+    routes: [{ path: `/${GATE}`, allow: READ_METHODS, methods: { GET: (context) => decide(context, deps) } }],
+    statusOf: deps.statusOf,
+    doorHeaders: deps.doorHeaders,
+    // the proxy copies its client's headers; an override among them is meant for the application
+    ignoresMethodOverride: true,
+  }),
 })
 
-async function decide(context: RequestContext, { authenticate, toIdentityHeaders }: GateDeps): Promise<Reply> {
+async function decide(context: RequestContext, { authenticate, toIdentityHeaders }: ForwardAuthDeps): Promise<Reply> {
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await authenticateOrAnonymous(context, authenticate)
   context.authenticated = authenticated
@@ -66,7 +95,7 @@ function checkParameters(query: URLSearchParams): void {
 /** A proxy expects 2xx, 401 or 5xx: any wrong credential is 401. */
 async function authenticateOrAnonymous(
   context: RequestContext,
-  authenticate: GateDeps['authenticate'],
+  authenticate: ForwardAuthDeps['authenticate'],
 ): Promise<Authenticated> {
   try {
     return await authenticate(context)

@@ -39,12 +39,8 @@ export async function allDocs(context: RequestContext, deps: UsersDeps): Promise
   const query = await readListQuery(context)
   const reader = identityOf(context)
   const rows = query.keys ? listKeys(deps, query, reader) : listRange(deps, query, reader)
-  return toListReply({
-    head: await renderHead(deps, query),
-    items: query.limit === 0 ? [] : applyLimits(rows, query),
-    render: (row) => renderRow(row, query.hasDocs),
-    tail: ']}\n',
-  })
+  const items = query.limit === 0 ? [] : applyLimits(rows, query)
+  return toListReply(await renderHead(deps, query), items, (row) => renderRow(row, query.hasDocs))
 }
 
 /** The parameters are in the query or, for a `POST`, in the JSON body. */

@@ -97,7 +97,7 @@ export async function bulkGet(context: RequestContext, deps: UsersDeps): Promise
     const result = match ? `{"ok":${renderDocument(match, extras)}}` : renderMissing({ id, revision })
     return `{"id":${JSON.stringify(id)},"docs":[${result}]}`
   }
-  return toListReply({ head: '{"results":[', items: requested, render, tail: ']}\n' })
+  return toListReply('{"results":[', requested, render)
 }
 
 function readRequested(value: unknown): RequestedDocument {

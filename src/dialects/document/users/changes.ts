@@ -1,13 +1,57 @@
 /** `_changes`: the changes since a sequence and, while the client stays connected, later ones. */
 import { Refusal } from '../../../base/errors.ts'
 import { ANONYMOUS } from '../../../directory/identity.ts'
-import type { Feed, Reply, RequestContext } from '../../../http/request-context.ts'
-import { type Batch, type Cursor, createCursor } from './changes-cursor.ts'
-import { FEED_FORMATS, type FeedFormat, renderRows } from './changes-format.ts'
-import { readChangesQuery } from './changes-query.ts'
+import type { Feed, HeaderPair, Reply, RequestContext } from '../../../http/request-context.ts'
+import { JSON_HEADERS } from '../body.ts'
+import { type Batch, type ChangeRow, type Cursor, createCursor } from './changes-cursor.ts'
+import { type FeedKind, readChangesQuery } from './changes-query.ts'
 import { ChangesWait, type WaitOptions } from './changes-wait.ts'
 import type { UsersDeps } from './deps.ts'
-import { renderSequence } from './user-changes.ts'
+import { renderDocument } from './document.ts'
+import { renderSequence, toSequenceText } from './user-changes.ts'
+
+/** How each kind of feed is rendered. */
+interface FeedFormat {
+  readonly headers: readonly HeaderPair[]
+  readonly head: string
+  renderRow(json: string, sequence: string, isFirst: boolean): string
+  readonly heartbeat: string
+  renderTail(lastSequence: string, pending: number): string
+  /** Whether the feed waits for changes. `once`: it ends with the first. */
+  readonly waits: 'never' | 'once' | 'always'
+}
+
+const LIST = {
+  headers: JSON_HEADERS,
+  head: '{"results":[\n',
+  renderRow: (json: string, _sequence: string, isFirst: boolean) => `${isFirst ? '' : ',\n'}${json}`,
+  heartbeat: '\n',
+  renderTail: (lastSequence: string, pending: number) => `\n],\n"last_seq":${lastSequence},"pending":${pending}}\n`,
+}
+
+const FEED_FORMATS: Readonly<Record<FeedKind, FeedFormat>> = {
+  normal: { ...LIST, waits: 'never' },
+  longpoll: { ...LIST, waits: 'once' },
+  continuous: {
+    headers: JSON_HEADERS,
+    head: '',
+    renderRow: (json) => `${json}\n`,
+    heartbeat: '\n',
+    renderTail: (lastSequence, pending) => `{"last_seq":${lastSequence},"pending":${pending}}\n`,
+    waits: 'always',
+  },
+  eventsource: {
+    headers: [
+      ['Cache-Control', 'no-cache'],
+      ['Content-Type', 'text/event-stream'],
+    ],
+    head: '',
+    renderRow: (json, sequence) => `data: ${json}\nid: ${sequence}\n\n`,
+    heartbeat: 'event: heartbeat\ndata: \n\n',
+    renderTail: () => '',
+    waits: 'always',
+  },
+}
 
 interface FeedOptions extends WaitOptions {
   readonly deps: UsersDeps
@@ -44,11 +88,11 @@ async function* streamFeed(feed: FeedOptions, first: Batch): Feed {
 }
 
 async function* streamRows(feed: FeedOptions, first: Batch, wait: ChangesWait): Feed {
-  const { deps, cursor, format, hasDocs, canWait } = feed
+  const { cursor, format, canWait } = feed
   let isFirst = true
   for (let batch = first; ; batch = await cursor.next()) {
     if (batch.rows.length > 0) {
-      yield renderRows(format, batch.rows, { hasDocs, uuid: deps.uuid(), isFirst })
+      yield renderRows(feed, batch.rows, isFirst)
       isFirst = false
       wait.restart()
     }
@@ -68,4 +112,25 @@ async function* waitForChanges(format: FeedFormat, wait: ChangesWait): AsyncGene
     if (result === 'revoked') throw new Refusal('authentication_required')
     yield format.heartbeat
   }
+}
+
+/** `isFirst`: whether the first of the rows is the first of the feed. */
+function renderRows({ deps, format, hasDocs }: FeedOptions, rows: readonly ChangeRow[], isFirst: boolean): string {
+  const uuid = deps.uuid()
+  const texts = rows.map((row, index) =>
+    format.renderRow(renderRow(row, uuid, hasDocs), toSequenceText(row.sequence, uuid), isFirst && index === 0),
+  )
+  return texts.join('')
+}
+
+function renderRow({ sequence, document }: ChangeRow, uuid: string, hasDocs: boolean): string {
+  const { id, revision, isDeleted } = document
+  const parts = [
+    `"seq":${renderSequence(sequence, uuid)}`,
+    `"id":${JSON.stringify(id)}`,
+    `"changes":[{"rev":"${revision}"}]`,
+    ...(isDeleted ? ['"deleted":true'] : []),
+    ...(hasDocs ? [`"doc":${renderDocument(document)}`] : []),
+  ]
+  return `{${parts.join(',')}}`
 }

@@ -10,20 +10,15 @@ import { type Extras, findVisible, matchRevision, renderDocument, type VisibleDo
 import { readFlag, readJsonParameter } from './query.ts'
 import { readRevisionText } from './sent.ts'
 
-interface GetOptions {
-  readonly extras: Extras
-  readonly isLatest: boolean
-}
-
 export async function getDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
   const { query } = context
   const reader = identityOf(context)
   if (id.startsWith('_design/') && !reader.isAdmin) throw new Refusal('forbidden', { about: DESIGN_IS_CLOSED })
-  const options = { extras: readExtras(query), isLatest: readFlag(query, 'latest') }
-  if (query.has('open_revs')) return getOpenRevisions(context, await findVisible(deps, id, reader), options)
+  const extras = readExtras(query)
+  const isLatest = readFlag(query, 'latest')
+  if (query.has('open_revs')) return getOpenRevisions(context, await findVisible(deps, id, reader), extras, isLatest)
   const revision = readRevisionText(query.get('rev') ?? undefined)
-  const document = requireRevision(await findVisible(deps, id, reader), revision, options.isLatest)
-  return toReply(context, document, options.extras)
+  return toReply(context, requireRevision(await findVisible(deps, id, reader), revision, isLatest), extras)
 }
 
 const DESIGN_IS_CLOSED = 'Only administrators can view design docs in the users database.'
@@ -83,12 +78,16 @@ type OpenRevision = { readonly document: VisibleDocument } | { readonly missing:
 const MAX_REVISIONS = 1000
 
 /** Replicators request revisions this way. The reply is a JSON list, or multipart if the client accepts that. */
-function getOpenRevisions(context: RequestContext, document: VisibleDocument | undefined, options: GetOptions): Reply {
+function getOpenRevisions(
+  context: RequestContext,
+  document: VisibleDocument | undefined,
+  extras: Extras,
+  isLatest: boolean,
+): Reply {
   const requested = readOpenRevisions(context.query)
-  const revisions =
-    requested === 'all' ? (document ? [{ document }] : []) : matchAll(document, requested, options.isLatest)
+  const revisions = requested === 'all' ? (document ? [{ document }] : []) : matchAll(document, requested, isLatest)
   const isMultipart = /\bmultipart\/mixed\b/.test(context.header('accept') ?? '')
-  return isMultipart ? toMultipart(revisions, options.extras) : toList(revisions, options.extras)
+  return isMultipart ? toMultipart(revisions, extras) : toList(revisions, extras)
 }
 
 function readOpenRevisions(query: URLSearchParams): readonly string[] | 'all' {

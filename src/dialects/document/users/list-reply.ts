@@ -5,24 +5,20 @@ import { JSON_HEADERS } from '../body.ts'
 /** Rows are sent in chunks of about this size: one write per row would cost more than the row. */
 const CHUNK_CHARACTERS = 16_384
 
-export interface ListParts<T> {
-  readonly head: string
-  readonly items: Iterable<T> | AsyncIterable<T>
-  render(item: T): string | Promise<string>
-  readonly tail: string
-}
+type Items<T> = Iterable<T> | AsyncIterable<T>
+type Render<T> = (item: T) => string | Promise<string>
 
 /**
  * Streams a JSON list of any length. The first chunk is rendered before the reply starts, so that an error in it still
  * becomes an error reply.
  */
-export async function toListReply<T>(parts: ListParts<T>): Promise<Reply> {
-  const chunks = renderChunks(parts)
+export async function toListReply<T>(head: string, items: Items<T>, render: Render<T>): Promise<Reply> {
+  const chunks = renderChunks(head, items, render)
   const first = await chunks.next()
   return { status: 200, headers: JSON_HEADERS, body: first.done ? '' : resume(first.value, chunks) }
 }
 
-async function* renderChunks<T>({ head, items, render, tail }: ListParts<T>): AsyncGenerator<string, void> {
+async function* renderChunks<T>(head: string, items: Items<T>, render: Render<T>): AsyncGenerator<string, void> {
   let text = head
   let separator = '\n'
   for await (const item of items) {
@@ -33,7 +29,7 @@ async function* renderChunks<T>({ head, items, render, tail }: ListParts<T>): As
     text = ''
     await yieldToOthers()
   }
-  yield `${text}\n${tail}`
+  yield `${text}\n]}\n`
 }
 
 async function* resume(first: string, rest: AsyncGenerator<string, void>): Feed {
