@@ -42,7 +42,7 @@ for (const [method, path, closed, listed] of PATHS) {
 
 test('the view depends on the reader and the public fields', () => {
   const ada = as('ada')
-  assert.equal(viewOf(ada, 'ada', CLOSED), 'whole')
+  assert.equal(viewOf(ada, 'ada', CLOSED), 'own')
   assert.equal(viewOf(ada, 'bob', CLOSED), 'none')
   assert.equal(viewOf(ada, 'bob', LISTED), 'public')
   assert.equal(viewOf(ada, 'bob', { ...LISTED, isPublic: false }), 'none')
