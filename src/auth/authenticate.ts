@@ -20,15 +20,16 @@ export function authenticate(
   const { handlers } = accepted
   for (const handler of handlers) {
     const verdict = handler.read(source)
-    if (verdict instanceof Promise)
-      return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), { source, accepted, observer })
-    const authenticated = judge(verdict, handler, { source, accepted, observer })
+    const context = { source, accepted, observer }
+    if (verdict instanceof Promise) return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), context)
+    const authenticated = judge(verdict, handler, context)
     if (authenticated) return authenticated
   }
   return ANONYMOUS
 }
 
-interface Judged {
+/** What the verdict of every handler is judged by. */
+interface JudgeContext {
   readonly source: CredentialSource
   readonly accepted: AcceptedHandlers
   readonly observer: SignInObserver | undefined
@@ -37,16 +38,16 @@ interface Judged {
 async function continueAfter(
   reading: Promise<Verdict>,
   [handler, ...others]: readonly CredentialHandler[],
-  judged: Judged,
+  context: JudgeContext,
 ): Promise<Authenticated> {
   const verdict = await reading
-  const authenticated = handler && judge(verdict, handler, judged)
-  return authenticated ?? authenticate(judged.source, { ...judged.accepted, handlers: others }, judged.observer)
+  const authenticated = handler && judge(verdict, handler, context)
+  return authenticated ?? authenticate(context.source, { ...context.accepted, handlers: others }, context.observer)
 }
 
 /** Throws if the credential is refused. `undefined`: the next handler is asked. */
-function judge(verdict: Verdict, { name }: CredentialHandler, judged: Judged): Authenticated | undefined {
-  const { source, accepted, observer } = judged
+function judge(verdict: Verdict, { name }: CredentialHandler, context: JudgeContext): Authenticated | undefined {
+  const { source, accepted, observer } = context
   if (verdict.kind === 'refused') {
     if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
     throw verdict.error

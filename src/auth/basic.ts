@@ -11,7 +11,7 @@ import {
   type RefusedCredential,
   type Verdict,
 } from './handler.ts'
-import type { DoorRecall } from './recall-sign-in.ts'
+import type { DoorKnownHeaders } from './known-headers.ts'
 
 /** A credential where an access token was sent in place of the password. `undefined`: wrong name or password. */
 type CheckedPassword = Identity | AcceptedCredential | undefined
@@ -52,14 +52,18 @@ export function readBasic(
 }
 
 /**
- * A header of this form is accepted or rejected; the next handler is never asked. `recall` accepts headers that were
+ * A header of this form is accepted or rejected; the next handler is never asked. `knownHeaders` accepts headers that were
  * accepted before.
  */
-export function createBasicHandler(form: BasicForm, check: PasswordCheck, recall?: DoorRecall): CredentialHandler {
+export function createBasicHandler(
+  form: BasicForm,
+  check: PasswordCheck,
+  knownHeaders?: DoorKnownHeaders,
+): CredentialHandler {
   const checkPair = async ({ name, password }: BasicPair, source: CredentialSource, header: string) => {
     const checked = await check(name, password, source)
     // an access token is looked up each time: it can be revoked while the password stays
-    if (checked && !('kind' in checked) && isAccount(checked)) recall?.remember(header, checked)
+    if (checked && !('kind' in checked) && isAccount(checked)) knownHeaders?.remember(header, checked)
     return toVerdict(checked)
   }
   return {
@@ -67,7 +71,7 @@ export function createBasicHandler(form: BasicForm, check: PasswordCheck, recall
     read(source) {
       const header = source.header('authorization')
       if (header === undefined) return ABSENT
-      const known = recall?.find(header, source)
+      const known = knownHeaders?.find(header, source)
       if (known) return toVerdict(known)
       const given = readBasic(header, form)
       if (given === undefined) return ABSENT

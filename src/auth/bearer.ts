@@ -96,21 +96,21 @@ const SUPERUSER: Identity = Object.freeze({
 })
 
 async function checkClaims(claims: Claims, deps: BearerDeps): Promise<Verdict> {
-  const said = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
-  if (said.kind === 'refused') return refuse(said.reason)
-  if (said.kind === 'user') return checkUserToken(claims, said, deps)
-  const { exp: expiresAt, allowedPaths } = said
+  const reading = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
+  if (reading.kind === 'refused') return refuse(reading.reason)
+  if (reading.kind === 'user') return checkUserToken(claims, reading, deps)
+  const { exp: expiresAt, allowedPaths } = reading
   const bearer = { session: undefined, expiresAt, renewableUntil: undefined, allowedPaths }
   return { kind: 'accepted', identity: SUPERUSER, bearer }
 }
 
-async function checkUserToken(claims: Claims, said: UserClaims, deps: BearerDeps): Promise<Verdict> {
+async function checkUserToken(claims: Claims, reading: UserClaims, deps: BearerDeps): Promise<Verdict> {
   const { directory, knowsUsers } = deps
-  const { name, iat: issuedAt } = said
+  const { name, iat: issuedAt } = reading
   if (!knowsUsers()) return refuse('user tokens are not accepted here')
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
   if (!account) return refuse('no active user of this name')
-  const bearer = readBearerToken(claims, said)
+  const bearer = readBearerToken(claims, reading)
   const token = bearer.accessToken === undefined ? undefined : findTokenByMark(account, bearer.accessToken)
   if (bearer.accessToken !== undefined && !token) return refuse('its access token was revoked or has expired')
   const scope = token && findScope(token)

@@ -1,6 +1,6 @@
 import type { CredentialSource } from './handler.ts'
+import type { DoorKnownHeaders, KnownHeaders, Peers } from './known-headers.ts'
 import type { SignUpLimits } from './limits/sign-ups.ts'
-import type { DoorRecall, Peers, Recall } from './recall-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
@@ -38,9 +38,12 @@ export const createDoorSignUp =
     signUp(toPeers(source, namesProxies()), create)
 
 /** The same for headers with a password that was verified before. */
-export const createDoorRecall = (recall: Recall<Peers>, namesProxies: () => boolean): DoorRecall => ({
-  find: (header, source) => recall.find(header, toPeers(source, namesProxies())),
-  remember: recall.remember,
+export const createDoorKnownHeaders = (
+  knownHeaders: KnownHeaders<Peers>,
+  namesProxies: () => boolean,
+): DoorKnownHeaders => ({
+  find: (header, source) => knownHeaders.find(header, toPeers(source, namesProxies())),
+  remember: knownHeaders.remember,
 })
 
 const toPeers = ({ client }: Pick<CredentialSource, 'client'>, namesProxies: boolean): Peers => ({

@@ -6,7 +6,7 @@ import { checkIterations } from '../passwords/hash-policy.ts'
 import type { CredentialSource } from './handler.ts'
 import { type Attempt, type SignInDeps, toGuess } from './sign-in.ts'
 
-export interface RecallDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
+export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
   readonly directory: Pick<AccountDirectory, 'peekAccount' | 'isUpgradeDue'>
   noteSignIn(name: string, peer: string): void
   /** How many headers are remembered; 0: none. */
@@ -20,7 +20,7 @@ export interface RecallDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits
  * that is known is not decoded, and nothing is awaited. A request takes 18 instead of 21 µs (`npm run bench --
  * gateway-handler`).
  */
-export interface Recall<Source> {
+export interface KnownHeaders<Source> {
   /**
    * The account of a known header, if signing in would have nothing to wait for. `undefined`: the whole sign-in
    * (sign-in.ts) has to decide; nothing was counted or recorded.
@@ -42,7 +42,7 @@ interface KnownHeader {
 }
 
 /** Keeps keyed digests, never a header; each process creates its own key, which never leaves it. */
-export function createRecall(deps: RecallDeps): Recall<Peers> {
+export function createKnownHeaders(deps: KnownHeadersDeps): KnownHeaders<Peers> {
   const { directory, limits, counts } = deps
   const key = randomBytes(32).toString('base64')
   const headers = createLiveCache<KnownHeader>(deps.size)
@@ -69,10 +69,10 @@ const isCurrent = (known: KnownHeader, { version, sessionEpoch }: Account): bool
   version === known.version && sessionEpoch.generation === known.generation
 
 /** Whether a right password is sufficient: no second factor, no upgrade of the hash, iterations within the limits. */
-const isPasswordEnough = (account: Account, { directory, iterationLimits }: RecallDeps): boolean =>
+const isPasswordEnough = (account: Account, { directory, iterationLimits }: KnownHeadersDeps): boolean =>
   account.totp === undefined &&
   !directory.isUpgradeDue(account) &&
   (account.isAdmin || checkIterations(account.password, iterationLimits()) === undefined)
 
 /** The same for the header of a request. */
-export type DoorRecall = Recall<CredentialSource>
+export type DoorKnownHeaders = KnownHeaders<CredentialSource>

@@ -136,6 +136,8 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'client_gone',
 ])
 
+export const badRequest = (about: string): Refusal => new Refusal('bad_request', { about })
+
 /** Whether the client caused the failure, for example with a wrong credential. */
 export const isClientError = (error: unknown): boolean =>
   error instanceof Refusal && !NOT_ABOUT_CREDENTIAL.has(error.code)

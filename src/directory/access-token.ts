@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
-import { Refusal } from '../base/errors.ts'
+import { badRequest, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { TokenScope } from './identity.ts'
@@ -95,8 +95,7 @@ const MAX_TOKENS = 100
 export function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
   const { tokens } = user.multiModel
   if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
-  if (tokens.length >= MAX_TOKENS)
-    throw new Refusal('bad_request', { about: `a user has at most ${MAX_TOKENS} tokens` })
+  if (tokens.length >= MAX_TOKENS) throw badRequest(`a user has at most ${MAX_TOKENS} tokens`)
   const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
   return withTokens(user, [...tokens, { id, ...token }])
 }

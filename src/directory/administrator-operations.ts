@@ -1,5 +1,5 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { badRequest, Refusal } from '../base/errors.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
@@ -28,9 +28,8 @@ export function createAdministrators(parts: DirectoryParts): AdministratorDirect
       const current = requireSettable(parts, name, options)
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
-      if (current && 'password' in password && (await isCurrent(parts, current, { ...password, caller: options }))) {
+      if (current && 'password' in password && (await isCurrent(parts, current, password.password, options)))
         return current.text
-      }
       const text = await toStoredText(parts, password, options)
       await writeAdministrator(parts, { name, text }, options)
       return text
@@ -48,7 +47,7 @@ const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administra
 /** A later administrator of the name begins without a second factor. */
 async function forgetFactor({ store, administration }: DirectoryParts, name: string): Promise<void> {
   await administration.setTotp(name, undefined)
-  await store.putRecoveryCodes({ name, mark: '' }, [])
+  await store.putRecoveryCodes({ name, version: '' }, [])
 }
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
@@ -115,7 +114,8 @@ async function removeAdministrator(parts: DirectoryParts, name: string): Promise
 function isCurrent(
   { passwords }: DirectoryParts,
   current: AdministratorAccount,
-  { password, caller }: { readonly password: string; readonly caller: Caller | undefined },
+  password: string,
+  caller: Caller,
 ): Promise<boolean> {
   passwords.check({ password })
   return passwords.isSame(password, current.password, caller)
@@ -143,11 +143,11 @@ async function toStoredText(
     return given.stored
   }
   const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
-  throw new Refusal('bad_request', { about })
+  throw badRequest(about)
 }
 
 /** Every password check, of any name, takes as long as the most expensive stored password. */
 function requireComputable(password: StoredPassword, max: number): void {
   if ((findIterations(password) ?? 0) <= max) return
-  throw new Refusal('bad_request', { about: `The iterations must be at most ${max} (chttpd_auth.max_iterations).` })
+  throw badRequest(`The iterations must be at most ${max} (chttpd_auth.max_iterations).`)
 }

@@ -173,7 +173,7 @@ const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
 })
 
 function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
-  const { liveConfig, directory, check, recall, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
+  const { liveConfig, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
   const headers = deriveLive(liveConfig, ({ settings }) => toProxyHeaderNames(settings.values))
   const claims = deriveLive(liveConfig, ({ settings }) => toClaimRules(settings.values))
   return [
@@ -196,7 +196,7 @@ function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
       isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
     }),
     createCookieHandler(cookies),
-    createBasicHandler(DOCUMENT_BASIC, check, recall),
+    createBasicHandler(DOCUMENT_BASIC, check, knownHeaders),
     createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
   ]
 }

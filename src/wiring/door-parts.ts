@@ -2,13 +2,13 @@
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
 import {
-  createDoorRecall,
+  createDoorKnownHeaders,
   createDoorSignIn,
   createDoorSignUp,
   type DoorSignIn,
   type DoorSignUp,
 } from '../auth/door-sign-in.ts'
-import { createRecall, type DoorRecall } from '../auth/recall-sign-in.ts'
+import { createKnownHeaders, type DoorKnownHeaders } from '../auth/known-headers.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
@@ -55,7 +55,7 @@ export interface DoorParts extends OpenedParts {
   /** Checks the Basic credential of the document door. */
   readonly check: PasswordCheck
   /** Accepts passwords that were verified before. */
-  readonly recall: DoorRecall
+  readonly knownHeaders: DoorKnownHeaders
   readonly adminSessions: AdminSessions
   /** Sign the cookies of the document door and of /_cardea/. */
   readonly cookieSecrets: CookieSecrets
@@ -74,7 +74,7 @@ export interface DoorParts extends OpenedParts {
 
 export function createDoorParts(opened: OpenedParts): DoorParts {
   const { liveConfig, directory, log } = opened
-  const { signIn, signUp, recall } = openSignIn(opened)
+  const { signIn, signUp, knownHeaders } = openSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
@@ -83,7 +83,7 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
     ...opened,
     signIn,
     signUp,
-    recall,
+    knownHeaders,
     check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
     cookieSecrets,
     sessionSettings,
@@ -159,7 +159,7 @@ function openSignIn({
   directory,
   guesses,
   metrics,
-}: OpenedParts): Pick<DoorParts, 'signIn' | 'signUp' | 'recall'> {
+}: OpenedParts): Pick<DoorParts, 'signIn' | 'signUp' | 'knownHeaders'> {
   const config = () => liveConfig.get().settings.values
   const size = () => config().chttpd_auth.auth_cache_size
   const memory = createPasswordMemory(size)
@@ -181,7 +181,7 @@ function openSignIn({
     noteSignIn: directory.noteSignIn,
   })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
-  const recall = createRecall({
+  const knownHeaders = createKnownHeaders({
     ...shared,
     directory,
     noteSignIn: directory.noteSignIn,
@@ -191,7 +191,7 @@ function openSignIn({
   return {
     signIn: createDoorSignIn(recorded, namesProxies.get),
     signUp: createDoorSignUp(guesses, namesProxies.get),
-    recall: createDoorRecall(recall, namesProxies.get),
+    knownHeaders: createDoorKnownHeaders(knownHeaders, namesProxies.get),
   }
 }
 

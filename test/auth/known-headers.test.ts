@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { createKnownHeaders } from '../../src/auth/known-headers.ts'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
-import { createRecall } from '../../src/auth/recall-sign-in.ts'
 import { CacheCounts } from '../../src/base/caches.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
@@ -27,7 +27,7 @@ async function open(t: TestContext) {
   const limits = createLimits({ settings: () => LIMITS, clock })
   const notes: string[] = []
   const { peekAccount } = directory
-  const recall = createRecall({
+  const knownHeaders = createKnownHeaders({
     directory: { peekAccount, isUpgradeDue: () => scene.isUpgradeDue },
     limits,
     iterationLimits: () => scene.iterations,
@@ -38,9 +38,9 @@ async function open(t: TestContext) {
   await directory.createUser({ name: 'ada', password: { password: PASSWORD }, roles: ['reader'] })
   const account = await directory.findAccount('ada')
   assert.ok(account)
-  recall.remember(toHeader(PASSWORD), account)
+  knownHeaders.remember(toHeader(PASSWORD), account)
   const fail = () => limits.countFailure({ name: 'ada', peer: PEER, salt: saltOf(account), version: account.version })
-  const recallFrom = (peer: string, password = PASSWORD) => recall.find(toHeader(password), { peer })
+  const recallFrom = (peer: string, password = PASSWORD) => knownHeaders.find(toHeader(password), { peer })
   return { directory, cut, clock, scene, notes, counts, fail, recallFrom }
 }
 

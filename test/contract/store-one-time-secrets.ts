@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { StoreTests } from './store.ts'
 import { createIn, deleteIn, isRefusal } from './store-values.ts'
 
-const FACTOR = { name: 'alice', mark: 'first' }
+const FACTOR = { name: 'alice', version: 'first' }
 
 export const RECOVERY_CODE_TESTS: StoreTests = {
   async 'a code is used once'({ store }) {
@@ -31,9 +31,9 @@ export const RECOVERY_CODE_TESTS: StoreTests = {
   async 'codes belong to one user and one second factor'({ store }) {
     await store.putRecoveryCodes(FACTOR, ['a'])
     for (const factor of [
-      { name: 'bob', mark: 'first' },
-      { name: 'alice', mark: 'second' },
-      { name: 'a\0', mark: 'first' },
+      { name: 'bob', version: 'first' },
+      { name: 'alice', version: 'second' },
+      { name: 'a\0', version: 'first' },
     ]) {
       assert.equal(await store.useRecoveryCode(factor, 'a'), false)
       assert.equal(await store.countRecoveryCodes(factor), 0)
@@ -57,7 +57,7 @@ export const RECOVERY_CODE_TESTS: StoreTests = {
   },
 
   async 'a name that cannot be stored is refused'({ store }) {
-    await assert.rejects(store.putRecoveryCodes({ name: 'a\0', mark: '' }, ['a']), isRefusal('bad_request'))
+    await assert.rejects(store.putRecoveryCodes({ name: 'a\0', version: '' }, ['a']), isRefusal('bad_request'))
   },
 }
 

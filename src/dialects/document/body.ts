@@ -1,7 +1,7 @@
 /** The bodies of this dialect: JSON in requests and in replies. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
@@ -24,9 +24,7 @@ export const toTextReply = (status: number, json: string, headers: readonly Head
 /** Rejects the content types that a form on another site can send together with the cookies of this one. */
 export function requireJsonType(context: RequestContext): void {
   const [type] = (context.header('content-type') ?? '').split(';')
-  if (type?.trim() !== 'application/json') {
-    throw new Refusal('unsupported_media_type', { about: 'application/json' })
-  }
+  if (type?.trim() !== 'application/json') throw new Refusal('unsupported_media_type', { about: 'application/json' })
 }
 
 export async function requireObjectBody(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
@@ -35,14 +33,14 @@ export async function requireObjectBody(context: RequestContext): Promise<Readon
 
 export function requireObject(value: unknown): Readonly<Record<string, unknown>> {
   if (isJsonObject(value)) return value
-  throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  throw badRequest('Request body must be a JSON object')
 }
 
 /** The JSON body of a request whose numbers are stored. Rejects a number that JavaScript cannot represent exactly. */
 export async function requireExactBody(context: RequestContext): Promise<unknown> {
   const { value, isExact } = await requireBody(context)
   if (isExact) return value
-  throw new Refusal('bad_request', { about: 'The body holds a number that cannot be kept exactly as it is.' })
+  throw badRequest('The body holds a number that cannot be kept exactly as it is.')
 }
 
 /** The JSON body of a request. Objects with two members of the same name are rejected. */
@@ -67,8 +65,8 @@ interface JsonBody {
 const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {
   not_utf8: () => new Refusal('invalid_json'),
   not_json: () => new Refusal('invalid_json'),
-  duplicate_name: (about) => new Refusal('bad_request', { about }),
-  too_deep: () => new Refusal('bad_request', { about: 'The body is nested too deeply.' }),
+  duplicate_name: (about) => badRequest(about),
+  too_deep: () => badRequest('The body is nested too deeply.'),
   too_many_items: () => new Refusal('body_too_large'),
 }
 
@@ -76,18 +74,12 @@ const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refus
 async function loadDecodedBody(context: RequestContext, maxBytes = context.maxBodyBytes): Promise<Buffer | undefined> {
   const body = await context.readBody(maxBytes)
   if (body === undefined) return undefined
-  const encoding = context.header('content-encoding') ?? 'identity'
-  const decode = DECODERS.get(encoding.trim().toLowerCase())
-  if (!decode) throw new Refusal('unsupported_encoding', { about: encoding })
-  return decode(body, Math.min(maxBytes, context.maxBodyBytes))
+  const sent = context.header('content-encoding') ?? 'identity'
+  const encoding = sent.trim().toLowerCase()
+  if (encoding === 'identity') return body
+  if (encoding === 'gzip') return readGzip(body, Math.min(maxBytes, context.maxBodyBytes))
+  throw new Refusal('unsupported_encoding', { about: sent })
 }
-
-type Decoder = (body: Buffer, maxBytes: number) => Promise<Buffer>
-
-const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
-  ['identity', async (body) => body],
-  ['gzip', readGzip],
-])
 
 const unzip = promisify(gunzip)
 
@@ -97,6 +89,6 @@ async function readGzip(body: Buffer, maxOutputLength: number): Promise<Buffer> 
   } catch (error) {
     // a RangeError: the output would exceed maxOutputLength
     if (error instanceof RangeError) throw new Refusal('body_too_large')
-    throw new Refusal('bad_request', { about: 'Request body is not properly gzipped.' })
+    throw badRequest('Request body is not properly gzipped.')
   }
 }

@@ -1,5 +1,5 @@
 /** `/_node/{node}/_config/…`: reads and changes Cardea's own configuration, administrators in `[admins]` included. */
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { requireBody, toJsonReply } from './body.ts'
 import { isProtected } from './config-guard.ts'
@@ -53,7 +53,7 @@ export async function deleteValue(
   deps: NodeDeps,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(context, section)
-  if (readIsImmediate(context)) throw new Refusal('bad_request', { about: 'grace is only for PUT of a new secret' })
+  if (readIsImmediate(context)) throw badRequest('grace is only for PUT of a new secret')
   if (section === ADMINS) return deleteAdministrator(context, key, deps)
   return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
 }
@@ -67,7 +67,7 @@ export async function reload({ configuration }: NodeDeps): Promise<Reply> {
 function readIsVolatile(context: RequestContext, section: string): boolean {
   if (isProtected(section)) throw new Refusal('section_protected')
   const isVolatile = context.header('x-couch-persist') === 'false'
-  if (isVolatile && section === ADMINS) throw new Refusal('bad_request', { about: ADMINS_ARE_STORED })
+  if (isVolatile && section === ADMINS) throw badRequest(ADMINS_ARE_STORED)
   return isVolatile
 }
 
@@ -76,29 +76,27 @@ const ADMINS_ARE_STORED = 'Administrators are always stored: X-Couch-Persist: fa
 /** `?grace=0`: cookies signed with the secret that is replaced are rejected at once. */
 function readIsImmediate({ query }: RequestContext): boolean {
   const grace = readOnce(query, 'grace')
-  if (grace !== null && grace !== '0') throw new Refusal('bad_request', { about: 'grace must be 0' })
+  if (grace !== null && grace !== '0') throw badRequest('grace must be 0')
   return grace === '0'
 }
 
 /** A repeated parameter is accepted only with the same value. */
 function readOnce(query: URLSearchParams, name: string): string | null {
   const values = new Set(query.getAll(name))
-  if (values.size > 1) throw new Refusal('bad_request', { about: `${name} is given twice, with different values` })
+  if (values.size > 1) throw badRequest(`${name} is given twice, with different values`)
   return query.get(name)
 }
 
 /** The body as a JSON string. Its content type is ignored. */
 async function readText(context: RequestContext): Promise<string> {
   const { value } = await requireBody(context)
-  if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })
+  if (typeof value !== 'string') throw badRequest('a JSON string expected')
   return value
 }
 
 async function putAdministrator(context: RequestContext, name: string, text: string, deps: NodeDeps): Promise<Reply> {
   const raw = readOnce(context.query, 'raw')
-  if (raw !== null && raw !== 'true' && raw !== 'false') {
-    throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
-  }
+  if (raw !== null && raw !== 'true' && raw !== 'false') throw badRequest(`Bad value for 'raw' option: ${raw}`)
   await requireOwnPassword(context, name, deps)
   const password = raw === 'true' ? { stored: text.trim() } : { password: text }
   return toJsonReply(200, await deps.administrators.setAdministrator(name, password, { signal: context.signal }))

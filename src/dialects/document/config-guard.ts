@@ -1,5 +1,5 @@
 /** Which options of Cardea and CouchDB cannot be changed through this door, and which are secret. */
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { isOpenOption } from './upstream-options.ts'
 
@@ -93,31 +93,30 @@ export function findConfigNames(segments: readonly string[]): readonly string[] 
   if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && ENCODED_CONFIG.test(first))) return undefined
   const from = segments.findIndex((part) => part === CONFIG || ENCODED_CONFIG.test(part))
   if (from < 0) return undefined
-  if (segments[from] !== CONFIG) reject('path')
+  if (segments[from] !== CONFIG) rejectName('path')
   return segments.slice(from + 1)
 }
 
 /** `_config` behind an encoded slash: one segment here, but perhaps several in the database. */
 const ENCODED_CONFIG = /(?:^|\/)_config(?:\/|$)/
 
-function reject(what: string): never {
-  throw new Refusal('bad_request', { about: `Invalid configuration ${what}` })
+function rejectName(what: string): never {
+  throw badRequest(`Invalid configuration ${what}`)
 }
 
 function checkSection(section: string, isOwnSection: (section: string) => boolean): void {
   const plain = fold(section)
   if (PROTECTED_UPSTREAM.has(plain)) throw new Refusal('section_protected')
   const isLookAlike = section !== plain && (CLOSED.has(plain) || isOwnSection(plain)) && !isOwnSection(section)
-  if (isLookAlike || !PLAIN.test(section)) reject('section')
+  if (isLookAlike || !PLAIN.test(section)) rejectName('section')
 }
 
 function checkKey(section: string, key: string): void {
-  if (!PLAIN.test(key)) reject('key')
+  if (!PLAIN.test(key)) rejectName('key')
   const plain = fold(key)
   const isClosed = CLOSED_KEYS.has(plain) || LOCATION.test(plain) || !isOpenOption(section, key)
-  if (isClosed || isSecretSetting([section, key], '')) {
+  if (isClosed || isSecretSetting([section, key], ''))
     throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
-  }
 }
 
 /** Removes differences of case, spacing, punctuation and look-alike characters. */

@@ -1,5 +1,5 @@
 /** `/_node/…`: the name and versions of this node, and the routes of its configuration. */
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 import { deleteValue, getConfig, getSection, getValue, putValue, reload } from './config-api.ts'
@@ -50,7 +50,7 @@ function isOwn({ method }: RequestContext, params: Params, deps: NodeDeps): bool
 }
 
 const incomplete: Handler = () => {
-  throw new Refusal('bad_request', { about: 'Incomplete path to _node request' })
+  throw badRequest('Incomplete path to _node request')
 }
 
 function versions({ supportedHashes }: NodeDeps): Reply {

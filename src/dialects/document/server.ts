@@ -1,6 +1,6 @@
 /** The endpoints about the server as a whole: its name, its health, its databases. */
 import { randomBytes } from 'node:crypto'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
@@ -64,9 +64,8 @@ const MAX_KEYS = 100
 async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
   const { value } = await requireBody(context)
   const keys = findMember(requireObject(value), 'keys')
-  if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
-  if (keys.length > MAX_KEYS)
-    throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
+  if (!Array.isArray(keys)) throw badRequest('`keys` member must exist.')
+  if (keys.length > MAX_KEYS) throw badRequest('`keys` member must not exceed the configured maximum')
   return keys
 }
 
@@ -75,8 +74,8 @@ const MAX_UUIDS = 1000
 function uuids(context: RequestContext): Reply {
   const text = context.query.get('count') ?? '1'
   const count = Number(text)
-  if (!/^\d+$/.test(text)) throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
-  if (count > MAX_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
+  if (!/^\d+$/.test(text)) throw badRequest('count must be a non-negative integer')
+  if (count > MAX_UUIDS) throw badRequest('count parameter too large')
   const list = Array.from({ length: count }, () => randomBytes(16).toString('hex'))
   return {
     status: 200,

@@ -7,7 +7,7 @@ import {
   renderSessionCookie,
   setsSessionCookie,
 } from '../../auth/session/set-cookie.ts'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
@@ -65,7 +65,7 @@ async function openSession(context: RequestContext, deps: DocumentDeps): Promise
   const { name, password, token } = await readSignInBody(context)
   if (name !== undefined) return deps.sessions.open({ name, password, code: token }, context)
   if (hasToken) return deps.openForToken(authenticated, context)
-  throw new Refusal('bad_request', { about: 'request body must contain a username' })
+  throw badRequest('request body must contain a username')
 }
 
 async function deleteSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {

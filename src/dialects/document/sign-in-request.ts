@@ -1,6 +1,6 @@
 /** Reads a request to sign in or out at `/_session`: its body, and where it asks to be redirected to. */
 import { decodePercent } from '../../base/encoding.ts'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { requireBody, requireObject } from './body.ts'
 
@@ -30,9 +30,8 @@ export async function readSignInBody(context: RequestContext) {
 
 function findName(fields: Fields): string | undefined {
   const [name, username] = [fields.get('name'), fields.get('username')]
-  if (name !== undefined && username !== undefined && name !== username) {
-    throw new Refusal('bad_request', { about: 'request body contains different usernames' })
-  }
+  if (name !== undefined && username !== undefined && name !== username)
+    throw badRequest('request body contains different usernames')
   return name ?? username
 }
 
@@ -43,7 +42,7 @@ async function readObject(context: RequestContext): Promise<Fields> {
 
 function requireText(value: unknown): string {
   if (typeof value === 'string') return value
-  throw new Refusal('bad_request', { about: 'every member of the request body must be a string' })
+  throw badRequest('every member of the request body must be a string')
 }
 
 /** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
@@ -62,7 +61,7 @@ async function readForm(context: RequestContext): Promise<Fields> {
 
 function readFormText(text: string): string {
   const decoded = decodePercent(text.replaceAll('+', ' '))
-  if (decoded === undefined) throw new Refusal('bad_request', { about: 'the form is not percent-encoded UTF-8' })
+  if (decoded === undefined) throw badRequest('the form is not percent-encoded UTF-8')
   return decoded
 }
 
@@ -70,8 +69,8 @@ function readFormText(text: string): string {
 export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'): string | undefined {
   const path = context.query.get(parameter)
   if (path === null) return undefined
-  if (!path.startsWith('/')) throw new Refusal('bad_request', { about: 'path must begin with a /.' })
-  if (OTHER_HOST.test(path)) throw new Refusal('bad_request', { about: 'path must be a path of this server.' })
+  if (!path.startsWith('/')) throw badRequest('path must begin with a /.')
+  if (OTHER_HOST.test(path)) throw badRequest('path must be a path of this server.')
   return path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text))
 }
 

@@ -1,6 +1,6 @@
 // The key set and the forward-auth endpoint, mounted beside a door's own paths.
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { type ErrorCode, isClientError, Refusal } from '../../base/errors.ts'
+import { badRequest, type ErrorCode, isClientError, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
@@ -88,8 +88,7 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
 const ROLE = 'role'
 
 function checkParameters(query: URLSearchParams): void {
-  for (const name of query.keys())
-    if (name !== ROLE) throw new Refusal('bad_request', { about: `/${GATE} takes no parameter but ${ROLE}` })
+  for (const name of query.keys()) if (name !== ROLE) throw badRequest(`/${GATE} takes no parameter but ${ROLE}`)
 }
 
 /** A proxy expects 2xx, 401 or 5xx: any wrong credential is 401. */

@@ -1,5 +1,5 @@
 // `/_open/auth`: signs in with a password, renews a token, and ends its session.
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
@@ -86,7 +86,7 @@ async function endSession({ signIns, settings }: MultiModelDeps, context: Reques
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { bearer } = context.authenticated
   const session = bearer?.session
-  if (!session) throw new Refusal('bad_request', { about: 'only a token issued here can be ended' })
+  if (!session) throw badRequest('only a token issued here can be ended')
   await signIns.end({ ...bearer, session })
   return toDoneReply(200)
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import type { RequestContext } from '../../http/request-context.ts'
@@ -38,7 +38,7 @@ const REASONS: Readonly<Record<Exclude<JsonFlaw, 'too_many_items'>, string>> = {
 export async function readMembers(context: RequestContext): Promise<Members> {
   const body = await readBody(context)
   if (body.kind === 'object' && body.isExact) return body.members
-  throw new Refusal('bad_request', { about: explain(body) })
+  throw badRequest(explain(body))
 }
 
 function explain(body: BodyReading): string {

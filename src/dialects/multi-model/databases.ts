@@ -1,6 +1,6 @@
 // `/_api/database`: without an upstream, lists the databases; with one, creates a database there and its users here.
 import { randomBytes } from 'node:crypto'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
@@ -70,15 +70,13 @@ const MAX_USERS = 100
 
 function readUsers(members: Members, database: string): UserDraft[] {
   const list = findMember(members, 'users') ?? []
-  if (!Array.isArray(list)) throw invalid("'users' must be a list")
-  if (list.length > MAX_USERS) throw invalid(`'users' has more than ${MAX_USERS} entries`)
+  if (!Array.isArray(list)) throw badRequest("'users' must be a list")
+  if (list.length > MAX_USERS) throw badRequest(`'users' has more than ${MAX_USERS} entries`)
   return list.map((entry) => readUser(entry, database))
 }
 
-const invalid = (about: string): Refusal => new Refusal('bad_request', { about })
-
 function readUser(entry: unknown, database: string): UserDraft {
-  if (!isJsonObject(entry)) throw invalid("an entry of 'users' must be an object")
+  if (!isJsonObject(entry)) throw badRequest("an entry of 'users' must be an object")
   const name = readName(findMember(entry, 'username') ?? findMember(entry, 'user'))
   // both spellings are in use; a password that is overlooked would leave the user with an empty one
   const passwordMember = findMember(entry, 'passwd') ?? findMember(entry, 'password')

@@ -1,7 +1,7 @@
 import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { authorizeRequest, requireScope } from './access.ts'
@@ -82,5 +82,5 @@ function rejectEncodedBody(context: RequestContext, { authentication }: MultiMod
   if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return
   // quirk: reference multi-model 0.3, step 9
   const about = 'support for handling Content-Encoding headers is turned off for unauthenticated requests'
-  throw new Refusal('bad_request', { about })
+  throw badRequest(about)
 }

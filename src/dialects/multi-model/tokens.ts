@@ -1,4 +1,4 @@
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/users/user.ts'
@@ -69,21 +69,19 @@ async function createToken(deps: MultiModelDeps, context: RequestContext, { user
   return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
-const invalid = (about: string): Refusal => new Refusal('bad_request', { about })
-
 const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services'])
 
 /** A misspelt `databases` or `services` would otherwise create a token without limits. */
 function requireKnownMembers(members: Members): void {
   const unknown = Object.keys(members).find((member) => !MEMBERS.has(member))
-  if (unknown !== undefined) throw invalid(`unknown member '${unknown.slice(0, 100)}'`)
+  if (unknown !== undefined) throw badRequest(`unknown member '${unknown.slice(0, 100)}'`)
 }
 
 function readName(members: Members): string {
   const name = findMember(members, 'name') ?? ''
-  if (name === '') throw invalid("'name' must not be empty")
+  if (name === '') throw badRequest("'name' must not be empty")
   const flaw = typeof name === 'string' ? checkWord(name) : 'not_text'
-  if (typeof name !== 'string' || flaw) throw invalid(`invalid 'name': ${flaw?.replaceAll('_', ' ')}`)
+  if (typeof name !== 'string' || flaw) throw badRequest(`invalid 'name': ${flaw?.replaceAll('_', ' ')}`)
   return name
 }
 
@@ -95,7 +93,7 @@ function readValidUntil(members: Members): number {
   if (typeof until !== 'number') return 0
   const seconds = Math.trunc(until)
   if (!(seconds >= 0 && seconds <= MAX_SECONDS))
-    throw invalid("'valid_until' must be a time in seconds since 1970, not later than the year 9999")
+    throw badRequest("'valid_until' must be a time in seconds since 1970, not later than the year 9999")
   return seconds
 }
 
@@ -107,7 +105,7 @@ function findList(members: Members, key: 'databases' | 'services'): readonly str
   if (list === null) return undefined
   const isValid = Array.isArray(list) && list.every((item) => typeof item === 'string' && !checkWord(item))
   if (!isValid || list.length === 0 || list.length > MAX_LISTED)
-    throw invalid(`'${key}' must be a list of 1 to ${MAX_LISTED} names`)
+    throw badRequest(`'${key}' must be a list of 1 to ${MAX_LISTED} names`)
   return [...new Set<string>(list)]
 }
 

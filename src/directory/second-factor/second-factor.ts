@@ -1,12 +1,14 @@
 /** The second factor of users and administrators: TOTP, and the recovery codes that replace its codes. */
 import { randomBytes } from 'node:crypto'
-import { Refusal } from '../../base/errors.ts'
+import { frame } from '../../base/encoding.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
+import { digestHex } from '../../passwords/password-digest.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
+import type { FactorKey } from '../store-port/one-time-secrets.ts'
 import { type Json, TOTP_MEMBER, type User } from '../users/user.ts'
 import type { UserEditor } from '../users/user-directory.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
-import { createRecoveryCodes, findRecoveryCode, toFactorKey, toRecoveryDigest } from './recovery-codes.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
 /** A second factor that an app has been given, with a code of it as proof. */
@@ -45,10 +47,9 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor): 
     async enableTotp(name, { secret, code }) {
       const member = { key: secret, algorithm: 'sha', length: 6 }
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
-      if (!totp) throw new Refusal('bad_request', { about: 'secret is not one that /account/totp has created.' })
+      if (!totp) throw badRequest('secret is not one that /account/totp has created.')
       await requireOwnProof(parts, name)
-      if (!(await codes.spend(name, totp, code)))
-        throw new Refusal('bad_request', { about: 'The code is wrong, expired or used already.' })
+      if (!(await codes.spend(name, totp, code))) throw badRequest('The code is wrong, expired or used already.')
       const recoveryCodes = await replaceCodes(parts, name, member)
       await setTotp(parts, editor, name, member)
       return recoveryCodes
@@ -56,7 +57,7 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor): 
     async removeTotp(name) {
       await requireOwnProof(parts, name)
       await setTotp(parts, editor, name)
-      await store.putRecoveryCodes({ name, mark: '' }, [])
+      await store.putRecoveryCodes({ name, version: '' }, [])
     },
     async replaceRecoveryCodes(name) {
       const totp = (await parts.findAccount(name))?.totp
@@ -120,3 +121,35 @@ function withTotp(user: User, totp: Json | undefined): User {
   const members = totp === undefined ? others : [...others, [TOTP_MEMBER, totp] as const]
   return { ...user, document: { ...user.document, members } }
 }
+
+/*
+ * Recovery codes: each replaces one one-time code, for a user who has lost the device. The text is shown once, and only
+ * its digest is stored. A fast digest is enough, because the text is random (80 bits).
+ */
+const RECOVERY_CODES = 10
+const CODE_BYTES = 10
+
+/** Four groups of four letters and digits. */
+const createCode = (): string => renderBase32(randomBytes(CODE_BYTES)).replace(/(.{4})(?=.)/g, '$1-')
+
+const createRecoveryCodes = (): readonly string[] => Array.from({ length: RECOVERY_CODES }, createCode)
+
+const CODE = /^[A-Z2-7]{16}$/
+
+/** The code as it is digested, however the user has typed it; `undefined`: the text is no recovery code. */
+function findRecoveryCode(text: string): string | undefined {
+  if (text.length > MAX_TYPED) return undefined
+  const code = text.replaceAll(/[\s-]/g, '').toUpperCase()
+  return CODE.test(code) ? code : undefined
+}
+
+const MAX_TYPED = 64
+
+const toRecoveryDigest = ({ name, version }: FactorKey, code: string): string =>
+  digestHex('sha256', frame([name, version, findRecoveryCode(code) ?? '']))
+
+/** The codes of one second factor are not valid for a later one. */
+const toFactorKey = (name: string, totp: Json): FactorKey => ({
+  name,
+  version: digestHex('sha256', JSON.stringify(totp)).slice(0, 32),
+})

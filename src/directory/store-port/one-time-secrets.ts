@@ -9,7 +9,8 @@ export interface CodeStore {
 /** The second factor of an account: recovery codes of an earlier one are not valid for the next. */
 export interface FactorKey {
   readonly name: string
-  readonly mark: string
+  /** Another one for every second factor of the name. */
+  readonly version: string
 }
 
 export interface RecoveryCodeStore {

@@ -2,7 +2,7 @@
  * Checks of what a client gives for a user or administrator. The rules for new names do not apply to names that were
  * stored or imported before, so that their owners can still sign in.
  */
-import { Refusal } from '../../base/errors.ts'
+import { badRequest } from '../../base/errors.ts'
 import { ALL } from '../grants.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
 
@@ -25,7 +25,7 @@ export function describeNameFlaw(name: string): string | undefined {
 
 export function requireName(name: string): void {
   const flaw = describeNameFlaw(name)
-  if (flaw) throw refuse(`The name ${flaw}.`)
+  if (flaw) throw badRequest(`The name ${flaw}.`)
 }
 
 const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
@@ -34,13 +34,13 @@ const LOOK_ALIKE = 'The name differs from that of an administrator only in case 
 
 /** For a created name, not for an imported one. */
 export function requireReadable(name: string): void {
-  if (!isNormalized(name)) throw refuse(NOT_NORMALIZED)
-  if (hasInvisible(name)) throw refuse(INVISIBLE)
+  if (!isNormalized(name)) throw badRequest(NOT_NORMALIZED)
+  if (hasInvisible(name)) throw badRequest(INVISIBLE)
 }
 
 /** For a created or imported name. `administrators` may include the name itself. */
 export function requireDistinct(name: string, administrators: Iterable<string>): void {
-  if (findLookAlike(name, administrators) !== undefined) throw refuse(LOOK_ALIKE)
+  if (findLookAlike(name, administrators) !== undefined) throw badRequest(LOOK_ALIKE)
 }
 
 /** Two normal forms of one text look the same and would be two users. */
@@ -67,7 +67,7 @@ const OPEN_SYSTEM_ROLE = '_metrics'
 export function requireRoles(roles: readonly string[]): void {
   for (const role of roles) {
     const flaw = role.startsWith('_') && role !== OPEN_SYSTEM_ROLE ? 'leading_underscore' : checkRole(role)
-    if (flaw) throw refuse(`A role ${FLAWS[flaw]}.`)
+    if (flaw) throw badRequest(`A role ${FLAWS[flaw]}.`)
   }
 }
 
@@ -80,13 +80,11 @@ export function requireGrants(grants: User['multiModel']['grants']): void {
 
 function requireCollection(database: string, collection: string): void {
   requireWord('collection', collection)
-  if (collection.startsWith('_')) throw refuse('Cannot set rights for system collections')
-  if (database === ALL && collection !== ALL) throw refuse('Only all collections can be granted on all databases')
+  if (collection.startsWith('_')) throw badRequest('Cannot set rights for system collections')
+  if (database === ALL && collection !== ALL) throw badRequest('Only all collections can be granted on all databases')
 }
 
 function requireWord(what: string, word: string): void {
   const flaw = checkWord(word)
-  if (flaw) throw refuse(`The name of a ${what} ${FLAWS[flaw]}.`)
+  if (flaw) throw badRequest(`The name of a ${what} ${FLAWS[flaw]}.`)
 }
-
-const refuse = (about: string): Refusal => new Refusal('bad_request', { about })

@@ -3,7 +3,7 @@
  * some entries in the store, sorted by their keys; a search reads a range of them and checks each user that it finds.
  */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
-import { Refusal } from '../../base/errors.ts'
+import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
 import { isExpired, type User } from './user.ts'
@@ -135,5 +135,5 @@ function readPosition(text: string): Position {
   const { range, key, name } = value
   if (Number.isInteger(range) && typeof key === 'string' && typeof name === 'string')
     return { range: Number(range), key, name }
-  throw new Refusal('bad_request', { about: 'after must be the `next` of the previous page.' })
+  throw badRequest('after must be the `next` of the previous page.')
 }

@@ -14,28 +14,28 @@ export const createRecoveryCodeStore = (engine: Engine): RecoveryCodeStore => ({
     requireKey(factor.name, 'a name')
     await engine.transact(() => putRecoveryCodes(factor, digests))
   },
-  async useRecoveryCode({ name, mark }, digest) {
+  async useRecoveryCode({ name, version }, digest) {
     if (!isKey(name)) return false
     // in a transaction, because a repeated statement would reject the code that its first run accepted
-    return engine.transact(() => isDeleted(name, mark, digest))
+    return engine.transact(() => isDeleted(name, version, digest))
   },
-  async countRecoveryCodes({ name, mark }) {
+  async countRecoveryCodes({ name, version }) {
     if (!isKey(name)) return 0
-    return numberOf((await engine.ask(one(STATEMENTS.countRecoveryCodes, name, mark)))[0], 'count')
+    return numberOf((await engine.ask(one(STATEMENTS.countRecoveryCodes, name, version)))[0], 'count')
   },
 })
 
-function* putRecoveryCodes({ name, mark }: FactorKey, digests: readonly string[]): Operation<void> {
+function* putRecoveryCodes({ name, version }: FactorKey, digests: readonly string[]): Operation<void> {
   yield one(STATEMENTS.removeRecoveryCodes, name)
   if (digests.length > 0)
     yield many(
       STATEMENTS.putRecoveryCode,
-      digests.map((digest) => [name, mark, digest]),
+      digests.map((digest) => [name, version, digest]),
     )
 }
 
-function* isDeleted(name: string, mark: string, digest: string): Operation<boolean> {
-  return (yield one(STATEMENTS.useRecoveryCode, name, mark, digest)).length > 0
+function* isDeleted(name: string, version: string, digest: string): Operation<boolean> {
+  return (yield one(STATEMENTS.useRecoveryCode, name, version, digest)).length > 0
 }
 
 export const createPasswordLinkStore = (engine: Engine): PasswordLinkStore => ({

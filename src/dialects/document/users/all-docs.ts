@@ -1,6 +1,6 @@
 /** `_all_docs`: the documents that the reader may see, by id. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import type { Bound } from '../../../directory/store-port/users.ts'
 import { listUserPages } from '../../../directory/users/list-user-pages.ts'
@@ -55,8 +55,7 @@ async function readListQuery(context: RequestContext): Promise<ListQuery> {
 
 function toListQuery(given: URLSearchParams): ListQuery {
   const keys = readJsonParameter(given, 'keys')
-  if (keys !== undefined && !Array.isArray(keys))
-    throw new Refusal('bad_request', { about: '`keys` must be an array.' })
+  if (keys !== undefined && !Array.isArray(keys)) throw badRequest('`keys` must be an array.')
   return {
     range: readRange(given),
     keys,

@@ -1,6 +1,6 @@
 /** `_bulk_docs` and `_bulk_get`: many documents in one request, each with its own result. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { createPace } from '../../../base/pace.ts'
 import { type Identity, identityOf, isAnonymous } from '../../../directory/identity.ts'
@@ -40,9 +40,7 @@ type Body = Readonly<Record<string, unknown>>
 async function readDocuments(body: Body): Promise<readonly SentDocument[]> {
   const docs = requireDocs(body, '`docs` parameter must be an array.')
   if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
-  if (findMember(body, 'all_or_nothing') === true) {
-    throw new Refusal('bad_request', { about: 'all_or_nothing is not supported.' })
-  }
+  if (findMember(body, 'all_or_nothing') === true) throw badRequest('all_or_nothing is not supported.')
   const pace = createPace()
   const documents: SentDocument[] = []
   for (const doc of docs) {
@@ -54,8 +52,8 @@ async function readDocuments(body: Body): Promise<readonly SentDocument[]> {
 
 function requireDocs(body: Body, aboutMissing: string): readonly unknown[] {
   const docs = findMember(body, 'docs')
-  if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: aboutMissing })
-  if (docs.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  if (!Array.isArray(docs)) throw badRequest(aboutMissing)
+  if (docs.length > MAX_DOCUMENTS) throw badRequest('Too many documents at once.')
   return docs
 }
 
@@ -103,7 +101,7 @@ export async function bulkGet(context: RequestContext, deps: UsersDeps): Promise
 function readRequested(value: unknown): RequestedDocument {
   const id = isJsonObject(value) ? findMember(value, 'id') : undefined
   const revision = isJsonObject(value) ? findMember(value, 'rev') : undefined
-  if (typeof id !== 'string') throw new Refusal('bad_request', { about: 'document id missed' })
+  if (typeof id !== 'string') throw badRequest('document id missed')
   return { id, revision: readRevisionText(revision) }
 }
 

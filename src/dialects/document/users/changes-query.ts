@@ -1,5 +1,5 @@
 /** Reads the parameters of `_changes`. */
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, requireObjectBody } from '../body.ts'
@@ -104,7 +104,7 @@ async function readOptionalBody(context: RequestContext): Promise<Body> {
 
 function readIdFilter(context: RequestContext, body: Body): Filter {
   const ids = findMember(body, 'doc_ids') ?? readJsonParameter(context.query, 'doc_ids')
-  if (!Array.isArray(ids)) throw new Refusal('bad_request', { about: '`doc_ids` filter parameter is not a list.' })
+  if (!Array.isArray(ids)) throw badRequest('`doc_ids` filter parameter is not a list.')
   const wanted = new Set<unknown>(ids)
   return { ...MATCH_ALL, matchesId: (id) => wanted.has(id) }
 }

@@ -47,18 +47,10 @@ const renderFunction = (prefix: string): string => `function (doc, old, context,
   truth(doc.name.indexOf(':') < 0, 'Character \`:\` is not allowed in usernames.');
 }`
 
-export interface DesignDocument {
-  readonly revision: string
-  readonly members: readonly (readonly [name: string, value: string])[]
-}
-
-export function createDesignDocument(prefix: string): DesignDocument {
+export function createDesignDocument(prefix: string) {
   const text = renderFunction(prefix)
   return {
     revision: nextRevision(undefined, text),
-    members: [
-      ['language', 'javascript'],
-      ['validate_doc_update', text],
-    ],
+    members: [['language', 'javascript'] as const, ['validate_doc_update', text] as const],
   }
 }

@@ -93,9 +93,8 @@ function getOpenRevisions(
 function readOpenRevisions(query: URLSearchParams): readonly string[] | 'all' {
   if (query.get('open_revs') === 'all') return 'all'
   const list = readJsonParameter(query, 'open_revs')
-  if (!Array.isArray(list) || list.length > MAX_REVISIONS) {
+  if (!Array.isArray(list) || list.length > MAX_REVISIONS)
     throw new Refusal('query_invalid', { about: 'open_revs must be all, or a list of revisions' })
-  }
   return list.map((revision) => readRevisionText(revision) ?? '')
 }
 

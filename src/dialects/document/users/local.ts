@@ -4,7 +4,7 @@
  */
 import type { LRUCache } from 'lru-cache'
 import { createLruCache } from '../../../base/caches.ts'
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, toJsonReply, toTextReply } from '../body.ts'
 import { type Member, renderMembers } from './document.ts'
@@ -48,7 +48,7 @@ export async function putLocal(context: RequestContext, id: string, documents: L
 const LOCAL_REVISION = /^0-\d{1,15}$/
 
 function readCount(revision: string): number {
-  if (!LOCAL_REVISION.test(revision)) throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  if (!LOCAL_REVISION.test(revision)) throw badRequest('Invalid rev format')
   return Number(revision.slice(2))
 }
 

@@ -16,9 +16,7 @@ export type SentPassword =
 /** A plain-text password replaces a hash in the same document. */
 export function readSentPassword(members: Members): SentPassword {
   const password = members.get('password') ?? undefined
-  if (password === undefined) {
-    return { kind: 'stored', stored: readDocumentPassword(Object.fromEntries(members)) }
-  }
+  if (password === undefined) return { kind: 'stored', stored: readDocumentPassword(Object.fromEntries(members)) }
   if (typeof password !== 'string') throw new Refusal('forbidden', { about: toInvalid(password) })
   const salt = members.get('preserve_salt') === true ? members.get('salt') : undefined
   if (salt === undefined || typeof salt === 'string') return { kind: 'new', password, salt }
@@ -48,9 +46,7 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 
 /** The password to store; `undefined` keeps the stored one. */
 export function toNewPassword(sent: SentPassword, old: User | undefined): NewPassword | undefined {
-  if (sent.kind === 'new') {
-    return { password: sent.password, ...(sent.salt === undefined ? {} : { salt: sent.salt }) }
-  }
+  if (sent.kind === 'new') return { password: sent.password, ...(sent.salt === undefined ? {} : { salt: sent.salt }) }
   return keepsPassword(sent, old) ? undefined : { stored: sent.stored }
 }
 

@@ -4,13 +4,13 @@ import { keepsNumbers, readJson } from '../../../base/json.ts'
 
 type Parameters = Pick<URLSearchParams, 'get' | 'has'>
 
-const reject = (about: string): Refusal => new Refusal('query_invalid', { about })
+const invalidQuery = (about: string): Refusal => new Refusal('query_invalid', { about })
 
 export function readFlag(query: Parameters, name: string, initial = false): boolean {
   const text = query.get(name)
   if (text === null) return initial
   if (text === 'true' || text === 'false') return text === 'true'
-  throw reject(`Invalid boolean parameter: ${JSON.stringify(text)}`)
+  throw invalidQuery(`Invalid boolean parameter: ${JSON.stringify(text)}`)
 }
 
 const WHOLE = /^\d{1,15}$/
@@ -19,7 +19,7 @@ export function readWhole(query: Parameters, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
   if (WHOLE.test(text)) return Number(text)
-  throw reject(`Invalid value for ${name}: ${JSON.stringify(text)}`)
+  throw invalidQuery(`Invalid value for ${name}: ${JSON.stringify(text)}`)
 }
 
 /** A parameter whose value is JSON. */
@@ -28,7 +28,7 @@ export function readJsonParameter(query: Parameters, name: string): unknown {
   if (text === null) return undefined
   const reading = readJson(text)
   if (reading.kind === 'refused' || !isShallow(reading.value) || !keepsNumbers(text))
-    throw reject(`Invalid JSON in parameter ${name}`)
+    throw invalidQuery(`Invalid JSON in parameter ${name}`)
   return reading.value
 }
 

@@ -1,5 +1,5 @@
 /** `_revs_diff` and `_missing_revs`: which of the client's revisions this database does not have. */
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest } from '../../../base/errors.ts'
 import { createPace } from '../../../base/pace.ts'
 import { identityOf } from '../../../directory/identity.ts'
 import { readRevision } from '../../../directory/users/user.ts'
@@ -38,7 +38,7 @@ async function findDifferences(context: RequestContext, deps: UsersDeps): Promis
   const reader = identityOf(context)
   requireBulkReader(reader, deps.settings())
   const requested = Object.entries(await requireObjectBody(context))
-  if (requested.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  if (requested.length > MAX_DOCUMENTS) throw badRequest('Too many documents at once.')
   const pace = createPace()
   const differences: Difference[] = []
   for (const [id, list] of requested) {
@@ -63,8 +63,8 @@ function isKnown(document: VisibleDocument | undefined, revision: string): boole
 const MAX_REVISIONS = 10_000
 
 function readRevisions(list: unknown): readonly string[] {
-  if (!Array.isArray(list)) throw new Refusal('bad_request', { about: 'Invalid rev format' })
-  if (list.length > MAX_REVISIONS) throw new Refusal('bad_request', { about: 'Too many revisions at once.' })
+  if (!Array.isArray(list)) throw badRequest('Invalid rev format')
+  if (list.length > MAX_REVISIONS) throw badRequest('Too many revisions at once.')
   return list.map(requireRevisionText)
 }
 

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, type Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 
 /** Whether a value matches. `undefined` is a missing value. */
@@ -6,11 +6,11 @@ type Test = (value: unknown) => boolean
 
 /** Reads a Mango selector, CouchDB's query language. Regular expressions are not supported: they can run for ever. */
 export function readSelector(selector: unknown): Test {
-  if (!isJsonObject(selector)) throw reject('a selector must be an object')
+  if (!isJsonObject(selector)) throw invalidSelector('a selector must be an object')
   return allOf(Object.entries(selector).map(([name, condition]) => readEntry(name, condition)))
 }
 
-const reject = (why: string): Refusal => new Refusal('bad_request', { about: `Invalid selector: ${why}` })
+const invalidSelector = (why: string): Refusal => badRequest(`Invalid selector: ${why}`)
 
 const allOf =
   (tests: readonly Test[]): Test =>
@@ -92,18 +92,18 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([
 
 function readOperator(name: string, argument: unknown): Test {
   const operator = OPERATORS.get(name)
-  if (!operator) throw reject(`unknown operator ${name}`)
+  if (!operator) throw invalidSelector(`unknown operator ${name}`)
   return operator(argument)
 }
 
 function readList(list: unknown): readonly unknown[] {
   if (Array.isArray(list)) return list
-  throw reject('this operator expects a list')
+  throw invalidSelector('this operator expects a list')
 }
 
 function readText(text: unknown): string {
   if (typeof text === 'string') return text
-  throw reject('this operator expects a string')
+  throw invalidSelector('this operator expects a string')
 }
 
 const isOneOf =
@@ -123,7 +123,7 @@ const onItems =
 
 function readModulo(argument: unknown): Test {
   const [divisor, rest] = readList(argument)
-  if (!Number.isInteger(divisor) || divisor === 0) throw reject('$mod expects a divisor and a remainder')
+  if (!Number.isInteger(divisor) || divisor === 0) throw invalidSelector('$mod expects a divisor and a remainder')
   return (value) => Number.isInteger(value) && Number(value) % Number(divisor) === rest
 }
 

@@ -1,5 +1,5 @@
 /** Reads the documents and revisions that clients send. */
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
 import type { UserRecord } from '../../../directory/users/user.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
@@ -27,7 +27,7 @@ const SPECIAL_MEMBERS: ReadonlySet<string> = new Set([
 ])
 
 export function readSent(value: unknown): SentDocument {
-  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Document must be a JSON object' })
+  if (!isJsonObject(value)) throw badRequest('Document must be a JSON object')
   const special = new Map<string, unknown>()
   const members = new Map<string, unknown>()
   for (const [name, item] of Object.entries(value)) (name.startsWith('_') ? special : members).set(name, item)
@@ -48,7 +48,7 @@ function requireSpecial(name: string): void {
 
 function requireNoAttachments(attachments: unknown): void {
   if (attachments === undefined || (isJsonObject(attachments) && Object.keys(attachments).length === 0)) return
-  throw new Refusal('bad_request', { about: 'Documents of this database cannot have attachments.' })
+  throw badRequest('Documents of this database cannot have attachments.')
 }
 
 function readIdText(id: unknown): string | undefined {
@@ -66,7 +66,7 @@ export const readRevisionText = (revision: unknown): string | undefined =>
 
 export function requireRevisionText(revision: unknown): string {
   if (typeof revision === 'string' && REVISION_TEXT.test(revision)) return revision
-  throw rejectRevision('Invalid rev format')
+  throw badRequest('Invalid rev format')
 }
 
 /** Like CouchDB: any text may follow the number, but 32 characters must be hexadecimal. */
@@ -75,15 +75,13 @@ const REVISION_TEXT = /^\d{1,15}-(?:[0-9a-fA-F]{32}|(?!.{32}$).*)$/s
 /** The revision in the document, the query or `If-Match`. If several are given, they must agree. */
 export function readRequestRevision(context: RequestContext, inDocument: string | undefined): string | undefined {
   const inQuery = readRevisionText(context.query.get('rev') ?? undefined)
-  if (inDocument !== undefined && inQuery !== undefined && inDocument !== inQuery) {
-    throw rejectRevision('Document rev from request body and query string have different values')
-  }
+  if (inDocument !== undefined && inQuery !== undefined && inDocument !== inQuery)
+    throw badRequest('Document rev from request body and query string have different values')
   const given = inDocument ?? inQuery
   const ifMatch = context.header('if-match')?.trim()
   const inHeader = readRevisionText(ifMatch?.replace(/^"(.*)"$/, '$1'))
-  if (given !== undefined && inHeader !== undefined && given !== inHeader) {
-    throw rejectRevision('Document rev and etag have different values')
-  }
+  if (given !== undefined && inHeader !== undefined && given !== inHeader)
+    throw badRequest('Document rev and etag have different values')
   return given ?? inHeader
 }
 
@@ -95,5 +93,3 @@ export function requireCurrent(revision: string | undefined, record: UserRecord 
       : revision === undefined || revision === record?.revision
   if (!isCurrent) throw new Refusal('conflict')
 }
-
-const rejectRevision = (about: string): Refusal => new Refusal('bad_request', { about })

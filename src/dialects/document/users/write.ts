@@ -1,7 +1,7 @@
 /** Creates, replaces and deletes user documents. */
 import { randomBytes } from 'node:crypto'
 import { requireNoPasswordChange } from '../../../auth/password-change.ts'
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
 import { findTotp, type Json, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
@@ -97,9 +97,8 @@ function requireWritable({ kind, id }: DocumentId): void {
   if (kind === 'design')
     throw new Refusal('forbidden', { about: 'Design documents of this database cannot be changed.' })
   if (id === '') throw new Refusal('document_id_invalid', { about: 'Document id must not be empty' })
-  if (id.startsWith('_')) {
+  if (id.startsWith('_'))
     throw new Refusal('document_id_invalid', { about: 'Only reserved document ids may start with underscore.' })
-  }
 }
 
 /** Bounded because every node caches documents in memory. */
@@ -154,7 +153,7 @@ function requireReadableTotp({ isDeletion, members }: SentDocument): void {
   const totp = members.get(TOTP_MEMBER)
   // parsed from JSON
   if (isDeletion || totp === undefined || readTotp(totp as Json)) return
-  throw new Refusal('bad_request', { about: TOTP_EXPECTED })
+  throw badRequest(TOTP_EXPECTED)
 }
 
 const TOTP_EXPECTED =

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { Json, JsonObject } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
@@ -28,7 +28,7 @@ export async function setConfig(deps: MultiModelDeps, context: RequestContext, p
   const { user: name = '', key = '' } = params
   requireChangeable(deps, context, name)
   const value = findMember(await readMembers(context), 'value')
-  if (value === undefined) throw new Refusal('bad_request', { about: "'value' is missing" })
+  if (value === undefined) throw badRequest("'value' is missing")
   // it came from JSON
   return change(deps, name, (config) => [...without(config, key), [key, value as Json]])
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { checkName, type GrantLevel, type JsonObject } from '../../../directory/users/user.ts'
 import type { Members } from '../body.ts'
@@ -38,7 +38,7 @@ export function readName(value: unknown): string {
 export function readPassword(members: Members): string {
   const passwd = findMember(members, 'passwd')
   if (STRING.is(passwd)) return passwd
-  throw new Refusal('bad_request', { about: "'passwd' must be a string" })
+  throw badRequest("'passwd' must be a string")
 }
 
 const LEVELS: ReadonlyMap<unknown, GrantLevel> = new Map([
@@ -51,13 +51,13 @@ const LEVELS: ReadonlyMap<unknown, GrantLevel> = new Map([
 export function readGrant(members: Members): GrantLevel {
   const level = LEVELS.get(findMember(members, 'grant'))
   if (level) return level
-  throw new Refusal('bad_request', { about: "expecting access type 'rw', 'ro' or 'none'" })
+  throw badRequest("expecting access type 'rw', 'ro' or 'none'")
 }
 
 function findTyped<T>(members: Members, name: string, { title, is }: Type<T>): T | undefined {
   const value = findMember(members, name) ?? undefined
   if (value === undefined || is(value)) return value
-  throw new Refusal('bad_request', { about: `'${name}' must be ${title}` })
+  throw badRequest(`'${name}' must be ${title}`)
 }
 
 /** It is part of the user's record in memory, and users may set it themselves. */
@@ -65,7 +65,7 @@ const MAX_DATA_BYTES = 65_536
 
 export function requireSmall(data: JsonObject): JsonObject {
   if (Buffer.byteLength(JSON.stringify(data)) <= MAX_DATA_BYTES) return data
-  throw new Refusal('bad_request', { about: `the data of a user must not exceed ${MAX_DATA_BYTES} bytes` })
+  throw badRequest(`the data of a user must not exceed ${MAX_DATA_BYTES} bytes`)
 }
 
 interface Type<T> {

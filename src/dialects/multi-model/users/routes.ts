@@ -1,4 +1,4 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest } from '../../../base/errors.ts'
 import type { Route } from '../../../http/request-context.ts'
 import { bindDeps, type MultiModelDeps } from '../deps.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
@@ -43,5 +43,5 @@ export function usersRoutes(deps: MultiModelDeps): readonly Route[] {
 }
 
 export function rejectParts(): never {
-  throw new Refusal('bad_request', { about: 'the path has too many or too few parts' })
+  throw badRequest('the path has too many or too few parts')
 }
