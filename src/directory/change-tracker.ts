@@ -6,17 +6,7 @@ import type { EndedSessions } from './sessions/ended-sessions.ts'
 import type { Change } from './store-port/changes.ts'
 import type { UserCache } from './users/user-cache.ts'
 
-/** Follows the changes of the store and keeps what this node has cached up to date. */
-export interface ChangeTracker {
-  stalenessMs(): number
-  /** Whether the cached data is too old to be used. */
-  isStale(): boolean
-  /** Throws `store_unavailable` if the cached data is too old and the store does not respond. */
-  requireFresh(): Promise<void>
-  isFresh(): Promise<boolean>
-  catchUp(): Promise<void>
-  close(): Promise<void>
-}
+export type ChangeTracker = ReturnType<typeof createChangeTracker>
 
 interface TrackedParts {
   readonly cache: UserCache
@@ -25,7 +15,8 @@ interface TrackedParts {
   readonly hashWork: { refresh(): Promise<void> }
 }
 
-export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts): ChangeTracker {
+/** Follows the changes of the store and keeps what this node has cached up to date. */
+export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts) {
   const follower = deps.follow({
     from: deps.administration.sequence(),
     onChange: (changes) => applyChanges(changes, deps, parts),
@@ -39,7 +30,9 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts): C
   }
   return {
     stalenessMs: () => follower.stalenessMs(),
+    /** Whether the cached data is too old to be used. */
     isStale,
+    /** Throws `store_unavailable` if the cached data is too old and the store does not respond. */
     requireFresh,
     isFresh: () =>
       requireFresh().then(

@@ -28,14 +28,8 @@ export interface AuthenticateDeps {
   readonly observer: SignInObserver
 }
 
-export interface MultiModelAuthenticate {
-  authenticate(context: RequestContext): Promise<Authenticated>
-  /** The same for a request that was accepted before. Records no sign-in. */
-  authenticateAgain(context: RequestContext): Promise<Authenticated>
-}
-
 /** For the door itself, or for a dialect that is mounted at it. */
-export function createAuthenticate(deps: AuthenticateDeps, accepted: AcceptedCredentials): MultiModelAuthenticate {
+export function createAuthenticate(deps: AuthenticateDeps, accepted: AcceptedCredentials) {
   const { bearer, basic, certificate, knowsUsers, observer } = deps
   const all = selectHandlers(certificate ? [bearer, basic, certificate] : [bearer, basic], accepted)
   const tokens = selectHandlers([bearer], accepted)
@@ -46,8 +40,9 @@ export function createAuthenticate(deps: AuthenticateDeps, accepted: AcceptedCre
     return checked === 'all' && knowsUsers() ? all : tokens
   }
   return {
-    authenticate: (context) => authenticateOrAnonymous(context, select(context), observer),
-    authenticateAgain: (context) => authenticateOrAnonymous(context, select(context)),
+    authenticate: (context: RequestContext) => authenticateOrAnonymous(context, select(context), observer),
+    /** The same for a request that was accepted before. Records no sign-in. */
+    authenticateAgain: (context: RequestContext) => authenticateOrAnonymous(context, select(context)),
   }
 }
 
@@ -70,7 +65,7 @@ export const createRequireEntry =
   (
     settings: () => MultiModelSettings,
     databases: Databases,
-    authenticate: MultiModelAuthenticate['authenticate'],
+    authenticate: (context: RequestContext) => Promise<Authenticated>,
   ): Step['run'] =>
   async (context) => {
     if (!needsCredentialEverywhere(context, settings())) return undefined

@@ -20,14 +20,7 @@ export interface MountedService {
   forward(context: RequestContext): Promise<Reply>
 }
 
-export interface Services {
-  /** The name of the service that a path belongs to. */
-  findName(path: Path): string | undefined
-  /** The response of the service a path belongs to; `undefined`: it belongs to none. */
-  forward(context: RequestContext): Promise<Reply> | undefined
-  /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
-  forwardPreflight(context: RequestContext): Promise<Reply> | undefined
-}
+export type Services = ReturnType<typeof createServices>
 
 /**
  * The service with the longest mount comes first: the first match counts. `isOwnCredential`: whether an `Authorization`
@@ -37,15 +30,17 @@ export function createServices(
   services: readonly MountedService[],
   isOwnCredential: (authorization: string) => boolean,
   ownsCors: () => boolean,
-): Services {
+) {
   const find = (path: Path): MountedService | undefined =>
     // a path with an API version or a database name belongs to the database
     hasPrefix(path)
       ? undefined
       : services.find(({ mount }) => mount.every((segment, index) => segment === path.segments[index]))
   return {
-    findName: (path) => find(path)?.name,
-    forward(context) {
+    /** The name of the service that a path belongs to. */
+    findName: (path: Path): string | undefined => find(path)?.name,
+    /** The response of the service a path belongs to; `undefined`: it belongs to none. */
+    forward(context: RequestContext): Promise<Reply> | undefined {
       const service = find(context.path)
       if (service === undefined) return undefined
       if (service.isRequired) requireEntry(context)
@@ -54,7 +49,8 @@ export function createServices(
       if (isUnaccepted && isOwnCredential(authorization)) context.authenticated = HELD_BACK
       return service.forward(context)
     },
-    forwardPreflight(context) {
+    /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
+    forwardPreflight(context: RequestContext): Promise<Reply> | undefined {
       if (ownsCors() || !isPreflight(context) || !isValidPath(context)) return undefined
       const service = find(context.path)
       if (!service?.ownsPreflights) return undefined

@@ -3,28 +3,17 @@ import { nowSeconds } from '../../base/clock.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
 import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { type Account, toVersion } from '../account.ts'
-import type { AccountDirectory } from '../account-directory.ts'
+import type { UpgradeOptions } from '../account-directory.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
 import { reviseUser } from './user.ts'
-
-interface HashUpgrade {
-  /**
-   * Starts an upgrade if one is due and not running. A user's runs in the background. An administrator's is awaited: the
-   * hash is part of the session epoch, so the session about to begin would be revoked by it.
-   */
-  readonly begin: AccountDirectory['upgradeHash']
-  readonly isDue: AccountDirectory['isUpgradeDue']
-  /** Resolves when no upgrade is running. */
-  settled(): Promise<void>
-}
 
 const MS_BETWEEN_ATTEMPTS = 5000
 
 /** How long a stored form set at run time is kept, unless a session is opened with it. */
 const SECONDS_KEPT = 60
 
-export function createHashUpgrade(parts: DirectoryParts): HashUpgrade {
+export function createHashUpgrade(parts: DirectoryParts) {
   const { settings, clock } = parts
   const running = new Map<string, Promise<void>>()
   const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
@@ -53,7 +42,11 @@ export function createHashUpgrade(parts: DirectoryParts): HashUpgrade {
   }
 
   return {
-    async begin(account, password, { opensSession = true } = {}) {
+    /**
+     * Starts an upgrade if one is due and not running. A user's runs in the background. An administrator's is awaited: the
+     * hash is part of the session epoch, so the session about to begin would be revoked by it.
+     */
+    async begin(account: Account, password: string, { opensSession = true }: UpgradeOptions = {}): Promise<Account> {
       if (!isDue(account) || (!opensSession && isJustSet(account))) return account
       const work = start(account, password)
       if (!account.isAdmin || !work) return account
@@ -61,6 +54,7 @@ export function createHashUpgrade(parts: DirectoryParts): HashUpgrade {
       return findUpgraded(parts, account)
     },
     isDue,
+    /** Resolves when no upgrade is running. */
     settled: async () => void (await Promise.all(running.values())),
   }
 }
