@@ -15,20 +15,10 @@ const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const RANDOM_LETTERS = 20
 
-interface NewAccessToken extends Pick<AccessToken, 'databases' | 'services'> {
-  readonly user: string
-  readonly name: string
-  readonly createdAt: number
-  readonly validUntil: number
-}
+type NewAccessToken = Pick<AccessToken, 'name' | 'createdAt' | 'validUntil' | 'databases' | 'services'>
 
 /** The text of a new token, and the token without its id. */
-interface CreatedAccessToken {
-  readonly text: string
-  readonly token: Omit<AccessToken, 'id'>
-}
-
-export function createAccessToken({ user, ...given }: NewAccessToken): CreatedAccessToken {
+export function createAccessToken({ user, ...given }: NewAccessToken & { readonly user: string }) {
   const { validUntil, createdAt } = given
   const content = JSON.stringify({ e: validUntil, c: createdAt, u: user, r: createRandomText() })
   const text = PREFIX + Buffer.from(content).toString('hex')

@@ -12,15 +12,6 @@ import type { SecondFactors } from './second-factor/second-factor.ts'
 import type { SessionDirectory, SessionList } from './sessions/session-directory.ts'
 import type { UserEditor, UserImporter, UserReader, UserSearch } from './users/user-directory.ts'
 
-/** How recent this node's view of the store is. */
-export interface DirectoryFreshness {
-  stalenessMs(): number
-  /** Whether the view is recent enough to authenticate, now or after a short query of the store. */
-  isFresh(): Promise<boolean>
-  /** Resolves when every earlier write of any node is visible here. */
-  catchUp(): Promise<void>
-}
-
 export interface Directory
   extends UserReader,
     UserSearch,
@@ -33,8 +24,13 @@ export interface Directory
     TokenUses,
     SignInLog,
     SecondFactors,
-    RevocationFeed,
-    DirectoryFreshness {
+    RevocationFeed {
+  /** How old this node's view of the store is. */
+  stalenessMs(): number
+  /** Whether the view is recent enough to authenticate, now or after a short query of the store. */
+  isFresh(): Promise<boolean>
+  /** Resolves when every earlier write of any node is visible here. */
+  catchUp(): Promise<void>
   /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */
   close(): Promise<void>
 }

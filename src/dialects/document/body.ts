@@ -43,23 +43,20 @@ export async function requireExactBody(context: RequestContext): Promise<unknown
   throw badRequest('The body holds a number that cannot be kept exactly as it is.')
 }
 
-/** The JSON body of a request. Objects with two members of the same name are rejected. */
+/**
+ * The JSON body of a request. `isExact`: every number stays the same when it is written again. Objects with two members
+ * of the same name are rejected.
+ */
 export async function requireBody(
   context: RequestContext,
   maxBytes?: number,
   aboutDuplicate = 'An object in the body contains the same member twice.',
-): Promise<JsonBody> {
+) {
   const bytes = await loadDecodedBody(context, maxBytes)
   if (bytes === undefined) throw new Refusal('missing_body')
   const reading = await readJsonBody(bytes, context.jsonLimits)
   if (reading.kind === 'json') return reading
   throw JSON_REFUSALS[reading.reason](aboutDuplicate)
-}
-
-interface JsonBody {
-  readonly value: unknown
-  /** Whether every number stays the same when it is written again. */
-  readonly isExact: boolean
 }
 
 const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {

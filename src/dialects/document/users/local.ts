@@ -11,12 +11,7 @@ import { type Member, renderMembers } from './document.ts'
 import { readFlag } from './query.ts'
 import { readRequestRevision, readSent } from './sent.ts'
 
-export interface LocalDocument {
-  readonly revision: string
-  readonly members: readonly Member[]
-}
-
-export type LocalDocuments = LRUCache<string, LocalDocument>
+export type LocalDocuments = LRUCache<string, { readonly revision: string; readonly members: readonly Member[] }>
 
 const MAX_DOCUMENTS = 500
 const MAX_BYTES = 65_536
