@@ -42,6 +42,8 @@ export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptio
     begun += 1
     const turn = begun
     const loaded = await loadSafely(loadIt)
+    // the caller gives up now, but a restart would fail
+    if (loaded.kind === 'refused' && turn > taken) problem = loaded
     return { load: loaded, take: () => turn > taken && take(loaded, turn) }
   }
   const take = (loaded: RingLoad, turn: number): void => {

@@ -129,3 +129,22 @@ for (const table of ['cardea_state', 'cardea_users', 'cardea_sessions'])
     assert.deepEqual(ready.components, { store: 'failed', keys: 'ok' })
     assert.match(ready.reasons.store, /^a table is missing/)
   })
+
+test('a reload of the configuration that finds no secrets makes the server unready until one succeeds', async (t) => {
+  const folder = join(makeFolder(t), 'secrets')
+  const fill = () => {
+    mkdirSync(folder)
+    writeFileSync(join(folder, '1.key'), 'a secret')
+  }
+  fill()
+  const front = await startServer(t, {
+    server: { 'jwt-secret': undefined, 'jwt-secret-folder': folder, 'jwt-secret-watch': false },
+  })
+  const reload = () => send(front.document, { method: 'POST', path: '/_cardea/api/reload', headers: ADMIN })
+  rmSync(folder, { recursive: true })
+  await reload()
+  assert.deepEqual((await waitForUnready(front)).components, { store: 'ok', keys: 'failed' })
+  fill()
+  await reload()
+  await waitUntil(async () => (await send(front.document, { path: READY })).status === 200)
+})
