@@ -53,7 +53,7 @@ const NO_QUERY = object({})
 export async function runOperation(row: Operation, deps: OperationDeps, request: UncheckedCall): Promise<unknown> {
   const { query: parameters = NO_QUERY, body: schema, isBodyOptional } = row
   const query = readQuery(parameters, request.query)
-  const sent = request.body ?? (isBodyOptional ? {} : undefined)
+  const sent = request.body === undefined && isBodyOptional ? {} : request.body
   return row.run(deps, { ...request, query, body: schema && requireValid(schema, sent) })
 }
 
