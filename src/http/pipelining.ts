@@ -155,8 +155,13 @@ let isScheduled = false
 
 function waitForTurn(bytes: RequestBytes): void {
   ready.add(bytes)
-  if (!isScheduled) setImmediate(takeTurns)
+  scheduleTurns()
+}
+
+function scheduleTurns(): void {
+  if (isScheduled || ready.size === 0) return
   isScheduled = true
+  setImmediate(takeTurns)
 }
 
 /** Serves some of the connections with waiting bytes. Before the next call, new bytes of all connections are read. */
@@ -166,5 +171,5 @@ function takeTurns(): void {
     ready.delete(bytes)
     bytes.parseNext()
   }
-  for (const bytes of ready.values().take(1)) waitForTurn(bytes)
+  scheduleTurns()
 }
