@@ -1,4 +1,5 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { Refusal } from '../../../base/errors.ts'
 import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
 import { type OperationDeps, operation } from '../operation.ts'
@@ -18,8 +19,7 @@ export const OVERVIEW_OPERATIONS = {
       const range = RANGES[name]
       const now = nowSeconds(SYSTEM_CLOCK)
       const from = startOf(range, now)
-      // the health below is most needed while the store cannot be read
-      const stored = await deps.monitor.listTotals(range.stored, from).catch(() => [])
+      const stored = await deps.monitor.listTotals(range.stored, from).catch(listNone)
       const steps = toSteps(stored, range, from)
       return {
         range: name,
@@ -33,6 +33,12 @@ export const OVERVIEW_OPERATIONS = {
       }
     },
   }),
+}
+
+/** The health in the same response is most needed while the store cannot be read. */
+function listNone(error: unknown): readonly never[] {
+  if (error instanceof Refusal) return []
+  throw error
 }
 
 /** Locked names that no account has are counted separately, because there is no user to unlock. */
