@@ -45,6 +45,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
+/** No statement of Cardea writes behind `WITH`. */
 export const isRead = ({ text }: Statement): boolean => /^(?:SELECT|WITH) /.test(text)
 
 /** The store exists but cannot be used as it is. The message is for the operator. */

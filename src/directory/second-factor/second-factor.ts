@@ -6,7 +6,7 @@ import { digestHex } from '../../passwords/password-digest.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'
-import { type Json, TOTP_MEMBER, type User } from '../users/user.ts'
+import { type Json, withTotp } from '../users/user.ts'
 import type { UserEditor } from '../users/user-directory.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
@@ -114,12 +114,6 @@ async function setAdministratorTotp(parts: DirectoryParts, name: string, totp?: 
   await administration.endSessions(name, findConfirming(name, confirmed))
   revocations.notify({ kind: 'account', name })
   events.record('session.revoked', { subject: name, reason: 'second factor set' })
-}
-
-function withTotp(user: User, totp: Json | undefined): User {
-  const others = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
-  const members = totp === undefined ? others : [...others, [TOTP_MEMBER, totp] as const]
-  return { ...user, document: { ...user.document, members } }
 }
 
 /*

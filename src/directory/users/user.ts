@@ -181,6 +181,13 @@ export function nextRevision(old: string | undefined, content: Json): string {
 export const findTotp = ({ document }: Pick<User, 'document'>): Json | undefined =>
   document.members.find(([member]) => member === TOTP_MEMBER)?.[1]
 
+/** The user with this second factor; `undefined`: without one. */
+export function withTotp(user: User, totp: Json | undefined): User {
+  const others = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
+  const members = totp === undefined ? others : [...others, [TOTP_MEMBER, totp] as const]
+  return { ...user, document: { ...user.document, members } }
+}
+
 /** Whether two states of a user have the same second factor, or both none. */
 export const isSameTotp = (a: Pick<User, 'document'>, b: Pick<User, 'document'>): boolean =>
   isDeepStrictEqual(findTotp(a), findTotp(b))

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import { findTotp, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
+import { findTotp, type User, withTotp } from '../../../directory/users/user.ts'
 import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
 import { DETAIL_MEMBERS, LOCKOUT, type Lockout, USER_DETAILS, type UserDetails } from '../schemas/users.ts'
@@ -80,7 +80,4 @@ const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>
 
 const hasTotp = (user: User): boolean => findTotp(user) !== undefined
 
-const withoutTotp = (user: User): User => {
-  const members = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
-  return { ...user, document: { ...user.document, members } }
-}
+const withoutTotp = (user: User): User => withTotp(user, undefined)
