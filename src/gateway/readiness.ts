@@ -70,6 +70,7 @@ class Readiness implements UpstreamReadiness {
       .finally(() => {
         this.#begun -= 1
         this.#inspectedAtMs = performance.now()
+        this.#scheduleNext()
       })
   }
 
@@ -107,6 +108,11 @@ class Readiness implements UpstreamReadiness {
       report(this.#deps.log, door, { before: this.#findings.get(door), found })
       this.#findings.set(door, found)
     }
+  }
+
+  #scheduleNext(): void {
+    if (this.#isStopped) return
+    clearTimeout(this.#timer)
     this.#timer = setTimeout(this.inspect, this.#listFindings().length > 0 ? RETRY_MS : REPEAT_MS).unref()
   }
 

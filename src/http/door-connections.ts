@@ -66,13 +66,13 @@ export class DoorConnections {
   /** Throws if requests on this connection or for this client are not accepted now. */
   requireAdmitted(context: RequestContext, socket: Socket): void {
     if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
-    if (this.#surplus.has(socket)) throw TOO_MANY
+    if (this.#surplus.has(socket)) throw tooManyConnections()
     const { address, directAddress, isTrusted } = context.client
     if (!isTrusted || address === directAddress) return
     const count = this.#count(address, (release) => context.onGone(release))
     if (count <= this.#deps.limits.get().maxConnectionsPerClient) return
     this.#refuse(address)
-    throw TOO_MANY
+    throw tooManyConnections()
   }
 
   /** Counts one more for a client, until the function that is given to `onEnd` is called. */
@@ -113,4 +113,4 @@ export class DoorConnections {
   }
 }
 
-const TOO_MANY = new Refusal('too_many_connections', { retryAfterSeconds: 1 })
+const tooManyConnections = () => new Refusal('too_many_connections', { retryAfterSeconds: 1 })

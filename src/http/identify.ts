@@ -6,7 +6,7 @@ import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
-import type { Dialect, HeaderPair, RequestContext } from './request-context.ts'
+import type { Dialect, HeaderPair, RequestContext, Step } from './request-context.ts'
 import type { TrustRules } from './trust.ts'
 
 export interface IdentifyOptions {
@@ -34,7 +34,7 @@ export function identify(
 ): Promise<Identified | undefined> {
   return runForRequest(request, options, async (context) => {
     if (context.isRepeated('authorization')) return undefined
-    const run = (step: string) => options.dialect.steps.find(({ name }) => name === step)?.run(context)
+    const run = (name: string) => requireStep(options.dialect, name).run(context)
     try {
       await run('authenticate')
     } catch (error) {
@@ -47,6 +47,12 @@ export function identify(
     if (!isAllowed(context.header('origin'), origins)) await run('cross origin')
     return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
   })
+}
+
+function requireStep({ name, steps }: Dialect, step: string): Step {
+  const found = steps.find((candidate) => candidate.name === step)
+  if (found === undefined) throw new TypeError(`the dialect ${name} has no step ${step}`)
+  return found
 }
 
 /**

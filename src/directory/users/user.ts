@@ -148,9 +148,9 @@ export const endSessions = (before: SessionEpoch, nowSeconds: number, kept?: Kep
   ...(kept && { kept }),
 })
 
-/** Revokes what either of the two revokes. */
+/** Revokes what either of the two revokes: a session that one of them keeps is revoked by the other. */
 export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
-  ...(a.generation >= b.generation ? a : { generation: b.generation }),
+  generation: Math.max(a.generation, b.generation),
   seconds: Math.max(a.seconds, b.seconds),
 })
 
