@@ -17,16 +17,21 @@ const ALONE: Readonly<Record<string, string>> = {
 }
 
 const MAX_GROUP_FILES = 12
+// The default leaves one core idle: on two cores it runs one file at a time. One process more than cores uses the time
+// in which others wait for a timeout.
+const PROCESSES = availableParallelism() + 1
 const MAX_RUN_MS = 60 * 60 * 1000
 
-/** Groups of files, each of one folder. */
+/** Groups of files, each of one folder. A few files of many folders are shared out among as many groups as run at once. */
 function formGroups(files: readonly string[]): string[][] {
+  const isFew = files.length <= MAX_GROUP_FILES * PROCESSES
+  const size = isFew ? Math.ceil(files.length / PROCESSES) : MAX_GROUP_FILES
   const groups: string[][] = []
   for (const file of files.toSorted()) {
     const last = groups.at(-1)
     const [before = ''] = last ?? []
-    const isFull = last === undefined || last.length >= MAX_GROUP_FILES || dirname(before) !== dirname(file)
-    if (isFull || file in ALONE || before in ALONE) groups.push([file])
+    const isOther = !isFew && dirname(before) !== dirname(file)
+    if (last === undefined || last.length >= size || isOther || file in ALONE || before in ALONE) groups.push([file])
     else last.push(file)
   }
   return groups
@@ -70,10 +75,8 @@ function findSetup(files: readonly string[]) {
 /** Resolves with the exit code. `given` are options of `node --test`, and `--slowest`. */
 export async function runFiles(files: readonly string[], given: readonly string[]): Promise<number> {
   const options = given.flatMap((option) => (option === '--slowest' ? SLOWEST : [option]))
-  // The default leaves one core idle: on two cores it runs one file at a time. One file more than cores uses the time
-  // in which others wait for a timeout.
   // A test and a suite may take long on a busy machine: the limit is for those that hang.
-  const limits = ['--test-timeout=600000', `--test-concurrency=${availableParallelism() + 1}`]
+  const limits = ['--test-timeout=600000', `--test-concurrency=${PROCESSES}`]
   const setup = findSetup(files)
   const folder = mkdtempSync(join(tmpdir(), 'cardea-test-groups-'))
   const args = ['--test', ...limits, ...setup.args, ...options, ...writeGroups(folder, formGroups(files))]
