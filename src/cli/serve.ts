@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { setFlagsFromString } from 'node:v8'
 import { Command } from 'commander'
 import type { Log } from '../base/log.ts'
+import { tuneV8 } from '../base/node-internals/v8-flags.ts'
 import type { Config } from '../config/options.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import { listOpenKeyFiles } from '../live-config/certificates.ts'
@@ -85,20 +85,6 @@ async function notifySystemd(env: Context['env'], log: Log): Promise<void> {
   await promisify(execFile)('systemd-notify', args, { env, timeout: MAX_NOTIFY_MS }).catch((error) =>
     log.warn('systemd-notify failed: install it, or use Type=exec in the unit', { error }),
   )
-}
-
-/** Called after the start: with other flags V8 does not use the compiled code that Node and the compile cache keep. */
-function tuneV8(): void {
-  // Requests in progress survive a garbage collection. V8 concludes that such objects live long, and creates later ones
-  // in the old generation, where each keeps the objects of its request until a full collection. Without this flag the
-  // gateway takes 93 instead of 69 µs of CPU time for a request with a JWT (`npm run bench -- gateway-cpu`), and pauses
-  // for up to 30 ms.
-  setFlagsFromString('--no-allocation-site-pretenuring')
-  // A request passes through many small functions. By default V8 inlines functions of up to 460 bytes of bytecode, and
-  // 920 bytes in all. Then a request with a JWT, a cookie or Basic takes 6 to 11 % more CPU time (means of three runs of
-  // `npm run bench -- gateway-cpu --against=DIR`).
-  setFlagsFromString('--max-inlined-bytecode-size=1000')
-  setFlagsFromString('--max-inlined-bytecode-size-cumulative=4000')
 }
 
 /** Stopped during the start: closes what is open already, unless that takes long. */

@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
+import { flagResets } from '../base/node-internals/connection-reset.ts'
+import { reportWriteErrorsLate } from '../base/node-internals/late-write-errors.ts'
 import { type Balancer, createBalancer, type Server } from './balancer.ts'
-import { reportWriteErrorsLate } from './late-write-errors.ts'
 
 export interface ConnectionLimits {
   readonly connectTimeoutMs: number
@@ -117,7 +118,7 @@ function createPool(url: string, limits: ConnectionLimits, connect: buildConnect
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
-    connect: noteResets(connect),
+    connect,
   })
 }
 
@@ -139,8 +140,9 @@ function createConnector(url: URL, { connectTimeoutMs, authorities }: Connection
       connectTimeoutMs,
       (done) => connect(target, done),
       (...outcome) => {
-        if (outcome[1]) reportWriteErrorsLate(outcome[1])
-        callback(...outcome)
+        const [, socket] = outcome
+        if (socket) reportWriteErrorsLate(socket)
+        flagResets(socket, () => callback(...outcome))
       },
     )
   }
@@ -169,31 +171,4 @@ const createConnectTimeout = (): Error =>
 function findTlsName(url: URL): string | undefined {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? host : undefined
-}
-
-let isReset = false
-
-/**
- * Whether the connection that is ending right now was reset. undici reports a reset as the normal end of a response
- * that is delimited by the end of its connection, so the response pipe asks here.
- */
-export const isConnectionReset = (): boolean => isReset
-
-/** Sets the flag right before undici hears that a connection ended, and clears it right after. */
-const noteResets =
-  (connect: buildConnector.connector): buildConnector.connector =>
-  (options, callback) =>
-    connect(options, (...outcome) => {
-      const [, socket] = outcome
-      socket?.on('end', setReset).on('error', setReset).on('close', setReset)
-      callback(...outcome)
-      socket?.on('end', clearReset).on('error', clearReset).on('close', clearReset)
-    })
-
-function setReset(this: Socket): void {
-  isReset = this.errored !== null
-}
-
-function clearReset(): void {
-  isReset = false
 }

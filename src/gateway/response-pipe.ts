@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { isConnectionReset } from '../base/node-internals/connection-reset.ts'
 import type { ResponseStream, Sink } from '../http/request-context.ts'
-import { isConnectionReset } from './connections.ts'
 import { filterResponseTrailers, type ParsedHeaders, type RawHeaders } from './response-headers.ts'
 
 type Controller = Dispatcher.DispatchController

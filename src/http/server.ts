@@ -132,7 +132,7 @@ function followClientCertificates(server: Server, door: Door): () => void {
     handshakes.set(peer, socket)
     socket.once('close', () => handshakes.delete(peer))
   })
-  server.prependListener('secureConnection', (socket: TLSSocket) => {
+  server.on('secureConnection', (socket: TLSSocket) => {
     handshakes.delete(peerOf(socket))
     rememberClientCertificate(socket, trust)
   })

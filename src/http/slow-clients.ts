@@ -1,6 +1,6 @@
 /** Closes the connections of clients that do not read their responses. */
-import { readFile, readlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
+import { countQueuedBytes, loadUnacknowledged } from '../base/node-internals/unsent-bytes.ts'
 
 /** The last look at a connection with unsent data. */
 interface Progress {
@@ -62,7 +62,7 @@ export class SlowClientWatch {
       return false
     }
     const written = socket.bytesWritten - socket.writableLength
-    const queued = handleOf(socket).writeQueueSize ?? 0
+    const queued = countQueuedBytes(socket)
     const before = this.#progress.get(socket)
     if (before?.written === written && before.queued === queued) return true
     this.#progress.set(socket, { written, queued, unacknowledged: undefined, sinceMs: nowMs })
@@ -87,52 +87,3 @@ export function resetSocket(socket: Socket): void {
   if (socket.remoteAddress === undefined || 'encrypted' in socket) socket.destroy()
   else socket.resetAndDestroy()
 }
-
-/** Fields of Node that its types leave out. Each may be missing. */
-interface SocketHandle {
-  readonly fd?: number
-  /** Bytes of the current write that the system has not accepted. */
-  readonly writeQueueSize?: number
-}
-
-const handleOf = (socket: Socket): SocketHandle => (socket as { _handle?: SocketHandle | null })._handle ?? {}
-
-/** One line per connection; IPv4 and IPv6 have a table each. */
-const TCP_TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
-const QUEUES_COLUMN = 4
-const INODE_COLUMN = 9
-
-/**
- * The bytes that each client has not acknowledged yet.
- *
- * Node counts bytes as written once they are in the system's send buffer, which holds several megabytes. A client on a
- * slow line takes minutes for that, and Node's counters do not move meanwhile: without this number it would be
- * disconnected as stalled. Node has no API for it (`getsockopt(TCP_INFO)`), so it comes from Linux's connection tables.
- * On other systems, and for Unix sockets, the number is unknown; then only Node's counters decide.
- */
-export async function loadUnacknowledged(sockets: readonly Socket[]): Promise<ReadonlyMap<Socket, number>> {
-  const byInode = new Map<string, Socket>()
-  for (const socket of sockets) {
-    const inode = await findInode(socket)
-    if (inode !== undefined) byInode.set(inode, socket)
-  }
-  const bytes = new Map<Socket, number>()
-  if (byInode.size === 0) return bytes
-  for (const table of TCP_TABLES)
-    for (const line of (await loadText(table)).split('\n')) {
-      const fields = line.trim().split(/\s+/)
-      const socket = byInode.get(fields[INODE_COLUMN] ?? '')
-      // `<bytes to send>:<bytes to read>`, hexadecimal
-      if (socket) bytes.set(socket, Number.parseInt(fields[QUEUES_COLUMN] ?? '', 16))
-    }
-  return bytes
-}
-
-async function findInode(socket: Socket): Promise<string | undefined> {
-  const { fd = -1 } = handleOf(socket)
-  if (fd < 0) return undefined
-  const link = await readlink(`/proc/self/fd/${fd}`).catch(() => '')
-  return /^socket:\[(\d+)\]$/.exec(link)?.[1]
-}
-
-const loadText = (path: string): Promise<string> => readFile(path, 'latin1').catch(() => '')

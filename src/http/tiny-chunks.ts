@@ -1,6 +1,6 @@
 /** Rejects bodies in many chunks of a few bytes. */
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { dropBody } from '../base/node-internals/drop-body.ts'
 
 export interface TinyChunkOptions {
   /** Whether the client is authenticated and its body is forwarded as it arrives. */
@@ -34,25 +34,3 @@ export function limitTinyChunks(request: IncomingMessage, { isForwarded, reject 
     return false
   }
 }
-
-/** Fields of Node that its types leave out: the parser of the connection, and its callbacks by number. */
-type ParserSocket = Socket & { readonly parser?: Record<string, unknown> | null }
-
-/**
- * Removes the parser's callback for chunks until the connection closes: a parser without it skips the chunks that Node
- * has read already, at almost no cost. Nothing else makes Node skip them, not even closing the connection.
- */
-function dropBody(socket: ParserSocket): void {
-  socket.pause()
-  const { parser } = socket
-  const callback = Object.entries(parser ?? {}).find(([, value]) => isBodyCallback(value))
-  if (!parser || !callback) return
-  const [key, value] = callback
-  parser[key] = undefined
-  // Node reuses the parser for another connection as soon as this one is closed.
-  socket.prependOnceListener('close', () => {
-    parser[key] = value
-  })
-}
-
-const isBodyCallback = (value: unknown): boolean => typeof value === 'function' && value.name === 'parserOnBody'

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { countOpenFiles, findOpenFileLimit } from '../base/open-files.ts'
+import { countOpenFiles, findOpenFileLimit } from '../base/node-internals/open-files.ts'
 import type { Metrics } from './metrics.ts'
 
 const RESOLUTION_MS = 20

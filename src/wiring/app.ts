@@ -7,7 +7,7 @@ import { type AcceptedCredentials, isAccepted } from '../auth/accepted-credentia
 import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
-import { checkOpenFileLimit } from '../base/open-files.ts'
+import { checkOpenFileLimit } from '../base/node-internals/open-files.ts'
 import { PRODUCT } from '../base/product.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { renderNotices } from '../config/describe.ts'

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type ListenOptions, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
 import type { Route } from '../../src/http/request-context.ts'
-import { loadUnacknowledged } from '../../src/http/slow-clients.ts'
 import { request } from '../support/raw.ts'
 import { openTestDoor } from './bare-door.ts'
 
@@ -93,45 +89,4 @@ test('keeps the connection of a client for which no data waits', async (t) => {
   const door = await openTestDoor(t, { routes: [slow], limits: { writeTimeoutMs: 100 } })
   const [text] = await once(ask(door.port, '/_open/slow'), 'data')
   assert.match(String(text), /late$/)
-})
-
-/** A connection with more unsent data than the system buffers. */
-async function openFull(t: TestContext, where: ListenOptions): Promise<{ sender: Socket; reader: Socket }> {
-  const server = createServer().listen(where)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const reader = connect({ ...where, port } as { port: number }).on('error', () => {})
-  const [sender] = (await once(server, 'connection')) as [Socket]
-  t.after(() => {
-    sender.on('error', () => {}).destroy()
-    reader.destroy()
-    server.close()
-  })
-  sender.write(Buffer.alloc(64 << 20))
-  return { sender, reader }
-}
-
-for (const host of ['127.0.0.1', '::1'])
-  test(`knows how much a client at ${host} has not acknowledged, and sees it shrink as the client reads`, async (t) => {
-    const { sender, reader } = await openFull(t, { host, port: 0 })
-    const look = async () => (await loadUnacknowledged([sender])).get(sender)
-    if (process.platform !== 'linux') return assert.equal(await look(), undefined)
-    let before = await look()
-    assert.ok(before !== undefined && before > 0)
-    // Until a look finds less, although Node has sent nothing more.
-    for (;;) {
-      reader.read(16_384)
-      await new Promise((resolve) => setImmediate(resolve))
-      const now = await look()
-      if (now !== undefined && now < before) return
-      before = now ?? before
-    }
-  })
-
-test('knows nothing about Unix sockets and closed sockets', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const { sender } = await openFull(t, { path: join(folder, 'socket') })
-  const closed = (await openFull(t, { host: '127.0.0.1', port: 0 })).sender.destroy()
-  assert.equal((await loadUnacknowledged([sender, closed])).size, 0)
 })

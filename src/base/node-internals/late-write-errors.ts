@@ -10,7 +10,8 @@ const isReset = (error: Error | null | undefined): error is Error =>
 /**
  * Reports a failed write only after everything that the server sent has been read. A server may respond to the head of
  * an upload and close the connection without reading the body, as CouchDB does. Then a write fails while the response
- * is still in the receive buffer, and Node would destroy the socket with the response unread.
+ * is still in the receive buffer, and Node would destroy the socket with the response unread
+ * (test/scenario/gateway/early-responses.test.ts). Node has no option for this, so `_write` is wrapped.
  */
 export function reportWriteErrorsLate(socket: Socket): void {
   const delay =
