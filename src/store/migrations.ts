@@ -9,6 +9,21 @@ export interface Migration {
   readonly postgres: string
 }
 
+/**
+ * A migration as PostgreSQL reads it. For SQLite only the types of columns and the options of tables differ. Collation
+ * "C" orders by bytes, as SQLite does, in every locale. Released texts never change: a test compares their SHA-256.
+ */
+const forBoth = (number: number, name: string, postgres: string, options = 'STRICT'): Migration => ({
+  number,
+  name,
+  postgres,
+  sqlite: postgres
+    .replaceAll(' COLLATE "C"', '')
+    .replaceAll(/\btext\b/g, 'TEXT')
+    .replaceAll(/\b(?:bigint|smallint|integer)\b/g, 'INTEGER')
+    .replaceAll(/^ {4}\);/gm, `    ) ${options};`),
+})
+
 /** The table of applied migrations. It is the same in every version, so that every version can read it. */
 export const MIGRATION_TABLE = `CREATE TABLE cardea_migrations (
   number integer NOT NULL PRIMARY KEY,
@@ -28,90 +43,6 @@ export function pendingMigrations(applied: number, known: readonly Migration[]):
 export function logMigrations(applied: readonly Migration[], log: Log): void {
   const [first, last] = [applied[0], applied.at(-1)]
   if (first && last) log.info('store migrated', { from: first.number - 1, to: last.number })
-}
-
-/**
- * Sequences are unique over all tables: the only row of `cardea_state` holds the last one. A tombstone is a row of
- * `cardea_users` that is not live; a row of `cardea_settings` without a value is a deleted setting.
- */
-const DIRECTORY: Migration = {
-  number: 1,
-  name: 'directory',
-  sqlite: `
-    CREATE TABLE cardea_state (
-      id INTEGER PRIMARY KEY CHECK (id = 1),
-      sequence INTEGER NOT NULL,
-      users INTEGER NOT NULL
-    ) STRICT;
-    INSERT INTO cardea_state (id, sequence, users) VALUES (1, 0, 0);
-    CREATE TABLE cardea_users (
-      name TEXT NOT NULL PRIMARY KEY,
-      sequence INTEGER NOT NULL UNIQUE,
-      is_live INTEGER NOT NULL,
-      record TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX cardea_live_users ON cardea_users (name) WHERE is_live = 1;
-    CREATE TABLE cardea_ended_sessions (
-      id TEXT NOT NULL PRIMARY KEY,
-      name TEXT NOT NULL,
-      expires_at INTEGER NOT NULL,
-      sequence INTEGER NOT NULL UNIQUE
-    ) STRICT;
-    CREATE INDEX cardea_ended_sessions_expiry ON cardea_ended_sessions (expires_at);
-    CREATE TABLE cardea_settings (
-      section TEXT NOT NULL,
-      key TEXT NOT NULL,
-      value TEXT,
-      changed_at INTEGER NOT NULL,
-      sequence INTEGER NOT NULL UNIQUE,
-      PRIMARY KEY (section, key)
-    ) STRICT;`,
-  // collation "C" orders by bytes, as SQLite does, in every locale
-  postgres: `
-    CREATE TABLE cardea_state (
-      id smallint PRIMARY KEY CHECK (id = 1),
-      sequence bigint NOT NULL,
-      users bigint NOT NULL
-    );
-    INSERT INTO cardea_state (id, sequence, users) VALUES (1, 0, 0);
-    CREATE TABLE cardea_users (
-      name text COLLATE "C" NOT NULL PRIMARY KEY,
-      sequence bigint NOT NULL UNIQUE,
-      is_live smallint NOT NULL,
-      record text NOT NULL
-    );
-    CREATE INDEX cardea_live_users ON cardea_users (name) WHERE is_live = 1;
-    CREATE TABLE cardea_ended_sessions (
-      id text COLLATE "C" NOT NULL PRIMARY KEY,
-      name text NOT NULL,
-      expires_at bigint NOT NULL,
-      sequence bigint NOT NULL UNIQUE
-    );
-    CREATE INDEX cardea_ended_sessions_expiry ON cardea_ended_sessions (expires_at);
-    CREATE TABLE cardea_settings (
-      section text COLLATE "C" NOT NULL,
-      key text COLLATE "C" NOT NULL,
-      value text,
-      changed_at bigint NOT NULL,
-      sequence bigint NOT NULL UNIQUE,
-      PRIMARY KEY (section, key)
-    );`,
-}
-
-/** The time step of each user's last one-time code. Codes of that step and of earlier ones are rejected. */
-const USED_CODES: Migration = {
-  number: 2,
-  name: 'used one-time codes',
-  sqlite: `
-    CREATE TABLE cardea_used_codes (
-      name TEXT NOT NULL PRIMARY KEY,
-      step INTEGER NOT NULL
-    ) STRICT;`,
-  postgres: `
-    CREATE TABLE cardea_used_codes (
-      name text COLLATE "C" NOT NULL PRIMARY KEY,
-      step bigint NOT NULL
-    );`,
 }
 
 /**
@@ -143,38 +74,62 @@ export const HASH_WORK: Migration = {
     CREATE INDEX cardea_users_hash_work ON cardea_users (prf, iterations) WHERE prf IS NOT NULL;`,
 }
 
-const INDEX = 'CREATE INDEX cardea_ended_sessions_name ON cardea_ended_sessions (name)'
-
-/** Each ended session counts the ended sessions of the same user. */
-const ENDED_SESSION_NAMES: Migration = {
-  number: 4,
-  name: 'names of ended sessions',
-  sqlite: INDEX,
-  postgres: INDEX,
-}
-
-/**
- * Failed password checks that the nodes share. They have a sequence of their own: a failed sign-in is not a change of
- * the directory and must not appear in its feeds.
- */
-const FAILURES: Migration = {
-  number: 5,
-  name: 'failures',
-  sqlite: `
-    CREATE TABLE cardea_failure_state (
-      id INTEGER PRIMARY KEY CHECK (id = 1),
-      sequence INTEGER NOT NULL
-    ) STRICT;
-    INSERT INTO cardea_failure_state (id, sequence) VALUES (1, 0);
-    CREATE TABLE cardea_failures (
-      sequence INTEGER NOT NULL PRIMARY KEY,
-      node TEXT NOT NULL,
-      at_ms INTEGER NOT NULL,
-      expires_at INTEGER NOT NULL,
-      failures TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX cardea_failures_expiry ON cardea_failures (expires_at);`,
-  postgres: `
+/** Ordered by number, without a gap. */
+export const MIGRATIONS: readonly Migration[] = [
+  // Sequences are unique over all tables: the only row of `cardea_state` holds the last one. A tombstone is a row of
+  // `cardea_users` that is not live; a row of `cardea_settings` without a value is a deleted setting.
+  forBoth(
+    1,
+    'directory',
+    `
+    CREATE TABLE cardea_state (
+      id smallint PRIMARY KEY CHECK (id = 1),
+      sequence bigint NOT NULL,
+      users bigint NOT NULL
+    );
+    INSERT INTO cardea_state (id, sequence, users) VALUES (1, 0, 0);
+    CREATE TABLE cardea_users (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      sequence bigint NOT NULL UNIQUE,
+      is_live smallint NOT NULL,
+      record text NOT NULL
+    );
+    CREATE INDEX cardea_live_users ON cardea_users (name) WHERE is_live = 1;
+    CREATE TABLE cardea_ended_sessions (
+      id text COLLATE "C" NOT NULL PRIMARY KEY,
+      name text NOT NULL,
+      expires_at bigint NOT NULL,
+      sequence bigint NOT NULL UNIQUE
+    );
+    CREATE INDEX cardea_ended_sessions_expiry ON cardea_ended_sessions (expires_at);
+    CREATE TABLE cardea_settings (
+      section text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      value text,
+      changed_at bigint NOT NULL,
+      sequence bigint NOT NULL UNIQUE,
+      PRIMARY KEY (section, key)
+    );`,
+  ),
+  // The time step of each user's last one-time code. Codes of that step and of earlier ones are rejected.
+  forBoth(
+    2,
+    'used one-time codes',
+    `
+    CREATE TABLE cardea_used_codes (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      step bigint NOT NULL
+    );`,
+  ),
+  HASH_WORK,
+  // Each ended session counts the ended sessions of the same user.
+  forBoth(4, 'names of ended sessions', 'CREATE INDEX cardea_ended_sessions_name ON cardea_ended_sessions (name)'),
+  // Failed password checks that the nodes share. They have a sequence of their own: a failed sign-in is not a change of
+  // the directory and must not appear in its feeds.
+  forBoth(
+    5,
+    'failures',
+    `
     CREATE TABLE cardea_failure_state (
       id smallint PRIMARY KEY CHECK (id = 1),
       sequence bigint NOT NULL
@@ -188,28 +143,12 @@ const FAILURES: Migration = {
       failures text NOT NULL
     );
     CREATE INDEX cardea_failures_expiry ON cardea_failures (expires_at);`,
-}
-
-/** Sessions for lists, newest first. A row says nothing about whether its session is live. */
-const SESSION_RECORDS: Migration = {
-  number: 6,
-  name: 'sessions',
-  sqlite: `
-    CREATE TABLE cardea_sessions (
-      id TEXT NOT NULL PRIMARY KEY,
-      name TEXT NOT NULL,
-      generation INTEGER,
-      door TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      seen_at INTEGER NOT NULL,
-      expires_at INTEGER NOT NULL,
-      peer TEXT NOT NULL,
-      user_agent TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX cardea_sessions_name ON cardea_sessions (name, created_at, id);
-    CREATE INDEX cardea_sessions_created ON cardea_sessions (created_at, id);
-    CREATE INDEX cardea_sessions_expiry ON cardea_sessions (expires_at);`,
-  postgres: `
+  ),
+  // Sessions for lists, newest first. A row says nothing about whether its session is live.
+  forBoth(
+    6,
+    'sessions',
+    `
     CREATE TABLE cardea_sessions (
       id text COLLATE "C" NOT NULL PRIMARY KEY,
       name text COLLATE "C" NOT NULL,
@@ -224,21 +163,12 @@ const SESSION_RECORDS: Migration = {
     CREATE INDEX cardea_sessions_name ON cardea_sessions (name, created_at, id);
     CREATE INDEX cardea_sessions_created ON cardea_sessions (created_at, id);
     CREATE INDEX cardea_sessions_expiry ON cardea_sessions (expires_at);`,
-}
-
-/** The last use of each access token, beside the user's record: a use is no change of the user. */
-const TOKEN_USES: Migration = {
-  number: 7,
-  name: 'uses of access tokens',
-  sqlite: `
-    CREATE TABLE cardea_token_uses (
-      mark TEXT NOT NULL PRIMARY KEY,
-      name TEXT NOT NULL,
-      used_at INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX cardea_token_uses_name ON cardea_token_uses (name);
-    CREATE INDEX cardea_token_uses_time ON cardea_token_uses (used_at);`,
-  postgres: `
+  ),
+  // The last use of each access token, beside the user's record: a use is no change of the user.
+  forBoth(
+    7,
+    'uses of access tokens',
+    `
     CREATE TABLE cardea_token_uses (
       mark text COLLATE "C" NOT NULL PRIMARY KEY,
       name text COLLATE "C" NOT NULL,
@@ -246,48 +176,24 @@ const TOKEN_USES: Migration = {
     );
     CREATE INDEX cardea_token_uses_name ON cardea_token_uses (name);
     CREATE INDEX cardea_token_uses_time ON cardea_token_uses (used_at);`,
-}
-
-/** The last sign-in of each account, for the administrator. It is no change of the directory. */
-const SIGN_INS: Migration = {
-  number: 8,
-  name: 'last sign-ins',
-  sqlite: `
-    CREATE TABLE cardea_sign_ins (
-      name TEXT NOT NULL PRIMARY KEY,
-      signed_in_at INTEGER NOT NULL,
-      peer TEXT NOT NULL
-    ) STRICT;`,
-  postgres: `
+  ),
+  // The last sign-in of each account, for the administrator. It is no change of the directory.
+  forBoth(
+    8,
+    'last sign-ins',
+    `
     CREATE TABLE cardea_sign_ins (
       name text COLLATE "C" NOT NULL PRIMARY KEY,
       signed_in_at bigint NOT NULL,
       peer text NOT NULL
     );`,
-}
-
-/**
- * What happened at each node, for charts: totals of a minute and of an hour. Each start of a process is an instance, the
- * only writer of its rows.
- */
-const TOTALS: Migration = {
-  number: 9,
-  name: 'totals and nodes',
-  sqlite: `
-    CREATE TABLE cardea_totals (
-      step INTEGER NOT NULL,
-      at INTEGER NOT NULL,
-      instance TEXT NOT NULL,
-      counts TEXT NOT NULL,
-      PRIMARY KEY (step, at, instance)
-    ) STRICT;
-    CREATE TABLE cardea_nodes (
-      instance TEXT NOT NULL PRIMARY KEY,
-      name TEXT NOT NULL,
-      seen_at INTEGER NOT NULL,
-      state TEXT NOT NULL
-    ) STRICT;`,
-  postgres: `
+  ),
+  // What happened at each node, for charts: totals of a minute and of an hour. Each start of a process is an instance,
+  // the only writer of its rows.
+  forBoth(
+    9,
+    'totals and nodes',
+    `
     CREATE TABLE cardea_totals (
       step integer NOT NULL,
       at bigint NOT NULL,
@@ -301,27 +207,12 @@ const TOTALS: Migration = {
       seen_at bigint NOT NULL,
       state text NOT NULL
     );`,
-}
-
-/** Secrets that users get once. The store keeps only their digests. */
-const ONE_TIME_SECRETS: Migration = {
-  number: 10,
-  name: 'recovery codes and password links',
-  sqlite: `
-    CREATE TABLE cardea_recovery_codes (
-      name TEXT NOT NULL,
-      mark TEXT NOT NULL,
-      digest TEXT NOT NULL,
-      PRIMARY KEY (name, digest)
-    ) STRICT;
-    CREATE TABLE cardea_password_links (
-      name TEXT NOT NULL PRIMARY KEY,
-      digest TEXT NOT NULL UNIQUE,
-      version TEXT NOT NULL,
-      expires_at INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX cardea_password_links_expiry ON cardea_password_links (expires_at);`,
-  postgres: `
+  ),
+  // Secrets that users get once. The store keeps only their digests.
+  forBoth(
+    10,
+    'recovery codes and password links',
+    `
     CREATE TABLE cardea_recovery_codes (
       name text COLLATE "C" NOT NULL,
       mark text COLLATE "C" NOT NULL,
@@ -335,45 +226,13 @@ const ONE_TIME_SECRETS: Migration = {
       expires_at bigint NOT NULL
     );
     CREATE INDEX cardea_password_links_expiry ON cardea_password_links (expires_at);`,
-}
-
-/**
- * The audit trail. The names of the actor and the subject have columns of their own, because lists are filtered by them.
- * `cardea_audit_chains` holds the end of each node's chain.
- */
-const AUDIT: Migration = {
-  number: 11,
-  name: 'audit trail',
-  sqlite: `
-    CREATE TABLE cardea_audit (
-      node TEXT NOT NULL,
-      sequence INTEGER NOT NULL,
-      time_ms INTEGER NOT NULL,
-      event TEXT NOT NULL,
-      outcome TEXT NOT NULL,
-      actor TEXT,
-      subject TEXT,
-      fields TEXT NOT NULL,
-      salts TEXT NOT NULL,
-      erased TEXT NOT NULL,
-      previous TEXT NOT NULL,
-      hash TEXT NOT NULL,
-      PRIMARY KEY (node, sequence)
-    ) STRICT;
-    CREATE INDEX cardea_audit_time ON cardea_audit (time_ms, node, sequence);
-    CREATE INDEX cardea_audit_event ON cardea_audit (event, time_ms, node, sequence);
-    CREATE INDEX cardea_audit_actor ON cardea_audit (actor, time_ms, node, sequence) WHERE actor IS NOT NULL;
-    CREATE INDEX cardea_audit_subject ON cardea_audit (subject, time_ms, node, sequence) WHERE subject IS NOT NULL;
-    CREATE TABLE cardea_audit_chains (
-      node TEXT NOT NULL PRIMARY KEY,
-      sequence INTEGER NOT NULL,
-      hash TEXT NOT NULL,
-      purged_sequence INTEGER NOT NULL,
-      purged_hash TEXT NOT NULL,
-      checkpoint TEXT,
-      written_ms INTEGER NOT NULL
-    ) STRICT;`,
-  postgres: `
+  ),
+  // The audit trail. The names of the actor and the subject have columns of their own, because lists are filtered by
+  // them. `cardea_audit_chains` holds the end of each node's chain.
+  forBoth(
+    11,
+    'audit trail',
+    `
     CREATE TABLE cardea_audit (
       node text COLLATE "C" NOT NULL,
       sequence bigint NOT NULL,
@@ -402,25 +261,14 @@ const AUDIT: Migration = {
       checkpoint text,
       written_ms bigint NOT NULL
     );`,
-}
-
-/**
- * Entries by which users are searched. All users up to the sequence `searched` have theirs. Users that an earlier version
- * writes get them at the next search, not here: the keys ignore case, which the two databases do in different ways.
- */
-const USER_ENTRIES: Migration = {
-  number: 12,
-  name: 'search for users',
-  sqlite: `
-    CREATE TABLE cardea_user_entries (
-      kind TEXT NOT NULL,
-      key TEXT NOT NULL,
-      name TEXT NOT NULL,
-      PRIMARY KEY (kind, key, name)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX cardea_user_entries_name ON cardea_user_entries (name);
-    ALTER TABLE cardea_state ADD COLUMN searched INTEGER NOT NULL DEFAULT 0;`,
-  postgres: `
+  ),
+  // Entries by which users are searched. All users up to the sequence `searched` have theirs. Users that an earlier
+  // version writes get them at the next search, not here: the keys ignore case, which the two databases do in different
+  // ways.
+  forBoth(
+    12,
+    'search for users',
+    `
     CREATE TABLE cardea_user_entries (
       kind text COLLATE "C" NOT NULL,
       key text COLLATE "C" NOT NULL,
@@ -429,20 +277,6 @@ const USER_ENTRIES: Migration = {
     );
     CREATE INDEX cardea_user_entries_name ON cardea_user_entries (name);
     ALTER TABLE cardea_state ADD COLUMN searched bigint NOT NULL DEFAULT 0;`,
-}
-
-/** Ordered by number, without a gap. */
-export const MIGRATIONS: readonly Migration[] = [
-  DIRECTORY,
-  USED_CODES,
-  HASH_WORK,
-  ENDED_SESSION_NAMES,
-  FAILURES,
-  SESSION_RECORDS,
-  TOKEN_USES,
-  SIGN_INS,
-  TOTALS,
-  ONE_TIME_SECRETS,
-  AUDIT,
-  USER_ENTRIES,
+    'STRICT, WITHOUT ROWID',
+  ),
 ]

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -144,6 +145,22 @@ describe('SQLite in memory', () => {
   })
 })
 
+/** The first digits of the SHA-256 of each migration. A row is added with a release, and never changed. */
+const RELEASED = [
+  '2884f366d7caa2a7',
+  '183098a039d315dd',
+  'ce1b9120ab205a5d',
+  '3c7ebc826ecdd621',
+  'b545a89e90f5c62c',
+  '58d4a30eee950578',
+  '9a8a49ff8a8fdd06',
+  'cb646e9807e7c61c',
+  'e0455b921137a46d',
+  '1c8cab7c945d5f91',
+  '9f4558a0e6ebc69f',
+  '9722b33d0fbe2139',
+]
+
 describe('migrations of SQLite', () => {
   const next: Migration = {
     number: MIGRATIONS.length + 1,
@@ -164,6 +181,13 @@ describe('migrations of SQLite', () => {
     assert.deepEqual(row, { name: 'alice', colour: null })
     database.close()
     await place.remove()
+  })
+
+  it('have the text they were released with, for both databases', () => {
+    const digests = MIGRATIONS.map(({ sqlite, postgres }) =>
+      createHash('sha256').update(`${sqlite}\n${postgres}`).digest('hex').slice(0, 16),
+    )
+    assert.deepEqual(digests.slice(0, RELEASED.length), RELEASED)
   })
 
   it('are rolled back as a whole when one fails', async () => {

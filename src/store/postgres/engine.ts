@@ -137,72 +137,36 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 
+/** Inserts of many rows at once: the type of each column. */
+const BULK_INSERTS = {
+  putUser: 'text, bigint, smallint, text, text, bigint',
+  putTokenUse: 'text, text, bigint',
+  putSession: 'text, text, bigint, text, bigint, bigint, bigint, text, text',
+  putSignIn: 'text, bigint, text',
+  putTotals: 'integer, bigint, text, text',
+  putRecoveryCode: 'text, text, text',
+  putEntry: 'text, text, text',
+  putAudit: 'text, bigint, bigint, text, text, text, text, text, text, text, text, text',
+} as const satisfies Partial<Record<StatementName, string>>
+
+const toBulkInsert = (text: string, types: string): string => {
+  const arrays = types.split(', ').map((type, index) => `$${index + 1}::${type}[]`)
+  return text.replace(/VALUES \([^)]*\)/, () => `SELECT * FROM unnest(${arrays.join(', ')})`)
+}
+
 /** Statements for many rows at once: every parameter is an array with one element per row. */
-const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
-  ['findVersion', 'SELECT name, sequence, is_live FROM cardea_users WHERE name = ANY ($1::text[])'],
-  [
-    'putUser',
-    STATEMENTS.putUser.text.replace(
-      'VALUES ($1, $2, $3, $4, $5, $6)',
-      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::bigint[])',
-    ),
-  ],
-  [
-    'putTokenUse',
-    STATEMENTS.putTokenUse.text.replace(
-      'VALUES ($1, $2, $3)',
-      'SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])',
-    ),
-  ],
-  [
-    'putSession',
-    STATEMENTS.putSession.text.replace(
-      'VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-      `SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],
-        $7::bigint[], $8::text[], $9::text[])`,
-    ),
-  ],
+const BULK: ReadonlyMap<string, string> = new Map<string, string>([
+  ...Object.entries(BULK_INSERTS).map(
+    ([name, types]) => [name, toBulkInsert(STATEMENTS[name as StatementName].text, types)] as const,
+  ),
+  ...(['findVersion', 'removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf', 'removeEntries'] as const).map(
+    (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
+  ),
   [
     'trimSessions',
     `DELETE FROM cardea_sessions WHERE id IN (SELECT surplus.id FROM unnest($1::text[]) AS owner (name),
       LATERAL (SELECT id FROM cardea_sessions WHERE name = owner.name
         ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ${MAX_SESSION_RECORDS}) AS surplus) RETURNING id`,
-  ],
-  [
-    'putSignIn',
-    STATEMENTS.putSignIn.text.replace(
-      'VALUES ($1, $2, $3)',
-      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])',
-    ),
-  ],
-  [
-    'putTotals',
-    STATEMENTS.putTotals.text.replace(
-      'VALUES ($1, $2, $3, $4)',
-      'SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::text[])',
-    ),
-  ],
-  [
-    'putRecoveryCode',
-    STATEMENTS.putRecoveryCode.text.replace(
-      'VALUES ($1, $2, $3)',
-      'SELECT * FROM unnest($1::text[], $2::text[], $3::text[])',
-    ),
-  ],
-  [
-    'putEntry',
-    STATEMENTS.putEntry.text.replace('VALUES ($1, $2, $3)', 'SELECT * FROM unnest($1::text[], $2::text[], $3::text[])'),
-  ],
-  ...(['removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf', 'removeEntries'] as const).map(
-    (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
-  ),
-  [
-    'putAudit',
-    STATEMENTS.putAudit.text.replace(
-      'VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
-      `SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])`,
-    ),
   ],
 ])
 
