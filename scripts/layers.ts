@@ -3,13 +3,14 @@
  * with the same number do not import each other. Files directly in `src/` are entry points and may import everything.
  */
 export const LAYERS = {
-  cli: 7,
-  library: 7,
-  wiring: 6,
-  cluster: 5,
-  dialects: 4,
-  gateway: 4,
-  'live-config': 4,
+  cli: 8,
+  library: 8,
+  wiring: 7,
+  cluster: 6,
+  dialects: 5,
+  gateway: 5,
+  'live-config': 5,
+  kernel: 4,
   http: 3,
   auth: 3,
   store: 3,

@@ -3,8 +3,8 @@
 // folder for each. Prints their ports.
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { type Endpoint, listen } from '../../src/http/server.ts'
-import type { Audit } from '../../src/live-config/audit.ts'
-import { createLiveConfig } from '../../src/live-config/live-config.ts'
+import type { Audit } from '../../src/kernel/audit.ts'
+import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { createPartObserver } from '../../src/observe/part-metrics.ts'
@@ -33,21 +33,23 @@ const NO_METRICS = {
 const NO_OBSERVER = undefined as unknown as RequestObserver
 
 const openConfig = (folder, observer) =>
-  createLiveConfig({
+  openLiveConfig({
     load: () => openConfiguration({ flags: { configs: [folder], flags: [], problems: [] }, env: {}, cwd: folder }),
     log: SILENT_LOG,
     observer,
   })
 
+const withKernel = (liveConfig, parts) => ({ ...liveConfig, kernel: { ...liveConfig.kernel, ...parts } })
+
 async function openObserved(folder) {
   const metrics = createMetrics()
   const liveConfig = await openConfig(folder, createPartObserver(metrics))
-  return createDoorParts(await openParts(liveConfig, SILENT_LOG, metrics))
+  return createDoorParts(await openParts(liveConfig, metrics))
 }
 
 async function openUnobserved(folder) {
-  const liveConfig = { ...(await openConfig(folder, {})), events: NO_EVENTS, audit: NO_AUDIT }
-  const parts = await openParts(liveConfig, SILENT_LOG, NO_METRICS)
+  const liveConfig = withKernel(await openConfig(folder, {}), { events: NO_EVENTS, audit: NO_AUDIT })
+  const parts = await openParts(liveConfig, NO_METRICS)
   return createDoorParts({ ...parts, observeRequests: () => NO_OBSERVER })
 }
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { loadAuditKey, loadKeyFile } from '../live-config/audit.ts'
+import { loadAuditKey, loadKeyFile } from '../kernel/audit.ts'
 import { readVerifyingKey } from '../observe/audit/audit-key.ts'
 import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint.ts'
 import { type VerifiedChain, type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'

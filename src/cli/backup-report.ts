@@ -1,6 +1,6 @@
 // What `cardea backup` and `cardea restore` print.
 import { Refusal } from '../base/errors.ts'
-import { reasonOf, StartError } from '../live-config/start-error.ts'
+import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { BackupError } from '../store/backup/backup-error.ts'
 import { type BackupSummary, countRows } from '../store/backup/format.ts'
 import { IncompatibleStoreError } from '../store/engine.ts'

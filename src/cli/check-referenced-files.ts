@@ -2,9 +2,11 @@
 import { splitName } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
+import { loadAuditKey, loadWebhookKey } from '../kernel/audit.ts'
+import { StartError } from '../kernel/start-error.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
-import { loadAuditKey, loadWebhookKey } from '../live-config/audit.ts'
 import { LISTENERS } from '../live-config/endpoints.ts'
+import { toKernelSettings } from '../live-config/kernel-settings.ts'
 import { checkKeySetFiles } from '../live-config/key-sets.ts'
 import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
@@ -16,7 +18,6 @@ import {
   USES,
   type Use,
 } from '../live-config/shared-secrets.ts'
-import { StartError } from '../live-config/start-error.ts'
 
 /** Loads a file as a start does. The first of the options that is set is reported as the place of a problem. */
 interface Trial {
@@ -63,7 +64,11 @@ const SECRET_TRIALS: readonly Trial[] = [
 const TRIALS: readonly Trial[] = [
   ...SECRET_TRIALS,
   { section: 'audit', keys: ['key-file'], run: ({ values }) => void loadAuditKey(values.audit['key-file']) },
-  { section: 'audit', keys: ['webhook-key-file', 'destinations'], run: ({ values }) => void loadWebhookKey(values) },
+  {
+    section: 'audit',
+    keys: ['webhook-key-file', 'destinations'],
+    run: ({ values }) => void loadWebhookKey(toKernelSettings(values)),
+  },
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void LISTENERS.document.toEndpoints(values) },
   {
     section: 'ssl',

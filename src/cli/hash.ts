@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../config/options.ts'
 import { findOption } from '../config/options.ts'
-import { toHashParameters } from '../live-config/password-options.ts'
+import { toHashParameters } from '../live-config/kernel-settings.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { toDocumentMembers } from '../passwords/password.ts'

@@ -7,8 +7,8 @@ import { toErrorBody } from '../dialects/admin-api/errors.ts'
 import { runOperation, type UncheckedCall } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
 import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
-import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
-import { StartError } from '../live-config/start-error.ts'
+import { StartError } from '../kernel/start-error.ts'
+import { type LiveConfigOptions, openLiveConfig } from '../live-config/live-config.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
@@ -57,24 +57,24 @@ export async function recordOffline(
   options: Pick<LiveConfigOptions, 'load' | 'log'>,
   record: (events: SecurityEvents) => void,
 ): Promise<void> {
-  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true })
+  const liveConfig = await openLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true })
   try {
-    record(liveConfig.events)
+    record(liveConfig.kernel.events)
   } finally {
-    await liveConfig.close()
+    await liveConfig.kernel.close()
   }
 }
 
 /** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */
 export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>): Promise<Offline> {
   requirePlace(options.load)
-  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true, lockWaitMs: 0 })
+  const liveConfig = await openLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true, lockWaitMs: 0 })
   await registerNamedSecrets(liveConfig.get().settings, liveConfig.secrets)
-  const directory = await openDirectory(liveConfig, options.log).catch(async (error) => {
-    await liveConfig.close()
+  const directory = await openDirectory(liveConfig).catch(async (error) => {
+    await liveConfig.kernel.close()
     throw error
   })
-  const limits = openConfiguredLimits(liveConfig, options.log)
+  const limits = openConfiguredLimits(liveConfig)
   const deps = createOperationDeps({
     liveConfig,
     directory,
@@ -87,7 +87,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
   return {
     async run(name, call) {
       try {
-        if (OPERATIONS[name].method !== 'GET') await liveConfig.audit.probe()
+        if (OPERATIONS[name].method !== 'GET') await liveConfig.kernel.audit.probe()
         return { kind: 'done', value: await runOperation(OPERATIONS[name], deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
@@ -97,7 +97,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     async close() {
       await limits.close()
       await directory.close()
-      await liveConfig.close()
+      await liveConfig.kernel.close()
     },
   }
 }

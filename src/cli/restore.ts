@@ -3,9 +3,10 @@ import { Command, Option } from 'commander'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
-import { requireDestinations } from '../live-config/audit.ts'
+import { requireDestinations } from '../kernel/audit.ts'
+import { StartError } from '../kernel/start-error.ts'
+import { toKernelSettings } from '../live-config/kernel-settings.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
-import { StartError } from '../live-config/start-error.ts'
 import { createLog } from '../observe/log.ts'
 import { createSecurityEvents, toLogSink } from '../observe/security-events.ts'
 import { type BackupSummary, countRows } from '../store/backup/format.ts'
@@ -56,7 +57,7 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
 /** With `audit.on-failure = refuse`, no store is replaced while its audit records cannot be written. */
 function requireRecordable(values: Config, log: Log): Promise<void> {
   const events = createSecurityEvents({ node: () => values.node.name, sinks: [toLogSink(log)] })
-  return requireDestinations({ config: () => values, events, log, isCommand: true })
+  return requireDestinations({ settings: () => toKernelSettings(values), events, log, isCommand: true })
 }
 
 async function recordRestore(

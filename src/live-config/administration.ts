@@ -1,16 +1,15 @@
 // The administrators as the directory needs them: they are part of the configuration.
-import type { Log } from '../base/log.ts'
 import type { Administration } from '../directory/deps.ts'
 import { upgradeAdministrator } from './hash-administrators.ts'
 import type { LiveConfig } from './live-config.ts'
 
-export const createAdministration = (liveConfig: LiveConfig, log: Log): Administration => ({
+export const createAdministration = (liveConfig: LiveConfig): Administration => ({
   accounts: () => liveConfig.get().administrators,
   changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
   sequence: () => liveConfig.get().sequence,
   async replaceHash(name, from, to) {
-    const { runtime, hasher } = liveConfig
-    await upgradeAdministrator(liveConfig.get(), { name, from, to }, { runtime, hasher, log })
+    const { runtime, kernel } = liveConfig
+    await upgradeAdministrator(liveConfig.get(), { name, from, to }, { runtime, ...kernel })
     await liveConfig.refresh()
   },
   endSessions: async (name, session) => {

@@ -14,7 +14,7 @@ import type { LiveConfig } from './live-config.ts'
  * later is only reported.
  */
 export function followCertificates(liveConfig: LiveConfig, onReplaced: () => void): Certificates<Config> {
-  const { events, joinReload } = liveConfig
+  const { events } = liveConfig.kernel
   const certificates = new Certificates<Config>({
     onReplaced: (source) => {
       events.record('certificate.reloaded', { source })
@@ -29,7 +29,7 @@ export function followCertificates(liveConfig: LiveConfig, onReplaced: () => voi
     const { values } = compareSettings(liveConfig.get().settings, settings).settings
     return certificates.prepare(values)
   }
-  joinReload({ prepare })
+  liveConfig.joinReload({ prepare })
   return certificates
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../config/options.ts'
 import { loadTlsSource, type TlsSource } from '../http/certificates.ts'
 import { describeListenError, type Endpoint, type TlsSettings } from '../http/server.ts'
 import type { TlsProtocol } from '../http/tls-files.ts'
-import { StartError } from './start-error.ts'
+import { StartError } from '../kernel/start-error.ts'
 
 interface ListenerRow {
   toEndpoints(config: Config): readonly Endpoint[]

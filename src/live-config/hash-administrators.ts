@@ -9,7 +9,7 @@ import { readAdminPassword, renderAdminPassword } from '../passwords/admin-passw
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { chooseHashed, type Entry, type FileHashes, findKept, NO_HASHES, toLayers, withHash } from './administrators.ts'
-import { toHashParameters, toPasswordRules } from './password-options.ts'
+import { toHashParameters, toPasswordRules } from './kernel-settings.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { AdministratorRecords } from './stored-layer.ts'
 

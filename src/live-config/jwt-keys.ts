@@ -11,7 +11,8 @@ import type { LiveConfig } from './live-config.ts'
  * Files of key sets are read with the configuration. A file that cannot be read is skipped at the start, and prevents
  * a reload. An invalid key only logs a warning.
  */
-export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
+export function followKeys(liveConfig: LiveConfig): Live<JwtKeys> {
+  const { log, events } = liveConfig.kernel
   const first = loadKeySets(liveConfig.get().settings.open)
   for (const problem of first.problems) log.error('a key set cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
@@ -28,7 +29,7 @@ export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
       const fresh = loadKeySets(settings.open)
       const apply = () => {
         for (const [file, text] of fresh.sets)
-          if (sets.has(file) && sets.get(file) !== text) liveConfig.events.record('key-set.reloaded', { source: file })
+          if (sets.has(file) && sets.get(file) !== text) events.record('key-set.reloaded', { source: file })
         sets = fresh.sets
         warn.forget()
       }

@@ -3,14 +3,14 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
-import type { Problem } from '../config/problems.ts'
+import { type Problem, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { type Rule, renderSource, type Settings } from '../config/settings.ts'
+import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
 import { loadStoredSettings } from '../store/backup/engines.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toEntries } from './setting-records.ts'
-import { reasonOf } from './start-error.ts'
 
 /** Rules for options that only the folder which uses them can check. */
 const USER_RULES: readonly Rule[] = [
@@ -25,6 +25,16 @@ const USER_RULES: readonly Rule[] = [
 ]
 
 type Input = Omit<LoadInput, 'rules'>
+
+/** All problems of the configuration. */
+export class ConfigError extends StartError {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly Problem[]
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(renderProblem).join('\n'))
+    this.problems = problems
+  }
+}
 
 /** Reads the files once. The reader it returns combines them with the settings of the store, any number of times. */
 export const openConfiguration = (input: Input): SettingsReader => openSettings({ ...input, rules: USER_RULES })

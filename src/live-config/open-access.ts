@@ -1,12 +1,11 @@
 // Warnings about doors and services that serve requests without a credential.
-import type { Log } from '../base/log.ts'
 import { readServices, type Service } from '../config/open-sections.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
 
 /** Logs whether the multi-model door is open, and then each warning that a change of the configuration adds. */
-export function warnOpenAccess({ get, onChange }: LiveConfig, log: Log): void {
+export function warnOpenAccess({ get, onChange, kernel: { log } }: LiveConfig): void {
   const { values, open } = get().settings
   // a change of the services takes effect after a restart
   const services = readServices(open.services)

@@ -20,7 +20,7 @@ export async function listOptions(liveConfig: LiveConfig) {
 }
 
 /** When the settings made at run time were made, in seconds since the epoch, by name. */
-async function listChangeTimes({ store }: LiveConfig): Promise<ReadonlyMap<string, number>> {
+async function listChangeTimes({ kernel: { store } }: LiveConfig): Promise<ReadonlyMap<string, number>> {
   const { settings } = await store.listSettings()
   return new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
 }

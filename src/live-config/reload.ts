@@ -3,6 +3,7 @@ import type { LiveCell } from '../base/live.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
+import { reasonOf, StartError } from '../kernel/start-error.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
@@ -14,7 +15,6 @@ import {
   rebuildFromStore,
   type SnapshotDeps,
 } from './snapshot.ts'
-import { reasonOf, StartError } from './start-error.ts'
 
 export interface ReloadReport {
   readonly isApplied: boolean

@@ -3,6 +3,7 @@
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
+import { StartError } from '../kernel/start-error.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import type { KeyRing } from '../keys/ring.ts'
 import {
@@ -18,7 +19,6 @@ import type { SecurityEvents } from '../observe/security-events.ts'
 import type { LiveConfig } from './live-config.ts'
 import type { PreparedPart } from './reload.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
-import { StartError } from './start-error.ts'
 
 export interface TokenSecrets {
   readonly ring: LiveRing
@@ -39,7 +39,8 @@ export const loadTokenSecrets = async (settings: Settings, secrets: SharedSecret
   refuseShared(await loadSecretRing(toSecretSource(settings.values)), USES.tokens, settings, secrets)
 
 /** The paths are those of the start; a later change of the options needs a restart. */
-export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promise<TokenSecrets> {
+export async function openTokenSecrets(liveConfig: LiveConfig): Promise<TokenSecrets> {
+  const { log } = liveConfig.kernel
   const { values } = liveConfig.get().settings
   const source = toSecretSource(values)
   const first = await loadTokenSecrets(liveConfig.get().settings, liveConfig.secrets)
@@ -56,7 +57,7 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
       refuseShared(await reloadSecretRing(source), USES.tokens, liveConfig.get().settings, liveConfig.secrets),
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
-      recordSecretsReload(liveConfig.events, sourceName, load)
+      recordSecretsReload(liveConfig.kernel.events, sourceName, load)
       for (const warning of load.kind === 'ring' ? warningsOf(load) : []) log.warn(warning)
       if (load.kind === 'ring') for (const listener of listeners) listener()
     },
@@ -129,18 +130,18 @@ export async function loadUpstreamSecrets(settings: Settings, secrets: SharedSec
 }
 
 /** The paths are those of the start; their contents are followed. */
-export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Promise<LiveRing | undefined> {
+export async function openUpstreamSecrets(liveConfig: LiveConfig): Promise<LiveRing | undefined> {
   const { settings } = liveConfig.get()
   const first = await loadUpstreamSecrets(settings, liveConfig.secrets)
   if (first === undefined) return undefined
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.reason}`)
-  for (const { text } of first.warnings) log.warn(text)
+  for (const { text } of first.warnings) liveConfig.kernel.log.warn(text)
   const source = toUpstreamSource(settings.values)
   const ring = createLiveRing({
     initial: first.ring,
     load: async () =>
       refuseShared(await reloadSecretRing(source), USES.upstream, liveConfig.get().settings, liveConfig.secrets),
-    onReload: (load) => recordSecretsReload(liveConfig.events, nameSource(UPSTREAM_SECRET, source), load),
+    onReload: (load) => recordSecretsReload(liveConfig.kernel.events, nameSource(UPSTREAM_SECRET, source), load),
     watch: { source },
   })
   liveConfig.secrets.register(USES.upstream, () => keysOf(ring.get()))

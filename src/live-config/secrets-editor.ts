@@ -112,7 +112,7 @@ const ageOf = async (path: string): Promise<number> =>
 const COOKIE_SECRET = 'chttpd_auth.secret'
 
 /** The current cookie secret, and earlier ones that are still accepted. */
-async function showCookies({ get, secrets, store }: LiveConfig) {
+async function showCookies({ get, secrets, kernel: { store } }: LiveConfig) {
   const source = get().configured.find('chttpd_auth', 'secret')?.source ?? { kind: 'default' as const }
   const { settings } = await store.listSettings()
   const stored = settings.find(({ section, key }) => `${section}.${key}` === COOKIE_SECRET)
@@ -165,13 +165,13 @@ async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boole
     throw new Refusal('conflict', { about: rotation.problem ?? `The next step is ${rotation.next}.` })
   await requireLoaded(deps.tokens)
   await requireSameNodes(deps)
-  await confirmChange(deps.liveConfig.events)
+  await confirmChange(deps.liveConfig.kernel.events)
   const options = { nowSeconds: nowSeconds(SYSTEM_CLOCK), lifetimeSeconds: toTokenLifetime(values), isForced }
   const done = await stepRotation(folder, options).catch((error) => {
     throw toRefusal(error)
   })
   if (done.kind === 'waiting') return done
-  deps.liveConfig.events.record('secrets.rotated', { step: done.kind, file: done.file })
+  deps.liveConfig.kernel.events.record('secrets.rotated', { step: done.kind, file: done.file })
   await requireLoaded(deps.tokens)
   return done
 }

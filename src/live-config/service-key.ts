@@ -2,12 +2,12 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Settings } from '../config/settings.ts'
+import { StartError } from '../kernel/start-error.ts'
 import { toVerificationKey } from '../keys/key.ts'
 import { readSecret } from '../keys/secret.ts'
 import { type EcSigningKey, type Signer, signToken, toEcSigningKey } from '../keys/sign.ts'
 import type { LiveConfig } from './live-config.ts'
 import { type SharedSecrets, USES } from './shared-secrets.ts'
-import { StartError } from './start-error.ts'
 
 export interface ServiceKey {
   readonly signer: Signer

@@ -49,7 +49,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
     async set(setting, options) {
       requireValid(liveConfig, setting)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
-      await confirmChange(liveConfig.events)
+      await confirmChange(liveConfig.kernel.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
       await applyChange(liveConfig, layerOf(options), setting)
       return before
@@ -59,7 +59,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
-      await confirmChange(liveConfig.events)
+      await confirmChange(liveConfig.kernel.events)
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },
@@ -101,7 +101,7 @@ async function applyChange(liveConfig: LiveConfig, into: RuntimeLayer, entry: Ru
   const report = await liveConfig.refresh()
   if (report.isApplied) {
     const name = findOption(section, key)?.name ?? `${section}.${key}`
-    recordOptionChanges(liveConfig.events, [name], configured, liveConfig.get().configured)
+    recordOptionChanges(liveConfig.kernel.events, [name], configured, liveConfig.get().configured)
     return
   }
   await (before ? put(into, before) : into.forget(section, key))

@@ -7,11 +7,12 @@ import { renderAt, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
+import { StartError } from '../kernel/start-error.ts'
 import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
 import { findHashes, type Hashed, type Hashing, hashAdministrators } from './hash-administrators.ts'
+import { ConfigError } from './load.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
-import { ConfigError, StartError } from './start-error.ts'
 import { isDroppedFor, type StoredLayer } from './stored-layer.ts'
 
 /** Settings and administrators, as of one moment. */

@@ -34,8 +34,8 @@ import type { Dialect, RequestContext, Route, Step } from '../http/request-conte
 import { type Listener, listen } from '../http/server.ts'
 import { listOutdatedCertificates } from '../live-config/certificates.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
+import { toPasswordRules } from '../live-config/kernel-settings.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import type { CheckHealth } from '../observe/health.ts'
 import { renderOnceASecond } from '../observe/metrics.ts'
@@ -46,7 +46,7 @@ import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUse
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
   const accepted = selectHandlers([createBasicHandler(DOCUMENT_BASIC, parts.check)], ACCEPTED.adminEndpoint)
-  const observer = createSignInObserver(parts.liveConfig.events)
+  const observer = createSignInObserver(parts.liveConfig.kernel.events)
   const dialect = createAdminDialect(parts, {
     authenticate: async (context) => authenticate(context, accepted, observer),
     authenticateAgain: async (context) => authenticate(context, accepted),
@@ -157,12 +157,12 @@ export interface OperationSources {
 export const createOperationDeps = (sources: OperationSources): OperationDeps => ({
   directory: sources.directory,
   limits: sources.limits,
-  events: sources.liveConfig.events,
-  audit: sources.liveConfig.audit,
+  events: sources.liveConfig.kernel.events,
+  audit: sources.liveConfig.kernel.audit,
   settings: createSettingsEditor(sources.liveConfig),
   userAdminRole: () => toUserAdminRole(sources.liveConfig),
   explainAccess: (account, database) => explainAccess(sources.liveConfig, account, database),
-  passwordLinks: sources.liveConfig.store,
+  passwordLinks: sources.liveConfig.kernel.store,
   publicUrl: () => sources.liveConfig.get().settings.values.console['public-url'],
   passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
   monitor: sources.monitor,
@@ -195,7 +195,7 @@ async function describeHealth(sources: OperationSources): Promise<Health> {
     product: PRODUCT.name,
     version: PRODUCT.version,
     pid: process.pid,
-    store: liveConfig.store.engine,
+    store: liveConfig.kernel.store.engine,
     stalenessMs: directory.stalenessMs(),
     node: settings.values.node.name,
     startedAt: Math.floor(SYSTEM_CLOCK.nowMs() / 1000 - process.uptime()),

@@ -20,12 +20,12 @@ import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { type Listener, listen } from '../http/server.ts'
+import { StartError } from '../kernel/start-error.ts'
 import { followCertificates } from '../live-config/certificates.ts'
 import { LISTENERS, type ListenerName, toListenError } from '../live-config/endpoints.ts'
-import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
+import { type LiveConfigOptions, openLiveConfig } from '../live-config/live-config.ts'
 import { describeOpenServices } from '../live-config/open-access.ts'
 import type { ReloadReport } from '../live-config/reload.ts'
-import { StartError } from '../live-config/start-error.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
@@ -35,8 +35,6 @@ import { createDoorParts, type DoorParts } from './door-parts.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { type ClosableParts, openParts } from './opened-parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
-
-export { ConfigError, StartError } from '../live-config/start-error.ts'
 
 export interface AppOptions extends LiveConfigOptions {
   /** Called with the settings at each change. Must not throw. */
@@ -98,9 +96,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     observer.onOperation(operation)
     tracing?.onStoreOperation(operation)
   }
-  const liveConfig = await createLiveConfig({ ...options, observer: { ...observer, onOperation } })
+  const liveConfig = await openLiveConfig({ ...options, observer: { ...observer, onOperation } })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
-  const parts = await openParts(liveConfig, options.log, metrics)
+  const parts = await openParts(liveConfig, metrics)
   tracing = parts.tracing
   try {
     return new RunningApp(parts, options)
@@ -139,7 +137,7 @@ class RunningApp implements App {
       ...doorParts,
       accounts: doorParts.cookies.accounts,
       settings: doorParts.sessionSettings.get,
-      events: parts.liveConfig.events,
+      events: parts.liveConfig.kernel.events,
       clock: SYSTEM_CLOCK,
     })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
@@ -201,8 +199,8 @@ class RunningApp implements App {
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
       this.#parts.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
-      this.#parts.liveConfig.audit.startPurging()
-      this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
+      this.#parts.liveConfig.kernel.audit.startPurging()
+      this.#parts.liveConfig.kernel.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {
       await this.close()
@@ -224,7 +222,7 @@ class RunningApp implements App {
     this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
     await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
-    const { events } = this.#parts.liveConfig
+    const { events } = this.#parts.liveConfig.kernel
     await this.#parts.close(() => {
       events.flush()
       if (this.#hasStarted) events.record('server.stopped', {})

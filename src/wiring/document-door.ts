@@ -116,7 +116,7 @@ function createUsersDeps(parts: DoorParts): UsersDeps {
     database: chttpd_auth.authentication_db,
     prefix: toIdPrefix(document.name),
     directory,
-    changes: createUserChanges(liveConfig.store),
+    changes: createUserChanges(liveConfig.kernel.store),
     settings: () => toUsersSettings(config()),
     requirePassword: createRequirePassword(parts.passwordProof, DOCUMENT_BASIC),
     signUp: parts.signUp,
@@ -141,7 +141,7 @@ const createNodeDeps = (
 /** The credential handlers in their configured order, and the sessions of the cookie. */
 function createCredentials(parts: DoorParts) {
   const { liveConfig, signIn, directory, cookies, recorder } = parts
-  const { events } = liveConfig
+  const { events } = liveConfig.kernel
   const byName = new Map<string, CredentialHandler>(createHandlers(parts).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(liveConfig, ({ settings }) =>
     listHandlers(settings.values).flatMap((name) => byName.get(name) ?? []),

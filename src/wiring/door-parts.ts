@@ -73,12 +73,12 @@ export interface DoorParts extends OpenedParts {
 }
 
 export function createDoorParts(opened: OpenedParts): DoorParts {
-  const { liveConfig, directory, log } = opened
+  const { liveConfig, directory } = opened
   const { signIn, signUp, knownHeaders } = openSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
-  const jwtKeys = followKeys(liveConfig, log)
+  const jwtKeys = followKeys(liveConfig)
   return {
     ...opened,
     signIn,
@@ -143,7 +143,7 @@ function createAdminSessions(
     timeouts: followCookieTimeout(liveConfig, () => settings.get().timeoutSeconds),
     directory,
     signIn,
-    events: liveConfig.events,
+    events: liveConfig.kernel.events,
     recorder: createRecorder(directory, 'admin', () => settings.get().timeoutSeconds),
     ownKey: () => liveConfig.get().ownKey,
     clock: SYSTEM_CLOCK,
@@ -170,13 +170,13 @@ function openSignIn({
     memory,
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
-    hasher: liveConfig.hasher,
+    hasher: liveConfig.kernel.hasher,
     spendCode: directory.spendCode,
     newPasswordWork: () => toDecoy(config()),
     storedWork: directory.storedWork,
   })
   const recorded = recordSignIn(signIn, {
-    events: liveConfig.events,
+    events: liveConfig.kernel.events,
     isKnownName: async (name) => directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined,
     noteSignIn: directory.noteSignIn,
   })

@@ -67,7 +67,7 @@ interface GatewayDeps {
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const { liveConfig, log } = deps
   const streams = createOpenStreams()
-  const ring = await openUpstreamSecrets(liveConfig, log)
+  const ring = await openUpstreamSecrets(liveConfig)
   const serviceKey = openServiceKey(liveConfig)
   const registry = createUpstreamRegistry(log)
   const stopWatching = watchStreams(streams, toStreamWatch(deps))
@@ -120,7 +120,7 @@ const toCommonDeps = ({ gateway, config, revalidate }: UpstreamParts): Common =>
 })
 
 const toWatchDeps = ({ gateway, liveConfig }: UpstreamParts) => ({
-  events: liveConfig.events,
+  events: liveConfig.kernel.events,
   inspectAgain: gateway.readiness.inspectAgain,
   clock: SYSTEM_CLOCK,
 })

@@ -42,7 +42,7 @@ import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
-  warnOpenAccess(parts.liveConfig, parts.log)
+  warnOpenAccess(parts.liveConfig)
   const databases = new GrantedDatabases({
     directory: parts.directory,
     hasUpstream: () => config.get().upstream['multi-model'].length > 0,
@@ -102,7 +102,7 @@ const toRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): SignInService =>
   createSignInService({
     ...parts,
-    events: parts.liveConfig.events,
+    events: parts.liveConfig.kernel.events,
     recorder: toRecorder(parts, settings),
     ring: parts.tokenSecrets.ring.get,
     issuer: toWireNames(config.get()).issuer,
@@ -125,7 +125,7 @@ function createCredentials(
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
     certificate: hasCertificates ? createCertificateHandler({ directory, clock: SYSTEM_CLOCK }) : undefined,
     knowsUsers,
-    observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),
+    observer: createSignInObserver(liveConfig.kernel.events, toRecorder(parts, settings)),
   }
 }
 

@@ -69,21 +69,21 @@ export interface ClosableParts extends OpenedParts {
 }
 
 /** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
-export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metrics): Promise<ClosableParts> {
+export async function openParts(liveConfig: LiveConfig, metrics: Metrics): Promise<ClosableParts> {
   const closers: (() => unknown)[] = []
   const close = async (beforeStore?: () => void) => {
     for (const closePart of closers.toReversed()) await closePart()
     beforeStore?.()
-    await liveConfig.close()
+    await liveConfig.kernel.close()
   }
   const closing = <T extends { close(): unknown }>(part: T): T => {
     closers.push(() => part.close())
     return part
   }
   try {
-    const base = await openBase({ liveConfig, log, metrics, closing })
+    const base = await openBase({ liveConfig, metrics, closing })
     closers.push(addProcessMetrics(metrics))
-    const { guesses, accounts } = closing(openConfiguredLimits(liveConfig, log))
+    const { guesses, accounts } = closing(openConfiguredLimits(liveConfig))
     const monitor = closing(openMonitor(base))
     // other nodes compare the hash of these secrets before a rotation continues
     base.tokenSecrets.onReload(() => void monitor.heartbeat())
@@ -100,28 +100,28 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
 
 interface BaseDeps {
   readonly liveConfig: LiveConfig
-  readonly log: Log
   readonly metrics: Metrics
   /** Returns the part, which is closed with all others. */
   closing<T extends { close(): unknown }>(part: T): T
 }
 
 /** The parts that the others are built from. */
-async function openBase({ liveConfig, log, metrics, closing }: BaseDeps) {
-  const tracing = await openTracing(liveConfig, log)
+async function openBase({ liveConfig, metrics, closing }: BaseDeps) {
+  const { log } = liveConfig.kernel
+  const tracing = await openTracing(liveConfig)
   if (tracing) closing(tracing)
-  const tokenSecrets = await openTokenSecrets(liveConfig, log)
+  const tokenSecrets = await openTokenSecrets(liveConfig)
   closing({ close: () => tokenSecrets.ring.stop() })
   const cacheCounts = new CacheCounts()
   addCacheMetrics(metrics, 'users', cacheCounts)
-  const directory = closing(await openDirectory(liveConfig, log, cacheCounts))
+  const directory = closing(await openDirectory(liveConfig, cacheCounts))
   const gateway = closing(await openGateway({ liveConfig, directory, tokenSecrets, log }))
   const listening = createLive<readonly string[]>([])
   const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
   const observeRequests = (door: string) => createRequestObserver(metrics, door)
   const checkHealth = createHealth(() => ({
     directory,
-    store: liveConfig.store,
+    store: liveConfig.kernel.store,
     rings: listRings({ tokenSecrets, gateway }),
     upstreams: gateway.readiness.checks(),
   }))
@@ -145,13 +145,13 @@ const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: Shared
     countLocked: () => limits.listNames().length,
     countFailingUpstreams: async () =>
       (await base.checkHealth()).filter(({ door, problem }) => door !== undefined && problem).length,
-    onRecord: (listener) => base.liveConfig.audit.onRecord(listener),
+    onRecord: (listener) => base.liveConfig.kernel.audit.onRecord(listener),
     onRevoked: base.directory.onRevoked,
   })
 
 const openMonitor = (parts: BaseParts): RunningMonitor =>
   createMonitor({
-    store: parts.liveConfig.store,
+    store: parts.liveConfig.kernel.store,
     metrics: parts.metrics,
     clock: SYSTEM_CLOCK,
     nodeName: () => parts.liveConfig.get().settings.values.node.name,
@@ -168,7 +168,7 @@ const listRings = ({ tokenSecrets, gateway }: Pick<OpenedParts, 'tokenSecrets' |
   gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
 
 /** The libraries of tracing are loaded only here, and only if traces are wanted. */
-async function openTracing({ get, store }: LiveConfig, log: Log): Promise<Tracing | undefined> {
+async function openTracing({ get, kernel: { store, log } }: LiveConfig): Promise<Tracing | undefined> {
   const { tracing, node } = get().settings.values
   if (tracing.endpoint === '') return undefined
   const { createTracing } = await import('../observe/open-telemetry.ts')
@@ -182,15 +182,15 @@ async function openTracing({ get, store }: LiveConfig, log: Log): Promise<Tracin
 }
 
 function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: OpenedParts): void {
-  const { hasher, store, get } = liveConfig
-  const { server, upstream } = get().settings.values
+  const { hasher, store } = liveConfig.kernel
+  const { server, upstream } = liveConfig.get().settings.values
   addPartMetrics(metrics, {
     store: store.engine,
     hasher,
     stalenessMs: directory.stalenessMs,
     countStreams: () => gateway.streams.size,
   })
-  addAuditMetrics(metrics, () => liveConfig.audit.listDestinations())
+  addAuditMetrics(metrics, () => liveConfig.kernel.audit.listDestinations())
   addCacheMetrics(metrics, 'tokens', tokenSecrets.cache.counts)
   addUpstreamMetrics(metrics, gateway.listServers)
   addSecretMetrics(metrics, {
@@ -205,14 +205,14 @@ function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: O
   })
 }
 
-export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = new CacheCounts()): Promise<Directory> {
-  const { store, hasher, events } = liveConfig
+export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCounts()): Promise<Directory> {
+  const { store, hasher, events, log } = liveConfig.kernel
   const config = deriveLive(liveConfig, (snapshot) => snapshot.settings.values)
   const settings = deriveLive(config, toDirectorySettings)
   return createDirectory({
     store,
     hasher,
-    administration: createAdministration(liveConfig, log),
+    administration: createAdministration(liveConfig),
     settings: settings.get,
     cacheCounts,
     follow: (options) => followChanges(store, { ...options, clock: MONOTONIC_CLOCK }),
@@ -225,8 +225,8 @@ export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = ne
 }
 
 /** The limits on password checks, with the options of this configuration. */
-export function openConfiguredLimits(liveConfig: LiveConfig, log: Log) {
-  const { store, events } = liveConfig
+export function openConfiguredLimits(liveConfig: LiveConfig) {
+  const { store, events, log } = liveConfig.kernel
   const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
   return openLimits({ settings: settings.get, store, events, log })
 }

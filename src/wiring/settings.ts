@@ -21,7 +21,7 @@ import type { ListenerLimits } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
 import { readRolesPath } from '../keys/document-claims.ts'
 import { loadUpstreamAuthorities } from '../live-config/certificates.ts'
-import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
+import { toHashParameters, toPasswordRules } from '../live-config/kernel-settings.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { SettingsReader } from '../../src/config/load.ts'
-import { createLiveConfig } from '../../src/live-config/live-config.ts'
+import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { listOptions } from '../../src/live-config/option-list.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
@@ -22,8 +22,8 @@ function load(): SettingsReader {
 }
 
 async function openService(t: TestContext, log: Log = SILENT_LOG) {
-  const liveConfig = await createLiveConfig({ load, log })
-  t.after(() => liveConfig.store.close())
+  const liveConfig = await openLiveConfig({ load, log })
+  t.after(() => liveConfig.kernel.store.close())
   return { liveConfig, service: createSettingsService(liveConfig) }
 }
 
@@ -40,7 +40,7 @@ test('lists, changes and unsets the configured value of an option that needs a r
 
 test('does not show an option in the store that cannot be set at run time', async (t) => {
   const { liveConfig, service } = await openService(t)
-  await liveConfig.store.setSetting({
+  await liveConfig.kernel.store.setSetting({
     section: 'upstream',
     key: 'document',
     text: 'http://evil.example',

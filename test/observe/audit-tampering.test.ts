@@ -48,7 +48,7 @@ interface Running {
 async function run(place: Place, key: SigningKey = KEY): Promise<Running> {
   const store = await openStore(toUrl(place), { log: SILENT_LOG })
   const reported: string[] = []
-  const base = { node: NODE, store, events: reportTo(reported), log: SILENT_LOG }
+  const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
   const checkpoints = new Checkpoints({ ...base, key, path: place.checkpoint })
   const trail = new AuditTrail({ ...base, checkpoints })
   const { delivery } = trail

@@ -36,7 +36,7 @@ interface TrailOptions {
 }
 
 function openTrail(store: Store, { reported = [], pace }: TrailOptions = {}) {
-  const base = { node: NODE, store, events: reportTo(reported), log: SILENT_LOG }
+  const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
   const checkpoints = new Checkpoints({ ...base, key: undefined, path: '' })
   const trail = new AuditTrail({ ...base, checkpoints, pace: { lingerMs: 1, ...pace } })
   const { delivery } = trail

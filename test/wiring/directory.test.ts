@@ -6,12 +6,12 @@ import { describe, it, type TestContext } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import { createLiveConfig } from '../../src/live-config/live-config.ts'
-import { openConfiguration } from '../../src/live-config/load.ts'
+import { openLiveConfig } from '../../src/live-config/live-config.ts'
+import { ConfigError, openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { openStore } from '../../src/store/create-store.ts'
-import { type App, ConfigError, createApp } from '../../src/wiring/app.ts'
+import { type App, createApp } from '../../src/wiring/app.ts'
 import { isRefused } from '../support/directory.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -158,8 +158,8 @@ describe('password rules', () => {
   })
 
   it('cannot be set to an invalid value', async (t) => {
-    const liveConfig = await createLiveConfig(toOptions({}))
-    t.after(() => liveConfig.store.close())
+    const liveConfig = await openLiveConfig(toOptions({}))
+    t.after(() => liveConfig.kernel.store.close())
     const settings = createSettingsService(liveConfig)
     await assert.rejects(
       settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["("]' }),

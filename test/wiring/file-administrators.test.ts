@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
-import { createLiveConfig } from '../../src/live-config/live-config.ts'
+import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { buildSnapshot, type ConfigSnapshot, rebuildFromStore } from '../../src/live-config/snapshot.ts'
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
@@ -27,15 +27,15 @@ async function open(t: TestContext) {
   const flags = toFlags({ store: { url: `sqlite:${join(folder, 'store.db')}` }, chttpd_auth: { iterations: 1 } })
   const load = () => openConfiguration({ flags: { configs: [folder], flags, problems: [] }, env: {}, cwd: '/' })
   const start = async () => {
-    const liveConfig = await createLiveConfig({ load, log: SILENT_LOG })
-    return { liveConfig, directory: await openDirectory(liveConfig, SILENT_LOG) }
+    const liveConfig = await openLiveConfig({ load, log: SILENT_LOG })
+    return { liveConfig, directory: await openDirectory(liveConfig) }
   }
   const write = (...lines: string[]) => writeFileSync(file, `[admins]\n${lines.join('\n')}\n`, { mode: 0o600 })
   write(ROOT, 'ada = secret')
   let running = await start()
   const stop = async () => {
     await running.directory.close()
-    await running.liveConfig.store.close()
+    await running.liveConfig.kernel.store.close()
   }
   t.after(stop)
   return {

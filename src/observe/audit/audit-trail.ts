@@ -13,7 +13,8 @@ import type { Checkpoints } from './checkpoints.ts'
 import { Delivery, type DeliveryPace } from './delivery.ts'
 
 export interface AuditTrailOptions {
-  readonly node: string
+  /** Name of this node. */
+  node(): string
   readonly store: AuditStore
   readonly checkpoints: Checkpoints
   readonly events: Pick<SecurityEvents, 'record'>
@@ -55,7 +56,7 @@ export class AuditTrail {
     return this.delivery.runAlone(async () => {
       const { node, store, checkpoints } = this.#options
       if (!this.#end) await this.#continueFromStore()
-      const deleted = await store.purgeAudit({ node, beforeMs, after: this.#stored, sign: checkpoints.sign })
+      const deleted = await store.purgeAudit({ node: node(), beforeMs, after: this.#stored, sign: checkpoints.sign })
       if (deleted > 0) checkpoints.onStored()
       return deleted
     })
@@ -84,7 +85,12 @@ export class AuditTrail {
     const { node, store, checkpoints } = this.#options
     const [first, ...others] = this.#sealed.slice(0, BATCH_SIZE)
     if (!first) return 0
-    const batch = { node, after: this.#stored, records: [first, ...others], nowMs: SYSTEM_CLOCK.nowMs() } as const
+    const batch = {
+      node: node(),
+      after: this.#stored,
+      records: [first, ...others],
+      nowMs: SYSTEM_CLOCK.nowMs(),
+    } as const
     if (!(await store.appendAudit({ ...batch, sign: checkpoints.sign }))) {
       await this.#continueFromStore()
       return 0
@@ -99,7 +105,7 @@ export class AuditTrail {
   /** The chain goes on where it ended, also after another process with the same node name has continued it. */
   async #continueFromStore(): Promise<void> {
     const { node, store, checkpoints, events } = this.#options
-    const chain = await store.findAuditChain(node)
+    const chain = await store.findAuditChain(node())
     const found = await checkpoints.findBreak(chain)
     this.#stored = chain ? { sequence: chain.sequence, hash: chain.hash } : CHAIN_START
     const end = found?.end ?? this.#stored

@@ -13,7 +13,8 @@ import { checkCheckpoint, loadCheckpoint, readCheckpoint, signCheckpoint } from 
 import { Delivery } from './delivery.ts'
 
 export interface CheckpointsOptions {
-  readonly node: string
+  /** Name of this node. */
+  node(): string
   readonly store: Pick<AuditStore, 'findAuditHash'>
   /** `undefined`: nothing is signed, and nothing is remembered after the end of the process. */
   readonly key: SigningKey | undefined
@@ -89,7 +90,7 @@ export class Checkpoints {
     const onUnchecked = (reason: string) => events.record('audit.unchecked', { reason })
     const { checkpoint, problem } = loadCheckpoint(path)
     if (problem !== undefined && chain?.checkpoint !== undefined) onUnchecked(problem)
-    if (checkpoint?.node !== node) return
+    if (checkpoint?.node !== node()) return
     this.#last = { sequence: checkpoint.sequence, hash: checkpoint.hash }
     const check = checkCheckpoint(checkpoint, [key])
     if (check === 'unknown') onUnchecked(`it was signed with the key ${checkpoint.key}; the key is now ${key.id}`)
@@ -103,7 +104,7 @@ export class Checkpoints {
     // a process with the same name and key may have written more
     if (!this.#isSigned(chain)) return 'the store has another end, which this node did not sign'
     if (chain.purged.sequence >= last.sequence) return undefined
-    const stored = await this.#options.store.findAuditHash(this.#options.node, last.sequence)
+    const stored = await this.#options.store.findAuditHash(this.#options.node(), last.sequence)
     return stored === last.hash ? undefined : 'the store has another record at the last checkpoint'
   }
 

@@ -1,5 +1,7 @@
-// What the options say about passwords.
+// What the options say about passwords, events and the audit trail.
 import type { Config } from '../config/options.ts'
+import type { KernelSettings } from '../kernel/kernel.ts'
+import { toMaxStrength } from '../passwords/hash-policy.ts'
 import { createLengthRule, type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 
@@ -17,3 +19,16 @@ export function toPasswordRules({ chttpd_auth, auth }: Config): PasswordRules {
   const min = auth['min-password-length']
   return min > 0 ? [createLengthRule(min), ...reading.rules] : reading.rules
 }
+
+export const toKernelSettings = (config: Config): KernelSettings => ({
+  hashQueue: config.hashing.queue,
+  maxHashStrength: toMaxStrength(toHashParameters(config)),
+  node: config.node.name,
+  keyFile: config.audit['key-file'],
+  webhookKeyFile: config.audit['webhook-key-file'],
+  destinations: config.audit.destinations,
+  maxFileBytes: config.audit['file-size'],
+  maxFiles: config.audit['file-count'],
+  keepDays: config.audit.keep,
+  refusesUnrecorded: config.audit['on-failure'] === 'refuse',
+})

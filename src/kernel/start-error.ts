@@ -1,5 +1,4 @@
 import { messageOf, Refusal } from '../base/errors.ts'
-import { type Problem, renderProblem } from '../config/problems.ts'
 
 /** The reason why Cardea cannot start, for the operator. */
 export class StartError extends Error {
@@ -8,16 +7,6 @@ export class StartError extends Error {
 
 /** Another process holds the store. */
 export class StoreBusy extends StartError {}
-
-/** All problems of the configuration. */
-export class ConfigError extends StartError {
-  override readonly name = 'ConfigError'
-  readonly problems: readonly Problem[]
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(renderProblem).join('\n'))
-    this.problems = problems
-  }
-}
 
 /** For the operator: includes the detail that clients do not see. */
 export function reasonOf(error: unknown): string {

@@ -5,7 +5,6 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
-import type { Config } from '../config/options.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
 import { readSigningKey, type SigningKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
@@ -19,8 +18,23 @@ import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
+export interface AuditSettings {
+  /** Name of this node. */
+  readonly node: string
+  /** Signs checkpoints; empty: there are none. */
+  readonly keyFile: string
+  readonly webhookKeyFile: string
+  readonly destinations: readonly string[]
+  readonly maxFileBytes: number
+  readonly maxFiles: number
+  /** 0: forever. */
+  readonly keepDays: number
+  /** Whether what cannot be recorded is refused. */
+  readonly refusesUnrecorded: boolean
+}
+
 export interface CopyOptions {
-  config(): Config
+  settings(): AuditSettings
   readonly events: SecurityEvents
   readonly log: Log
   /** Whether a command runs, which prints results of its own on standard output. */
@@ -49,11 +63,11 @@ export class Audit implements AuditReader, RecordGuard {
   constructor(options: AuditOptions) {
     this.#options = options
     const { store, events, log } = options
-    const { node, audit } = options.config()
-    this.#key = loadAuditKey(audit['key-file'])
-    const path = toCheckpointPath(audit['key-file'])
-    const checkpoints = new Checkpoints({ node: node.name, store, key: this.#key, path, events })
-    this.#trail = new AuditTrail({ node: node.name, store, checkpoints, events, log })
+    const { keyFile } = options.settings()
+    this.#key = loadAuditKey(keyFile)
+    const node = () => options.settings().node
+    const checkpoints = new Checkpoints({ node, store, key: this.#key, path: toCheckpointPath(keyFile), events })
+    this.#trail = new AuditTrail({ node, store, checkpoints, events, log })
     this.#copies = openCopies(options)
     this.#deliveries = [this.#trail.delivery, checkpoints.file, ...this.#copies]
     this.#trail.onRecord((record) => {
@@ -75,7 +89,7 @@ export class Audit implements AuditReader, RecordGuard {
   }
 
   requireRecording(): void {
-    if (isRefusing(this.#options)) requireWorking(this.#deliveries)
+    if (this.#options.settings().refusesUnrecorded) requireWorking(this.#deliveries)
   }
 
   async list(range: AuditRange): Promise<readonly AuditRecord[]> {
@@ -108,7 +122,7 @@ export class Audit implements AuditReader, RecordGuard {
 
   /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
   async probe(): Promise<void> {
-    if (isRefusing(this.#options)) await probeAll(this.#copies)
+    if (this.#options.settings().refusesUnrecorded) await probeAll(this.#copies)
   }
 
   /** Opens files again, after another program has renamed them. */
@@ -127,18 +141,18 @@ export class Audit implements AuditReader, RecordGuard {
   }
 
   async #purge(): Promise<void> {
-    const { config, store } = this.#options
-    const { audit, node } = config()
-    if (audit.keep === 0) return
-    const beforeMs = SYSTEM_CLOCK.nowMs() - audit.keep * DAY_MS
+    const { settings, store } = this.#options
+    const { keepDays, node } = settings()
+    if (keepDays === 0) return
+    const beforeMs = SYSTEM_CLOCK.nowMs() - keepDays * DAY_MS
     await this.#trail.purge(beforeMs)
-    await store.forgetAuditNodes(beforeMs, node.name)
+    await store.forgetAuditNodes(beforeMs, node)
   }
 }
 
 /** `requireRecording` for a command that replaces the store, which may be damaged: tries the other destinations only. */
 export async function requireDestinations(options: CopyOptions): Promise<void> {
-  if (!isRefusing(options)) return
+  if (!options.settings().refusesUnrecorded) return
   const copies = openCopies(options)
   try {
     await probeAll(copies)
@@ -148,19 +162,13 @@ export async function requireDestinations(options: CopyOptions): Promise<void> {
   }
 }
 
-const isRefusing = ({ config }: CopyOptions): boolean => config().audit['on-failure'] === 'refuse'
-
 /** The destinations outside the store that this process writes to. */
-function openCopies({ config, events, isCommand }: CopyOptions): readonly Copy[] {
-  const { destinations, ...options } = config().audit
-  const settings = {
-    maxFileBytes: options['file-size'],
-    maxFiles: options['file-count'],
-    webhookKey: loadWebhookKey(config()),
-  }
+function openCopies({ settings, events, isCommand }: CopyOptions): readonly Copy[] {
+  const { destinations, maxFileBytes, maxFiles } = settings()
+  const files = { maxFileBytes, maxFiles, webhookKey: loadWebhookKey(settings()) }
   const names = toDestinationNames(destinations)
   return destinations.flatMap((text, index) =>
-    isCommand && text === 'stdout' ? [] : [new Copy(names[index] ?? text, createDestination(text, settings), events)],
+    isCommand && text === 'stdout' ? [] : [new Copy(names[index] ?? text, createDestination(text, files), events)],
   )
 }
 
@@ -190,9 +198,11 @@ export const loadAuditKey = (file: string): SigningKey | undefined =>
   file === '' ? undefined : loadKeyFile('audit.key-file', file, readSigningKey)
 
 /** `undefined`: there is no webhook. */
-export function loadWebhookKey({ audit }: Config): Uint8Array | undefined {
-  if (!audit.destinations.some((text) => /^https?:/.test(text))) return undefined
-  const file = audit['webhook-key-file']
+export function loadWebhookKey({
+  destinations,
+  webhookKeyFile: file,
+}: Pick<AuditSettings, 'destinations' | 'webhookKeyFile'>): Uint8Array | undefined {
+  if (!destinations.some((text) => /^https?:/.test(text))) return undefined
   if (file === '') throw new StartError('audit.webhook-key-file: a webhook in audit.destinations needs it')
   return loadKeyFile('audit.webhook-key-file', file, (text) => {
     if (text.trim() === '') throw new Error('it is empty')
