@@ -4,10 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni } from '../src/config/render.ts'
 import { renderOptionsPage } from '../src/config/render-page.ts'
-import { renderEventsPage } from '../src/observe/render-events.ts'
-import { renderMetricsPage } from '../src/observe/render-metrics.ts'
 import { renderAdminApiPage } from './admin-api-page.ts'
 import { renderErrorsPage } from './errors-page.ts'
+import { renderEventsPage } from './events-page.ts'
+import { renderMetricsPage } from './metrics-page.ts'
 
 const root = dirname(import.meta.dirname)
 export const GENERATED = {

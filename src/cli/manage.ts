@@ -33,9 +33,13 @@ const SIGNING_IN = [
   ['token_refused', WRONG],
 ] as const
 
+/** A command of a group, with the options of `withManageOptions`. */
+export const addManaged = (parent: Command, name: string, description: string): Command =>
+  withExitCodes(withManageOptions(parent.command(name).description(description)))
+
 interface ManageRules {
   /** Messages for error codes that the command can explain better than the server. */
-  readonly explanations?: readonly (readonly [code: string, message: string])[]
+  readonly explanations?: readonly (readonly [code: string, message: string])[] | undefined
   /** Whether the command never opens the store itself. */
   readonly needsServer?: boolean
 }
@@ -61,15 +65,22 @@ export async function manage<T>(
   }
 }
 
+export interface PerformRules<T> extends ManageRules {
+  render(result: T): string
+  /** For standard error, unless JSON is printed. */
+  note?(result: T): string
+}
+
 /** The same, and prints the result: as JSON with `--json`, otherwise as `render` says. */
 export async function perform<T>(
   context: Context,
   options: ManageOptions,
   work: (control: Control) => Promise<T>,
-  { render, ...rules }: ManageRules & { readonly render: (result: T) => string },
+  { render, note, ...rules }: PerformRules<T>,
 ): Promise<void> {
   const result = await manage(context, options, work, rules)
   report(context, options, result, () => render(result))
+  if (note && !options.json) context.printError(note(result))
 }
 
 /** Prints the result as JSON with `--json`, otherwise as text. */

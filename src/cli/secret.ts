@@ -6,7 +6,7 @@ import { createSecretFile, SECRET_BYTES, type SecretKind, SecretProblem } from '
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import type { Context } from './context.ts'
-import { CA_OPTION, collect, type ManageOptions, manage, perform, withExitCodes, withManageOptions } from './manage.ts'
+import { addManaged, CA_OPTION, collect, type ManageOptions, manage, perform, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { createReloader, type ReloadOptions } from './reload-secrets.ts'
 import { renderTable } from './table.ts'
@@ -43,13 +43,7 @@ export function secretCommand(context: Context): Command {
     .option(...CA_OPTION)
     .option('--force', 'remove the old secret although tokens it signed may be alive')
     .action((options: RotateOptions) => withSecretProblems(() => rotate(context, options)))
-  withManageOptions(
-    withExitCodes(
-      command
-        .command('replace')
-        .description('replace chttpd_auth.secret, which signs cookies and proxy tokens, by a random one'),
-    ),
-  )
+  addManaged(command, 'replace', 'replace chttpd_auth.secret, which signs cookies and proxy tokens, by a random one')
     .option('--now', 'refuse cookies made with the old secret at once, as for a secret that leaked')
     .action((options: ReplaceOptions) => replace(context, options))
   return command

@@ -3,7 +3,7 @@ import { hasSecretName } from '../config/compatibility.ts'
 import { findOption, splitName } from '../config/options.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { type ManageOptions, manage, perform, report, withExitCodes, withManageOptions } from './manage.ts'
+import { addManaged, type ManageOptions, manage, perform, report } from './manage.ts'
 import { readSecret } from './passwords.ts'
 
 interface SetOptions extends ManageOptions {
@@ -18,15 +18,13 @@ interface Place {
 
 /** `cardea config set` and `unset`: the run-time layer, which is kept in the store and wins over files. */
 export function addSettingCommands(command: Command, context: Context): void {
-  const sub = (name: string, description: string) =>
-    withExitCodes(withManageOptions(command.command(name).description(description)))
-  sub('set', 'set an option at run time: kept in the store, wins over files')
+  addManaged(command, 'set', 'set an option at run time: kept in the store, wins over files')
     .argument('<section.option>', 'its name, as in chttpd_auth.timeout', readPlace)
     .argument('[value]', 'of a secret left out: it is asked for')
     .option('--value-stdin', 'read the value from standard input')
     .option('--now', 'with chttpd_auth.secret: refuse cookies made with the old secret at once')
     .action((place: Place, value: string | undefined, options: SetOptions) => set(context, place, value, options))
-  sub('unset', 'back to what files and defaults say')
+  addManaged(command, 'unset', 'back to what files and defaults say')
     .argument('<section.option>', 'its name', readPlace)
     .action((place: Place, options: ManageOptions) => unset(context, place, options))
 }

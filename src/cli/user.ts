@@ -1,71 +1,79 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import type { Context } from './context.ts'
-import { collect, type ManageOptions, manage, readLimit, readName, withExitCodes, withManageOptions } from './manage.ts'
-import { PASSWORD_STDIN } from './passwords.ts'
-import { listUsers } from './shown-users.ts'
-import * as actions from './user-actions.ts'
+import { renderUtcTime } from '../base/clock.ts'
+import {
+  type AccountAction,
+  type AddAccountCommand,
+  act,
+  createAccountCommands,
+  renderResetTotp,
+  renderUnlocked,
+} from './account-commands.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { addManaged, collect, type ManageOptions, manage, readLimit, readName, withExitCodes } from './manage.ts'
+import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
+import { listUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'
 
-const NAME = new Argument('<name>', 'of the user').argParser(readName)
-const NAME_OF_ANY = new Argument('<name>', 'of the user or administrator').argParser(readName)
 const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
 const LEVELS = ['rw', 'ro', 'none']
-const LEVEL = new Argument('<level>', 'remove leaves it to the grants that are more general').choices([
-  ...LEVELS,
-  'remove',
-])
-
-type Sub = (name: string, description: string) => Command
-
-/** Makes the action of a command from its arguments and options. */
-type ToAction<O> = (name: string, options: O) => actions.Action | Promise<actions.Action>
+const OF_ANY = 'of the user or administrator'
 
 /** `cardea user`: the users of both doors. */
 export function userCommand(context: Context): Command {
   const command = withExitCodes(new Command('user').description('manage users'))
-  const sub: Sub = (name, description) =>
-    withExitCodes(withManageOptions(command.command(name).description(description)))
-  const named = <O extends ManageOptions>(name: string, description: string, toAction: ToAction<O>) =>
-    sub(name, description)
-      .addArgument(NAME)
-      .action(async (user: string, options: O) => (await toAction(user, options))(context, options))
-
-  addAdd(named('add', 'create a user; prompts for the password', actions.add))
-  named('show', 'print one user', actions.show)
-  sub('list', 'print all users, in the order of their names')
+  const named = createAccountCommands(command, context, 'user', (name) => [
+    noSuchUser(name),
+    ['conflict', `The name ${name} is taken, by a user or an administrator.`],
+  ])
+  addAdd(named)
+  named('show', 'print one user', (name) => act('user.show', { params: { name } }, renderDetails))
+  addManaged(command, 'list', 'print all users, in the order of their names')
     .option('--limit <count>', 'no more than these', readLimit)
     .action((options: ManageOptions & { readonly limit?: number }) =>
       manage(context, options, (control) => listUsers(control, context, options)),
     )
-  named(
-    'set-password',
-    'asks for a new password; another one than the current ends all sessions of the user',
-    actions.setPassword,
-  )
-    .option(...PASSWORD_STDIN)
-    .addOption(MUST_CHANGE)
-  named('password-link', 'print a one-time link with which the user sets a password', actions.createPasswordLink)
-  named<ManageOptions & { readonly off?: boolean }>(
-    'require-password-change',
-    'the user can do nothing but change the password',
-    (user, { off = false }) => actions.setPasswordChange(user, !off),
-  ).option('--off', 'take the mark away')
-  addExpire(sub, context)
-  addRoles(sub, context)
-  addGrant(sub, context)
-  named('disable', 'no sign-in any longer; ends all sessions', (user) => actions.setActive(user, false))
-  named('enable', 'sign-in again', (user) => actions.setActive(user, true))
-  addSessions(sub, context)
-  named('sign-out', 'end all sessions and tokens of a user', actions.signOut)
-  named('unlock', 'let clients sign in again after too many failures', actions.unlock)
-  named('reset-totp', 'remove the second factor (TOTP)', actions.resetTotp)
-  named<ManageOptions & { readonly erase?: boolean }>('remove', 'delete a user', (user, { erase }) =>
-    erase ? actions.erase(user) : actions.remove(user),
-  ).option('--erase', 'replace the name in the audit trail, too; also of a user that was deleted before')
+  addPasswords(named)
+  addRights(named)
+  addSessions(named)
+  addRemove(named)
   return command
 }
 
-const addAdd = (command: Command): Command =>
-  command
+const noSuchUser = (name: string) => ['not_found', `There is no user ${name}.`] as const
+
+interface PasswordOptions {
+  readonly passwordStdin?: boolean
+  readonly mustChange?: boolean
+}
+
+interface AddOptions extends PasswordOptions {
+  /** `false` with `--no-password`. */
+  readonly password: boolean
+  readonly role?: readonly string[]
+  readonly grant?: readonly Grant[]
+  readonly disabled?: boolean
+  readonly expires?: string
+}
+
+interface Grant {
+  readonly database: string
+  readonly level: string
+}
+
+const addAdd = (named: AddAccountCommand): Command =>
+  named('add', 'create a user; prompts for the password', async (name, options: AddOptions) => {
+    const password = options.password ? await readNewPassword(`Password of ${name}`, options) : undefined
+    const body = {
+      name,
+      ...(password !== undefined && { password }),
+      ...(options.role && { roles: options.role }),
+      ...(options.grant && { grants: options.grant }),
+      ...(options.disabled && { active: false }),
+      ...(options.mustChange && { mustChangePassword: true }),
+      ...(options.expires && { expires: options.expires }),
+    }
+    return act('user.add', { body }, () => `Made ${name}.`)
+  })
     .option(...PASSWORD_STDIN)
     .addOption(MUST_CHANGE)
     .option('--expires <time>', 'no sign-in from then on: a day or a time in UTC, as 2030-12-31T18:00:00Z')
@@ -74,46 +82,156 @@ const addAdd = (command: Command): Command =>
     .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
     .option('--disabled', 'create the user disabled')
 
-const addExpire = (sub: Sub, context: Context): Command =>
-  sub('expire', 'set when a user can no longer sign in')
-    .addArgument(NAME)
-    .argument('<time>', 'a day or a time in UTC, as 2030-12-31T18:00:00Z, or never')
-    .action((name: string, time: string, options: ManageOptions) => actions.setExpiry(name, time)(context, options))
-
-const addRoles = (sub: Sub, context: Context): Command =>
-  sub('roles', 'print the roles of a user, or change them')
-    .addArgument(NAME)
-    .argument('[roles...]', 'replace the current ones')
-    .option('--add <role>', 'beside those there are; may be repeated', collect)
-    .option('--remove <role>', 'may be repeated', collect)
-    .option('--none', 'take all away')
-    .action((name: string, roles: readonly string[], options: actions.RolesOptions) =>
-      actions.setRoles(name, roles, options)(context, options),
-    )
-
-const addGrant = (sub: Sub, context: Context): Command =>
-  sub('grant', 'what a user may do at the multi-model door')
-    .addArgument(NAME)
-    .argument('<database>', '* for all', readName)
-    .addArgument(LEVEL)
-    .option('--collection <name>', 'on this collection alone; * for all', readName)
-    .action((name: string, database: string, level: string, options: ManageOptions & { collection?: string }) =>
-      actions.setGrant(name, { database, level }, options.collection)(context, options),
-    )
-
-function addSessions(sub: Sub, context: Context): void {
-  sub('sessions', 'print the sessions of a user, the newest first')
-    .addArgument(NAME_OF_ANY)
-    .action((name: string, options: ManageOptions) => actions.listSessions(name)(context, options))
-  sub('end-session', 'end one session of a user')
-    .addArgument(NAME_OF_ANY)
-    .argument('<id>', 'as sessions prints it')
-    .action((name: string, id: string, options: ManageOptions) => actions.endSession(name, id)(context, options))
-}
-
-function collectGrants(text: string, before: readonly actions.Grant[] | undefined): readonly actions.Grant[] {
+function collectGrants(text: string, before: readonly Grant[] | undefined): readonly Grant[] {
   const at = text.lastIndexOf('=')
   const [database, level] = [text.slice(0, at), text.slice(at + 1)]
   if (at < 1 || !LEVELS.includes(level)) throw new InvalidArgumentError(`database=level, one of ${LEVELS.join(', ')}.`)
   return [...(before ?? []), { database, level }]
+}
+
+function addPasswords(named: AddAccountCommand): void {
+  named(
+    'set-password',
+    'asks for a new password; another one than the current ends all sessions of the user',
+    async (name, options: PasswordOptions) => {
+      const password = await readNewPassword(`Password of ${name}`, options)
+      const body = { password, ...(options.mustChange && { mustChangePassword: true }) }
+      return act('user.set-password', { params: { name }, body }, ({ passwordChanged }) => {
+        if (passwordChanged) return `${name} has a new password; all sessions have ended.`
+        const kept = options.mustChange ? 'it must be changed' : 'nothing was changed'
+        return `${name} has this password already; ${kept}.`
+      })
+    },
+  )
+    .option(...PASSWORD_STDIN)
+    .addOption(MUST_CHANGE)
+  named('password-link', 'print a one-time link with which the user sets a password', (name) => ({
+    ...act('user.create-password-link', { params: { name } }, ({ url }) => url),
+    note: ({ expiresAt }) => `Valid once, until ${renderUtcTime(expiresAt)}. Treat it as a password.`,
+    // a conflict has its own explanation: without a URL of the server there is no link
+    explanations: [noSuchUser(name)],
+  }))
+  named(
+    'require-password-change',
+    'the user can do nothing but change the password',
+    (name, { off = false }: { readonly off?: boolean }) => {
+      const done = off ? `${name} need not change the password.` : `${name} must change the password.`
+      return act('user.set-password-change', { params: { name }, body: { required: !off } }, () => done)
+    },
+  ).option('--off', 'take the mark away')
+}
+
+function addRights(named: AddAccountCommand): void {
+  named('expire', 'set when a user can no longer sign in', (name, time: string) => {
+    const body = { expires: time === 'never' ? null : time }
+    return act('user.set-expiry', { params: { name }, body }, ({ expires }) =>
+      expires ? `${name} cannot sign in from ${expires} on.` : `${name} can sign in without a time limit.`,
+    )
+  }).argument('<time>', 'a day or a time in UTC, as 2030-12-31T18:00:00Z, or never')
+  named('roles', 'print the roles of a user, or change them', setRoles)
+    .argument('[roles...]', 'replace the current ones')
+    .option('--add <role>', 'beside those there are; may be repeated', collect)
+    .option('--remove <role>', 'may be repeated', collect)
+    .option('--none', 'take all away')
+  named(
+    'grant',
+    'what a user may do at the multi-model door',
+    (name, database: string, level: string, { collection }: { readonly collection?: string }) => {
+      const body = { database, level: level === 'remove' ? null : level, ...(collection && { collection }) }
+      return act('user.set-grant', { params: { name }, body }, renderUser)
+    },
+  )
+    .argument('<database>', '* for all', readName)
+    .addArgument(
+      new Argument('<level>', 'remove leaves it to the grants that are more general').choices([...LEVELS, 'remove']),
+    )
+    .option('--collection <name>', 'on this collection alone; * for all', readName)
+  named('disable', 'no sign-in any longer; ends all sessions', (name) => {
+    const done = `${name} can no longer sign in; all sessions have ended.`
+    return act('user.set-active', { params: { name }, body: { active: false } }, () => done)
+  })
+  named('enable', 'sign-in again', (name) =>
+    act('user.set-active', { params: { name }, body: { active: true } }, () => `${name} can sign in.`),
+  )
+}
+
+interface RolesOptions {
+  readonly add?: readonly string[]
+  readonly remove?: readonly string[]
+  readonly none?: boolean
+}
+
+function setRoles(
+  name: string,
+  roles: readonly string[],
+  options: RolesOptions,
+): AccountAction<{ readonly roles: readonly string[] }> {
+  const { add, remove, none } = options
+  requireOneMeaning(roles, options)
+  const isReplaced = roles.length > 0 || none
+  const body = { ...(isReplaced && { roles }), ...(add && { add }), ...(remove && { remove }) }
+  const params = { name }
+  return {
+    work: (control) =>
+      isReplaced || add || remove
+        ? control.call('user.set-roles', { params, body })
+        : control.call('user.show', { params }),
+    render: (user) => user.roles.join('\n') || `${name} has no roles.`,
+  }
+}
+
+/** Contradicting arguments are invalid usage. */
+function requireOneMeaning(roles: readonly string[], { add = [], remove = [], none }: RolesOptions): void {
+  const both = add.find((role) => remove.includes(role))
+  if (none && roles.length > 0) throw new ExitError(EXIT.usage, 'Give roles or --none, not both.')
+  if (both !== undefined) throw new ExitError(EXIT.usage, `${both} cannot be added and removed at once.`)
+}
+
+function addSessions(named: AddAccountCommand): void {
+  const sessionsOf = (name: string): AccountAction<Parameters<typeof renderSessions>[0]> => ({
+    work: async (control) => (await control.call('user.sessions', { params: { name } })).sessions,
+    render: (sessions) => (sessions.length === 0 ? `${name} has no sessions.` : renderSessions(sessions)),
+  })
+  named('sessions', 'print the sessions of a user, the newest first', sessionsOf, OF_ANY)
+  const endSession = (name: string, id: string) => ({
+    ...act('user.end-session', { params: { name, id } }, ({ door }) => {
+      return `The session of ${name} at the door ${door} has ended.`
+    }),
+    explanations: [['not_found', `${name} has no session ${id}.`]] as const,
+  })
+  named('end-session', 'end one session of a user', endSession, OF_ANY).argument('<id>', 'as sessions prints it')
+  named('sign-out', 'end all sessions and tokens of a user', (name) =>
+    act('user.sign-out', { params: { name } }, () => `All sessions of ${name} have ended.`),
+  )
+  named('unlock', 'let clients sign in again after too many failures', (name) =>
+    act('user.unlock', { params: { name } }, renderUnlocked(name)),
+  )
+  named('reset-totp', 'remove the second factor (TOTP)', (name) =>
+    act('user.reset-totp', { params: { name } }, renderResetTotp(name)),
+  )
+}
+
+const addRemove = (named: AddAccountCommand): Command =>
+  named(
+    'remove',
+    'delete a user',
+    (name, { erase: isErased }: { readonly erase?: boolean }): AccountAction<unknown> =>
+      isErased ? erase(name) : act('user.remove', { params: { name } }, () => `Deleted ${name}.`),
+  ).option('--erase', 'replace the name in the audit trail, too; also of a user that was deleted before')
+
+/** Also replaces the name in the audit trail. A user that was deleted before may still be named there. */
+const erase = (name: string): AccountAction<{ readonly records: number; readonly pseudonym: string }> => ({
+  async work(control) {
+    const missing = await control.call('user.remove', { params: { name } }).then(() => undefined, toMissing)
+    const erased = await control.call('audit.erase', { body: { name } })
+    if (missing && erased.records === 0) throw missing
+    return { name, ...erased }
+  },
+  render: ({ records, pseudonym }) =>
+    `Deleted ${name}. ${records === 0 ? 'No audit record named it.' : `${records} audit records show ${pseudonym} instead.`}`,
+})
+
+function toMissing(error: unknown): Error {
+  if (error instanceof Error && 'code' in error && error.code === 'not_found') return error
+  throw error
 }

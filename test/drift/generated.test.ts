@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { renderEventsPage } from '../../scripts/events-page.ts'
 import { OPTIONS } from '../../src/config/option-table.ts'
 import { renderDefaultIni } from '../../src/config/render.ts'
 import { renderOptionsPage } from '../../src/config/render-page.ts'
-import { renderEventsPage } from '../../src/observe/render-events.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 

@@ -1,4 +1,4 @@
-import { METRICS, type MetricRow } from './metric-table.ts'
+import { METRICS, type MetricRow } from '../src/observe/metric-table.ts'
 
 /** docs/reference/metrics.md, from the table. */
 export const renderMetricsPage = (): string => `${INTRODUCTION}

@@ -1,5 +1,5 @@
-import { renderTable } from './render-metrics.ts'
-import { type EventField, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
+import { type EventField, type EventRow, SECURITY_EVENTS } from '../src/observe/security-event-table.ts'
+import { renderTable } from './metrics-page.ts'
 
 /** Fields a record has besides those of its row. */
 export const COMMON_FIELDS: Readonly<Record<string, string>> = {
