@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import type { Log } from '../base/log.ts'
+import { lowerPoolPriority } from '../base/node-internals/pool-priority.ts'
 import { tuneV8 } from '../base/node-internals/v8-flags.ts'
 import type { Config } from '../config/options.ts'
 import { exitCodeOf } from '../config/problems.ts'
@@ -60,6 +61,7 @@ export async function serve(
     signals.onHangUp(() => void reload(app, log))
     if (env['NOTIFY_SOCKET']) await notifySystemd(env, log)
     tuneV8()
+    lowerPoolPriority()
     await stopped
     log.info('stopping')
     await app.close()

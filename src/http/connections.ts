@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { IncomingRequest } from './incoming-request.ts'
-import { type NextBytes, RequestBytes } from './pipelining.ts'
+import { type NextBytes, RequestBytes, waitForTurn } from './pipelining.ts'
 
 /**
  * With more requests waiting, a connection of a server that is not Cardea's is closed: its parser cannot be stopped, so
@@ -69,8 +69,7 @@ export class Connection {
   /** Called when the reply is sent or the client has disconnected. Passes the turn to the next request. */
   endTurn(): void {
     const next = this.#waiting.shift()
-    // before that, new bytes of all connections are read
-    if (next) setImmediate(next)
+    if (next) waitForTurn(next)
     else {
       this.#served = undefined
       this.#bytes?.continue()

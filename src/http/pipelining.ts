@@ -5,7 +5,7 @@ import { divert, hasParser } from './parser-input.ts'
 
 /** While this many bytes wait, no more are read from the connection. Below it, a disconnect is still noticed. */
 const MAX_WAITING_BYTES = 16_384
-/** Connections that continue with their waiting bytes in one iteration of the event loop. */
+/** Connections that continue with a pipelined request in one iteration of the event loop. */
 const TURNS_AT_ONCE = 8
 /** The parser gets at most this many slices in one turn. */
 const MAX_SLICES = 64
@@ -32,6 +32,7 @@ export class RequestBytes {
   readonly #socket: Socket
   readonly #next: () => NextBytes
   readonly #parse: (bytes: Buffer) => void
+  readonly #takeTurn = () => this.#parseNext()
   #waiting: Buffer = NONE
   /** The last bytes that the parser got of a head it does not have the end of. */
   #tail = ''
@@ -59,25 +60,26 @@ export class RequestBytes {
 
   /** To be called when a request is answered. */
   continue(): void {
-    if (this.#waiting.length > 0) waitForTurn(this)
+    if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
   }
 
   /** `bytes` may be overwritten after this call. */
   #take(bytes: Buffer): void {
     const isFirst = this.#waiting.length === 0
     this.#waiting = isFirst ? bytes : Buffer.concat([this.#waiting, bytes])
-    this.parseNext()
+    if (ready.has(this.#takeTurn)) this.#pauseIfFull()
+    else this.#parseNext()
     if (isFirst && this.#waiting.length > 0) this.#waiting = Buffer.from(this.#waiting)
   }
 
   /** Gives the parser the bytes up to the end of the next request. */
-  parseNext(): void {
+  #parseNext(): void {
     for (let slices = 0; this.#waiting.length > 0; slices += 1) {
       const next = hasParser(this.#socket) ? this.#next() : 'drop'
       if (next === 'drop') this.#keep(NONE)
       if (next !== 'parse') break
       if (slices === MAX_SLICES) {
-        waitForTurn(this)
+        waitForTurn(this.#takeTurn)
         break
       }
       this.#parseSlice()
@@ -149,12 +151,13 @@ export class RequestBytes {
   }
 }
 
-/** Connections with waiting bytes whose request is answered, in the order of their turns. */
-const ready = new Set<RequestBytes>()
+/** What connections with pipelined requests do next, in the order of their turns. */
+const ready = new Set<() => void>()
 let isScheduled = false
 
-function waitForTurn(bytes: RequestBytes): void {
-  ready.add(bytes)
+/** Calls `next` when it is the turn of its connection: new bytes of all connections are read before. */
+export function waitForTurn(next: () => void): void {
+  ready.add(next)
   scheduleTurns()
 }
 
@@ -164,12 +167,11 @@ function scheduleTurns(): void {
   setImmediate(takeTurns)
 }
 
-/** Serves some of the connections with waiting bytes. Before the next call, new bytes of all connections are read. */
 function takeTurns(): void {
   isScheduled = false
-  for (const bytes of ready.values().take(TURNS_AT_ONCE)) {
-    ready.delete(bytes)
-    bytes.parseNext()
+  for (const next of ready.values().take(TURNS_AT_ONCE)) {
+    ready.delete(next)
+    next()
   }
   scheduleTurns()
 }
