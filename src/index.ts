@@ -7,7 +7,7 @@
  */
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ACCEPTED } from './auth/accepted-credentials.ts'
+import { ACCEPTED } from './auth/credential.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
 import { STRICT_DEFAULTS } from './config/layers.ts'
@@ -15,7 +15,7 @@ import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
 import type { Account } from './directory/account.ts'
-import type { Authenticated } from './directory/identity.ts'
+import type { AuthenticatedRequest } from './directory/identity.ts'
 import { StartError } from './kernel/start-error.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './library/requests.ts'
@@ -156,7 +156,7 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
       const incoming = readRequest(request, 'authenticate')
       const rules = { door, accepted: ACCEPTED.library, origins }
       const identified = await withCardeaErrors(() => app.identify(incoming, rules))
-      const scope = identified?.authenticated.scope
+      const scope = identified?.authenticated.credential.scope
       if (!identified || (scope && !scope.services.includes(service ?? ''))) return undefined
       if (response) addHeaders(response, identified.headers)
       return toUser(identified.authenticated)
@@ -199,12 +199,11 @@ function checkGiven(given: CreateCardea): void {
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-function toUser(authenticated: Authenticated): AuthenticatedUser | undefined {
-  if (authenticated.by === null) return undefined
-  const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
-  const sessionId = authenticated.session?.id ?? authenticated.bearer?.session?.id
+function toUser({ identity, credential }: AuthenticatedRequest): AuthenticatedUser {
+  const { name, roles, isAdmin, isSuperuser = false } = identity
+  const sessionId = credential.session?.id
   // a copy: the program may change its list, but not the roles Cardea knows
-  const user = { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }
+  const user = { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: credential.handler }
   return sessionId === undefined ? user : { ...user, sessionId }
 }
 

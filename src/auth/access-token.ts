@@ -1,11 +1,26 @@
 // An access token in place of the password: in Basic at both doors, and at the sign-in of the multi-model door.
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { findActiveToken, findScope, findTokenUser, toTokenMark } from '../directory/access-token.ts'
+import { findActiveToken, findScope, findTokenUser, hasToken, toTokenMark } from '../directory/access-token.ts'
 import type { Account } from '../directory/account.ts'
 import type { AccountDirectory } from '../directory/account-directory.ts'
+import type { Credential, CredentialKind } from '../directory/identity.ts'
 import { type AccessToken, checkName } from '../directory/users/user.ts'
 import type { DoorAttempt, DoorSignIn } from './door-sign-in.ts'
-import type { AcceptedCredential } from './handler.ts'
+
+/** An access token in place of the password. */
+export const ACCESS_TOKEN: CredentialKind = {
+  name: 'access token',
+  sentByBrowser: 'header',
+  isStillAccepted: (account, { accessToken = '' }) => hasToken(account, accessToken),
+}
+
+export const toTokenCredential = (token: AccessToken, handler: string): Credential => ({
+  kind: ACCESS_TOKEN,
+  handler,
+  expiresAt: token.validUntil,
+  scope: findScope(token),
+  accessToken: toTokenMark(token),
+})
 
 export interface AccessTokenDeps {
   readonly directory: Pick<AccountDirectory, 'findAccount'>
@@ -48,12 +63,4 @@ async function findByToken(
   if (!account || account.isAdmin) return undefined
   const token = findActiveToken(account, password, nowSeconds(clock))
   return token && { account, token }
-}
-
-/** The result for a Basic handler. */
-export function toBasicResult(verified: Verified | undefined): Account | AcceptedCredential | undefined {
-  if (!verified?.token) return verified?.account
-  const { account: identity, token } = verified
-  const accessToken = { mark: toTokenMark(token), validUntil: token.validUntil }
-  return { kind: 'accepted', identity, accessToken, scope: findScope(token) }
 }

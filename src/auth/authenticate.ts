@@ -1,12 +1,12 @@
-import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
-import { type AcceptedHandlers, findUnenforcedLimit } from './accepted-credentials.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../directory/identity.ts'
+import { type AcceptedHandlers, checkAccepted } from './credential.ts'
 import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
 import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
 
 /**
- * Asks the handlers in order. The first that accepts a credential decides the identity. A credential that is present
- * and wrong ends the search: the request never falls back to a weaker credential. If no handler recognises a
- * credential, or the listener does not enforce the limits of the one it has, the request is anonymous.
+ * Asks the handlers in order, from the one at `first` on. The first that accepts a credential decides the identity. A
+ * credential that is present and wrong ends the search: the request never falls back to a weaker credential. If no
+ * handler recognises a credential, or the listener does not accept the one it has, the request is anonymous.
  *
  * Returns a promise only if a handler has to wait: http/dispatch.ts states the gain.
  *
@@ -16,52 +16,45 @@ export function authenticate(
   source: CredentialSource,
   accepted: AcceptedHandlers,
   observer?: SignInObserver,
+  first = 0,
 ): Authenticated | Promise<Authenticated> {
   const { handlers } = accepted
-  for (const handler of handlers) {
+  for (let index = first; index < handlers.length; index += 1) {
+    const handler = handlers[index] as CredentialHandler
     const verdict = handler.read(source)
-    const context = { source, accepted, observer }
-    if (verdict instanceof Promise) return continueAfter(verdict, handlers.slice(handlers.indexOf(handler)), context)
-    const authenticated = judge(verdict, handler, context)
+    if (verdict instanceof Promise)
+      return verdict.then((later) => {
+        const authenticated = note(judge(later, handler, accepted, observer), source, observer)
+        return authenticated ?? authenticate(source, accepted, observer, index + 1)
+      })
+    const authenticated = note(judge(verdict, handler, accepted, observer), source, observer)
     if (authenticated) return authenticated
   }
   return ANONYMOUS
 }
 
-/** What the verdict of every handler is judged by. */
-interface JudgeContext {
-  readonly source: CredentialSource
-  readonly accepted: AcceptedHandlers
-  readonly observer: SignInObserver | undefined
-}
-
-async function continueAfter(
-  reading: Promise<Verdict>,
-  [handler, ...others]: readonly CredentialHandler[],
-  context: JudgeContext,
-): Promise<Authenticated> {
-  const verdict = await reading
-  const authenticated = handler && judge(verdict, handler, context)
-  return authenticated ?? authenticate(context.source, { ...context.accepted, handlers: others }, context.observer)
-}
-
 /** Throws if the credential is refused. `undefined`: the next handler is asked. */
-function judge(verdict: Verdict, { name }: CredentialHandler, context: JudgeContext): Authenticated | undefined {
-  const { source, accepted, observer } = context
+function judge(
+  verdict: Verdict,
+  { name }: CredentialHandler,
+  accepted: AcceptedHandlers,
+  observer: SignInObserver | undefined,
+): Authenticated | undefined {
   if (verdict.kind === 'refused') {
     if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
     throw verdict.error
   }
-  if (verdict.kind === 'accepted') {
-    const limit = findUnenforcedLimit(verdict, accepted)
-    if (limit !== undefined) {
-      observer?.onRefused(`a credential with limits (${limit}) is not accepted here`, name)
-      return ANONYMOUS
-    }
-    const authenticated = { ...verdict, by: name }
-    observer?.onAccepted(authenticated, source)
-    return authenticated
-  }
-  if (verdict.note !== undefined) observer?.onRefused(verdict.note, name)
-  return undefined
+  const problem = verdict.kind === 'accepted' ? checkAccepted(verdict.credential, accepted) : verdict.note
+  if (problem !== undefined) observer?.onRefused(problem, name)
+  if (verdict.kind === 'absent') return undefined
+  return problem === undefined ? verdict : ANONYMOUS
+}
+
+function note(
+  found: Authenticated | undefined,
+  source: CredentialSource,
+  observer: SignInObserver | undefined,
+): Authenticated | undefined {
+  if (observer && !isAnonymous(found)) observer.onAccepted(found, source)
+  return found
 }

@@ -1,26 +1,33 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
-import { isAccount } from '../directory/account.ts'
-import type { Identity } from '../directory/identity.ts'
+import type { Account } from '../directory/account.ts'
+import type { Credential, CredentialKind } from '../directory/identity.ts'
+import { checkIterations } from '../passwords/hash-policy.ts'
+import { ACCESS_TOKEN, toTokenCredential, type Verified } from './access-token.ts'
 import {
   ABSENT,
   type AcceptedCredential,
   type CredentialHandler,
-  type CredentialKind,
   type CredentialSource,
   type RefusedCredential,
-  type Verdict,
 } from './handler.ts'
 import type { DoorKnownHeaders } from './known-headers.ts'
 
-/** A credential where an access token was sent in place of the password. `undefined`: wrong name or password. */
-type CheckedPassword = Identity | AcceptedCredential | undefined
+/** The password of a user, sent with every request. */
+export const PASSWORD: CredentialKind = {
+  name: 'password',
+  sentByBrowser: 'header',
+  provesPassword: 'itself',
+  isStillAccepted: ({ isAdmin, password }, _credential, limits) =>
+    isAdmin || checkIterations(password, limits) === undefined,
+}
 
-export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<CheckedPassword>
+/** `undefined`: wrong name or password. */
+export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<Verified | undefined>
 
 /** How a dialect reads a Basic header. */
 export interface BasicForm {
-  readonly name: CredentialKind
+  readonly name: string
   /** The encoded part, or `undefined` where the header is not this form. */
   findCredential(header: string): string | undefined
   /** `undefined`: it cannot be decoded. */
@@ -60,29 +67,33 @@ export function createBasicHandler(
   check: PasswordCheck,
   knownHeaders?: DoorKnownHeaders,
 ): CredentialHandler {
+  const byPassword: Credential = Object.freeze({ kind: PASSWORD, handler: form.name })
+  const accept = (identity: Account, credential: Credential): AcceptedCredential => ({
+    kind: 'accepted',
+    identity,
+    credential,
+  })
   const checkPair = async ({ name, password }: BasicPair, source: CredentialSource, header: string) => {
     const checked = await check(name, password, source)
+    if (!checked) return { ...refused('credential_refused'), isRecorded: true } as const
+    if (checked.token) return accept(checked.account, toTokenCredential(checked.token, form.name))
     // an access token is looked up each time: it can be revoked while the password stays
-    if (checked && !('kind' in checked) && isAccount(checked)) knownHeaders?.remember(header, checked)
-    return toVerdict(checked)
+    knownHeaders?.remember(header, checked.account)
+    return accept(checked.account, byPassword)
   }
   return {
     name: form.name,
+    kinds: [PASSWORD, ACCESS_TOKEN],
     read(source) {
       const header = source.header('authorization')
       if (header === undefined) return ABSENT
       const known = knownHeaders?.find(header, source)
-      if (known) return toVerdict(known)
+      if (known) return accept(known, byPassword)
       const given = readBasic(header, form)
       if (given === undefined) return ABSENT
       return typeof given === 'string' ? refused(given) : checkPair(given, source, header)
     },
   }
-}
-
-function toVerdict(checked: CheckedPassword): Verdict {
-  if (checked === undefined) return { ...refused('credential_refused'), isRecorded: true }
-  return 'kind' in checked ? checked : { kind: 'accepted', identity: checked, hasPassword: true }
 }
 
 const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCredential => ({

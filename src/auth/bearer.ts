@@ -1,17 +1,18 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { findScope, findTokenByMark } from '../directory/access-token.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { type Identity, NO_GRANTS } from '../directory/identity.ts'
+import { type CredentialKind, type Identity, NO_GRANTS } from '../directory/identity.ts'
 import type { Session } from '../directory/sessions/session.ts'
 import { checkName } from '../directory/users/user.ts'
-import { readMultiModelClaims, type UserClaims } from '../keys/multi-model-claims.ts'
+import { readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
 import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
-import { hasIssuedForm, readBearerToken } from './issued-token.ts'
+import { FOREIGN_TOKEN, hasIssuedForm, ISSUED_TOKEN, readUserToken, type UserToken } from './issued-token.ts'
+import { JWT_HANDLER } from './jwt.ts'
 
 export interface BearerDeps {
   ring(): KeyRing
@@ -26,6 +27,11 @@ export interface BearerDeps {
   readonly clock: Clock
 }
 
+/** A token without a name, signed with the secret of the multi-model door. */
+export const SUPERUSER_TOKEN: CredentialKind = { name: 'superuser token' }
+
+const BEARER_HANDLER = 'bearer'
+
 /** The scheme is case-insensitive; any number of blanks may follow it. */
 const BEARER = /^bearer +(.*)$/i
 
@@ -35,12 +41,13 @@ const BEARER = /^bearer +(.*)$/i
  */
 export function createBearerHandler(deps: BearerDeps): CredentialHandler {
   return {
-    name: 'bearer',
+    name: BEARER_HANDLER,
+    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN],
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
       const claims = verifyCached(text, deps)
-      return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, deps)
+      return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, BEARER_HANDLER, deps)
     },
   }
 }
@@ -58,17 +65,16 @@ export const createIssuedTokenCheck =
   async (text: string): Promise<Verdict | undefined> => {
     const claims = verifyCached(text, deps)
     if (typeof claims === 'string' || !hasIssuedForm(claims)) return undefined
-    const verdict = await checkClaims(claims, deps)
+    const verdict = await checkClaims(claims, JWT_HANDLER, deps)
     if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
     const detail = verdict.kind === 'refused' ? verdict.error.detail : undefined
     const about = 'Token is no longer valid.'
     return { kind: 'refused', error: new Refusal('token_refused', { about, ...(detail && { detail }) }) }
   }
 
-function isOpenedHere({ identity, bearer }: AcceptedCredential, { directory }: IssuedTokenDeps): boolean {
-  if (!bearer?.session || identity.name === null || !('sessionEpoch' in identity)) return false
-  // of all identities only accounts have a session epoch
-  return directory.isOpenedHere(bearer.session.id, identity as Account, bearer.accessToken)
+function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: IssuedTokenDeps): boolean {
+  if (!credential.session || !isAccount(identity)) return false
+  return directory.isOpenedHere(credential.session.id, identity, credential.accessToken)
 }
 
 const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })
@@ -95,30 +101,28 @@ const SUPERUSER: Identity = Object.freeze({
   isSuperuser: true,
 })
 
-async function checkClaims(claims: Claims, deps: BearerDeps): Promise<Verdict> {
+async function checkClaims(claims: Claims, handler: string, deps: BearerDeps): Promise<Verdict> {
   const reading = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
   if (reading.kind === 'refused') return refuse(reading.reason)
-  if (reading.kind === 'user') return checkUserToken(claims, reading, deps)
+  if (reading.kind === 'user') return checkUserToken(reading.name, readUserToken(claims, reading, handler), deps)
   const { exp: expiresAt, allowedPaths } = reading
-  const bearer = { session: undefined, expiresAt, renewableUntil: undefined, allowedPaths }
-  return { kind: 'accepted', identity: SUPERUSER, bearer }
+  const credential = { kind: SUPERUSER_TOKEN, handler, expiresAt, allowedPaths }
+  return { kind: 'accepted', identity: SUPERUSER, credential }
 }
 
-async function checkUserToken(claims: Claims, reading: UserClaims, deps: BearerDeps): Promise<Verdict> {
+async function checkUserToken(name: string, token: UserToken, deps: BearerDeps): Promise<Verdict> {
   const { directory, knowsUsers } = deps
-  const { name, iat: issuedAt } = reading
+  const { session, accessToken: mark, issuedAt } = token
   if (!knowsUsers()) return refuse('user tokens are not accepted here')
-  const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
-  if (!account) return refuse('no active user of this name')
-  const bearer = readBearerToken(claims, reading)
-  const token = bearer.accessToken === undefined ? undefined : findTokenByMark(account, bearer.accessToken)
-  if (bearer.accessToken !== undefined && !token) return refuse('its access token was revoked or has expired')
-  const scope = token && findScope(token)
-  if (bearer.session && isTooOld(account, bearer.session, deps)) return refuse('the session is too old')
-  const isLive = bearer.session
-    ? directory.isSessionLive(bearer.session)
-    : directory.isForeignTokenLive({ name, issuedAt })
-  return (await isLive) ? { kind: 'accepted', identity: account, bearer, scope } : refuse('the session was revoked')
+  const identity = checkName(name) === undefined ? await directory.findAccount(name) : undefined
+  if (!identity) return refuse('no active user of this name')
+  const accessToken = mark === undefined ? undefined : findTokenByMark(identity, mark)
+  if (mark !== undefined && !accessToken) return refuse('its access token was revoked or has expired')
+  if (session && isTooOld(identity, session, deps)) return refuse('the session is too old')
+  const isLive = session ? directory.isSessionLive(session) : directory.isForeignTokenLive({ name, issuedAt })
+  if (!(await isLive)) return refuse('the session was revoked')
+  const credential = accessToken ? { ...token, scope: findScope(accessToken) } : token
+  return { kind: 'accepted', identity, credential }
 }
 
 /** A token expires by itself; this is for tokens that were issued before the limit was lowered. */

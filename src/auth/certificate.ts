@@ -2,9 +2,12 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Directory } from '../directory/directory.ts'
+import type { CredentialKind } from '../directory/identity.ts'
 import { ABSENT, type CredentialHandler, type CredentialSource, isName, type Verdict } from './handler.ts'
 
 export const CERTIFICATE_HANDLER = 'certificate'
+
+export const CERTIFICATE: CredentialKind = { name: 'client certificate', sentByBrowser: 'connection' }
 
 export interface CertificateDeps {
   readonly directory: Pick<Directory, 'findAccount'>
@@ -18,6 +21,7 @@ export interface CertificateDeps {
 export function createCertificateHandler(deps: CertificateDeps): CredentialHandler {
   return {
     name: CERTIFICATE_HANDLER,
+    kinds: [CERTIFICATE],
     read(source) {
       const { certificate } = source
       if (certificate === undefined || isForwarded(source)) return ABSENT
@@ -40,7 +44,8 @@ async function checkUser(name: string, validToMs: number, { directory }: Certifi
   if (!account) return refuse('there is no active user of its common name')
   if (account.isAdmin) return refuse('its common name is that of an administrator')
   if (account.totp !== undefined) return refuse('the user has a second factor')
-  return { kind: 'accepted', identity: account, certificateExpiresAt: Math.floor(validToMs / 1000) }
+  const credential = { kind: CERTIFICATE, handler: CERTIFICATE_HANDLER, expiresAt: Math.floor(validToMs / 1000) }
+  return { kind: 'accepted', identity: account, credential }
 }
 
 const refuse = (reason: string): Verdict => ({

@@ -1,5 +1,11 @@
 import type { Refusal } from '../base/errors.ts'
-import { ADMIN_ROLE, type Authenticated, type Identity, NO_GRANTS } from '../directory/identity.ts'
+import {
+  ADMIN_ROLE,
+  type AuthenticatedRequest,
+  type CredentialKind,
+  type Identity,
+  NO_GRANTS,
+} from '../directory/identity.ts'
 import { checkName, checkRole } from '../directory/users/user.ts'
 
 /** The part of a request that credentials are read from. */
@@ -36,12 +42,11 @@ export interface PresentedCertificate {
   readonly problem: string | undefined
 }
 
-/** The first five are those of the document door. */
-export type CredentialKind = 'jwt' | 'proxy' | 'cookie' | 'default' | 'certificate' | 'bearer' | 'basic'
-
-/** Recognises one kind of credential. */
+/** Recognises the credentials that one header, cookie or connection can hold. */
 export interface CredentialHandler {
-  readonly name: CredentialKind
+  /** On the wire, in logs and metrics. */
+  readonly name: string
+  readonly kinds: readonly CredentialKind[]
   /** Never writes to the response. */
   read(source: CredentialSource): Verdict | Promise<Verdict>
 }
@@ -55,7 +60,7 @@ export interface AbsentCredential {
   readonly note?: string
 }
 
-export interface AcceptedCredential extends Omit<Authenticated, 'by'> {
+export interface AcceptedCredential extends AuthenticatedRequest {
   readonly kind: 'accepted'
 }
 

@@ -1,7 +1,7 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { TokenOrigin } from '../directory/identity.ts'
+import type { Credential, CredentialKind, TokenOrigin } from '../directory/identity.ts'
 import type { ForeignToken } from '../directory/sessions/session-directory.ts'
 import {
   type ClaimProblem,
@@ -21,6 +21,7 @@ import {
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
+import { ISSUED_TOKEN } from './issued-token.ts'
 
 type ClaimRules = Pick<DocumentClaimRules, 'required' | 'roles'>
 
@@ -35,6 +36,17 @@ export interface JwtDeps {
   readonly clock: Clock
 }
 
+export const EXTERNAL_JWT: CredentialKind = { name: 'external JWT' }
+
+export interface ExternalJwt extends Credential {
+  readonly origin: TokenOrigin
+}
+
+export const isExternalJwt = (credential: Credential | undefined): credential is ExternalJwt =>
+  credential?.kind === EXTERNAL_JWT
+
+export const JWT_HANDLER = 'jwt'
+
 const SCHEME = 'Bearer '
 
 /**
@@ -46,7 +58,8 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const verifyCached = createVerifier(deps.keys)
   const readCached = createClaimReader(deps.rules)
   return {
-    name: 'jwt',
+    name: JWT_HANDLER,
+    kinds: [EXTERNAL_JWT, ISSUED_TOKEN],
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
@@ -81,7 +94,7 @@ interface TokenReading {
   readonly rules: ClaimRules
   readonly readAtSeconds: number
   readonly name: string
-  readonly credential: AcceptedCredential & { readonly origin: TokenOrigin }
+  readonly accepted: AcceptedCredential & { readonly credential: ExternalJwt }
 }
 
 /**
@@ -100,8 +113,8 @@ function createClaimReader(getRules: JwtDeps['rules']): (token: VerifiedToken, n
   }
 }
 
-const isCurrent = ({ readAtSeconds, credential }: TokenReading, now: number): boolean =>
-  now >= readAtSeconds && now < (credential.origin.expiresAt ?? Number.POSITIVE_INFINITY)
+const isCurrent = ({ readAtSeconds, accepted: { credential } }: TokenReading, now: number): boolean =>
+  now >= readAtSeconds && now < (credential.expiresAt ?? Number.POSITIVE_INFINITY)
 
 function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, now: number): TokenReading | Refusal {
   const subject = readDocumentClaims(claims, header, { ...rules, nowSeconds: now, isName, isRole })
@@ -114,23 +127,20 @@ function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, n
     kid: typeof header.kid === 'string' ? header.kid : undefined,
     keyVersion: key.version,
   }
-  const credential = { kind: 'accepted', identity: toExternalIdentity(name, roles), origin } as const
-  return { rules, readAtSeconds: now, name, credential }
+  const credential = { kind: EXTERNAL_JWT, handler: JWT_HANDLER, expiresAt: exp, keyVersion: key.version, origin }
+  const accepted = { kind: 'accepted', identity: toExternalIdentity(name, roles), credential } as const
+  return { rules, readAtSeconds: now, name, accepted }
 }
 
 function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | Promise<Verdict> {
   if (reading instanceof Refusal) return refused(reading)
-  const { name, credential } = reading
-  const token = { name, issuedAt: credential.origin.issuedAt }
-  return directory.isForeignTokenKnownLive(token) ? credential : askDirectory(credential, token, directory)
+  const { name, accepted } = reading
+  const token = { name, issuedAt: accepted.credential.origin.issuedAt }
+  return directory.isForeignTokenKnownLive(token) ? accepted : askDirectory(accepted, token, directory)
 }
 
-async function askDirectory(
-  credential: Verdict,
-  token: ForeignToken,
-  directory: JwtDeps['directory'],
-): Promise<Verdict> {
-  if (await directory.isForeignTokenLive(token)) return credential
+async function askDirectory(accepted: Verdict, token: ForeignToken, directory: JwtDeps['directory']): Promise<Verdict> {
+  if (await directory.isForeignTokenLive(token)) return accepted
   return refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
 }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
+import type { Credential, CredentialKind } from '../directory/identity.ts'
 import {
   ABSENT,
   type CredentialHandler,
@@ -12,7 +13,11 @@ import {
 } from './handler.ts'
 import { digestBytesOf } from './session/cookie-value.ts'
 
-export const PROXY_HANDLER = 'proxy'
+const PROXY_HANDLER = 'proxy'
+
+export const PROXY_HEADERS: CredentialKind = { name: 'proxy headers', sentByBrowser: 'header' }
+
+const CREDENTIAL: Credential = Object.freeze({ kind: PROXY_HEADERS, handler: PROXY_HANDLER })
 
 /** The names of the headers that a proxy sets. */
 export interface ProxyHeaderNames {
@@ -35,6 +40,7 @@ export interface ProxyDeps {
 export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
   return {
     name: PROXY_HANDLER,
+    kinds: [PROXY_HEADERS],
     read(source) {
       const headers = readHeaders(source, deps.names())
       return headers === undefined ? ABSENT : checkCredential(headers, source, deps)
@@ -46,7 +52,8 @@ async function checkCredential(headers: ProxyHeaders, source: CredentialSource, 
   const { name, roles } = headers
   if (!isName(name) || !roles.every(isRole)) return ABSENT
   if (!isProven(headers, source, deps)) return UNPROVEN
-  return (await deps.isActive(name)) ? { kind: 'accepted', identity: toExternalIdentity(name, roles) } : ABSENT
+  if (!(await deps.isActive(name))) return ABSENT
+  return { kind: 'accepted', identity: toExternalIdentity(name, roles), credential: CREDENTIAL }
 }
 
 const UNPROVEN: Verdict = Object.freeze({

@@ -2,7 +2,8 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { Authenticated, Identity } from '../directory/identity.ts'
+import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
+import type { PresentedSession } from '../directory/sessions/session.ts'
 import type { SessionUse } from '../directory/sessions/session-directory.ts'
 import { generationOf } from '../directory/users/user.ts'
 import type { CredentialSource } from './handler.ts'
@@ -31,7 +32,7 @@ type Source = Pick<CredentialSource, 'client' | 'header'>
 export interface SessionRecorder {
   onOpened(session: NewSession, source: Source): void
   /** Notes the session and the access token of a request, if its credential has them. */
-  onUsed(authenticated: Authenticated, source: Source): void
+  onUsed(authenticated: AuthenticatedRequest, source: Source): void
 }
 
 export function createSessionRecorder(deps: SessionRecorderDeps): SessionRecorder {
@@ -43,14 +44,13 @@ export function createSessionRecorder(deps: SessionRecorderDeps): SessionRecorde
       directory.noteSession(session.id, () => toUse(session, nowSeconds(clock), { source, door: deps.door }))
     },
     onUsed(authenticated, source) {
-      const { identity, accessToken, bearer } = authenticated
-      const mark = accessToken?.mark ?? bearer?.accessToken
-      if (mark !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, mark)
-      const used = authenticated.session ?? authenticated.bearer?.session
-      if (!used) return
-      directory.noteSession(used.id, () => {
-        const session = { id: used.id, identity: authenticated.identity, expiresAt: toExpiry(authenticated, deps) }
-        return toUse(session, findOpeningTime(used.id, authenticated, deps), { source, door: deps.door })
+      const { identity, credential } = authenticated
+      const { session, accessToken } = credential
+      if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
+      if (!session) return
+      directory.noteSession(session.id, () => {
+        const used = { id: session.id, identity, expiresAt: toExpiry(credential, deps) }
+        return toUse(used, findOpeningTime(session, identity, deps), { source, door: deps.door })
       })
     },
   }
@@ -72,13 +72,13 @@ const toUse = ({ id, identity, expiresAt }: NewSession, createdAt: number, { sou
   userAgent: source.header('user-agent') ?? '',
 })
 
-function toExpiry({ session, bearer }: Authenticated, { timeoutSeconds, clock }: SessionRecorderDeps): number {
+function toExpiry({ session, expiresAt }: Credential, { timeoutSeconds, clock }: SessionRecorderDeps): number {
   const renewed = nowSeconds(clock) + timeoutSeconds()
-  return session ? renewed : (bearer?.expiresAt ?? renewed)
+  return session?.cookie ? renewed : (expiresAt ?? renewed)
 }
 
 /** The record of a session that was opened before the server kept records may begin with a later use. */
-function findOpeningTime(id: string, { identity, bearer }: Authenticated, deps: SessionRecorderDeps): number {
-  const openedAt = isAccount(identity) ? deps.directory.findPasswordTime(id, identity) : undefined
-  return openedAt ?? bearer?.session?.issuedAt ?? nowSeconds(deps.clock)
+function findOpeningTime(session: PresentedSession, identity: Identity, deps: SessionRecorderDeps): number {
+  const openedAt = isAccount(identity) ? deps.directory.findPasswordTime(session.id, identity) : undefined
+  return openedAt ?? session.issuedAt ?? nowSeconds(deps.clock)
 }

@@ -1,7 +1,7 @@
 import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
 import { type Account, isAccount } from '../directory/account.ts'
-import type { Authenticated, Identity } from '../directory/identity.ts'
+import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
 import { checkName } from '../directory/users/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
@@ -46,7 +46,7 @@ async function recordRefusal(reason: string, { name, peer, handler }: Attempt, d
 
 /** Records the use of credentials that a client sends with every request. */
 export interface SignInObserver {
-  onAccepted(authenticated: Authenticated, source: CredentialSource): void
+  onAccepted(authenticated: AuthenticatedRequest, source: CredentialSource): void
   onRefused(reason: string, handler: string): void
 }
 
@@ -62,21 +62,21 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
     onAccepted(authenticated, source) {
       sessions?.onUsed(authenticated, source)
       // recorded when the session or token was issued
-      if (authenticated.session || authenticated.bearer?.session) return
+      if (authenticated.credential.session) return
       const key = findKey(authenticated, source.client.address)
       if (known.has(key)) return
       events.requireRecording()
       known.set(key, true)
-      const { identity, by } = authenticated
+      const { identity, credential } = authenticated
       const subject = identity.name ?? '_superuser'
-      events.record('sign-in.accepted', { subject, opened: 'first use', handler: by ?? undefined, actor: subject })
+      events.record('sign-in.accepted', { subject, opened: 'first use', handler: credential.handler, actor: subject })
     },
     onRefused: (reason, handler) => events.record('sign-in.refused', { reason, handler }),
   }
 }
 
 /** What `toKey` was called with, and its result. */
-interface LastKey extends Pick<Authenticated, 'by' | 'accessToken' | 'origin'> {
+interface LastKey extends Pick<Credential, 'handler' | 'accessToken' | 'keyVersion'> {
   readonly peer: string
   readonly key: string
 }
@@ -85,15 +85,16 @@ interface LastKey extends Pick<Authenticated, 'by' | 'accessToken' | 'origin'> {
  * Remembers the last key of each identity: a client usually sends many requests with the same credential. A request with
  * a JWT takes 0.5 µs less (`npm run bench -- gateway-handler`).
  */
-function createKeyFinder(): (authenticated: Authenticated, peer: string) => string {
+function createKeyFinder(): (authenticated: AuthenticatedRequest, peer: string) => string {
   const lastKeys = new WeakMap<Identity, LastKey>()
   return (authenticated, peer) => {
-    const { identity, by, accessToken, origin } = authenticated
+    const { identity, credential } = authenticated
     const last = lastKeys.get(identity)
-    if (last?.peer === peer && last.by === by && last.accessToken === accessToken && last.origin === origin)
-      return last.key
+    const { handler, accessToken, keyVersion } = credential
+    const isSame = last?.handler === handler && last.accessToken === accessToken && last.keyVersion === keyVersion
+    if (isSame && last.peer === peer) return last.key
     const key = toKey(authenticated, peer)
-    lastKeys.set(identity, { by, accessToken, origin, peer, key })
+    lastKeys.set(identity, { handler, accessToken, keyVersion, peer, key })
     return key
   }
 }
@@ -103,10 +104,11 @@ function createKeyFinder(): (authenticated: Authenticated, peer: string) => stri
  * or proxy header counts as another one if it claims other roles or was signed with another key: programs send a new
  * token with every request. Names and roles contain no line breaks, so two keys are never the same by accident.
  */
-function toKey({ identity, by, accessToken, origin }: Authenticated, peer: string): string {
+function toKey({ identity, credential }: AuthenticatedRequest, peer: string): string {
   const { name, roles } = identity
-  const claimed = isAccount(identity) ? toEpochText(identity) : `${roles.join(',')}\n${origin?.keyVersion ?? ''}`
-  return `${by}\n${peer}\n${name ?? ''}\n${accessToken?.mark ?? ''}\n${claimed}`
+  const { handler, accessToken = '', keyVersion = '' } = credential
+  const claimed = isAccount(identity) ? toEpochText(identity) : `${roles.join(',')}\n${keyVersion}`
+  return `${handler}\n${peer}\n${name ?? ''}\n${accessToken}\n${claimed}`
 }
 
 const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string => `${seconds} ${generation}`

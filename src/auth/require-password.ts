@@ -6,7 +6,7 @@ import { type BasicForm, type BasicPair, readBasic } from './basic.ts'
 import type { DoorSignIn } from './door-sign-in.ts'
 import type { CredentialSource } from './handler.ts'
 
-export interface AuthenticatedRequest extends CredentialSource {
+export interface ProvingRequest extends CredentialSource {
   readonly authenticated: Authenticated | undefined
 }
 
@@ -20,7 +20,7 @@ export interface RequirePasswordDeps extends PasswordProofDeps {
  */
 export const createRequirePassword =
   (deps: RequirePasswordDeps, form?: BasicForm) =>
-  (request: AuthenticatedRequest): Promise<void> =>
+  (request: ProvingRequest): Promise<void> =>
     requirePassword(request.authenticated ?? ANONYMOUS, deps, async () => {
       const given = form && readBasic(request.header('authorization') ?? '', form)
       return typeof given === 'object' && isCurrentPassword(request, given, deps)
@@ -32,7 +32,7 @@ export const createRequirePassword =
  */
 export const createRequirePasswordInBody =
   (deps: RequirePasswordDeps) =>
-  (request: AuthenticatedRequest, password: string | undefined): Promise<void> =>
+  (request: ProvingRequest, password: string | undefined): Promise<void> =>
     password === undefined
       ? requirePassword(request.authenticated ?? ANONYMOUS, deps)
       : requireSentPassword(request, password, deps)
@@ -40,13 +40,13 @@ export const createRequirePasswordInBody =
 /** The same for a request that needs the current password even if the session has just proved it. */
 export const createRequireCurrentPassword =
   (deps: RequirePasswordDeps) =>
-  async (request: AuthenticatedRequest, password: string | undefined): Promise<void> => {
-    if (password === undefined && request.authenticated?.hasPassword) return
+  async (request: ProvingRequest, password: string | undefined): Promise<void> => {
+    if (password === undefined && request.authenticated?.credential?.kind.provesPassword === 'itself') return
     await requireSentPassword(request, password, deps)
   }
 
 async function requireSentPassword(
-  request: AuthenticatedRequest,
+  request: ProvingRequest,
   password: string | undefined,
   deps: RequirePasswordDeps,
 ): Promise<void> {
@@ -60,7 +60,7 @@ async function requireSentPassword(
 
 /** A wrong password counts for the lockout. No code is needed: the session was opened with one. */
 async function isCurrentPassword(
-  source: AuthenticatedRequest,
+  source: ProvingRequest,
   { name, password }: BasicPair,
   { signIn }: RequirePasswordDeps,
 ): Promise<boolean> {

@@ -1,10 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '../base/errors.ts'
-import { hasToken } from '../directory/access-token.ts'
 import { type Account, isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
-import { checkIterations, type IterationLimits } from '../passwords/hash-policy.ts'
+import {
+  type Authenticated,
+  type AuthenticatedRequest,
+  type Credential,
+  type Identity,
+  isAnonymous,
+} from '../directory/identity.ts'
+import type { IterationLimits } from '../passwords/hash-policy.ts'
 
 /** A request that was authenticated and whose response is still being sent. */
 export interface RunningRequest {
@@ -35,7 +40,7 @@ export function createRevalidate<R extends RunningRequest>(deps: RevalidateDeps<
     const before = request.authenticated
     // a preflight is accepted from every client
     if (before === undefined || request.streamEpoch === undefined) return true
-    if (before.by !== null && !(await isStillAccepted(request, before, deps))) return false
+    if (!isAnonymous(before) && !(await isStillAccepted(request, before, deps))) return false
     await deps.checkRights(request)
     return true
   }
@@ -65,30 +70,27 @@ export function createConfirmCredential<R extends RunningRequest>(
 
 async function isStillAccepted<R extends RunningRequest>(
   request: R,
-  before: Authenticated,
+  { identity, credential }: AuthenticatedRequest,
   deps: RevalidateDeps<R>,
 ): Promise<boolean> {
-  if (before.by === null || !deps.isConfigured(before.by)) return false
-  // a password is not verified again: after a change of password, each open stream would count as a failed sign-in
-  if (isAccount(before.identity) && (before.hasPassword || before.accessToken))
-    return isSameAccount(before.identity, before, deps)
+  if (!deps.isConfigured(credential.handler)) return false
+  if (credential.kind.isStillAccepted && isAccount(identity)) return isSameAccount(identity, credential, deps)
   request.forgetClient()
   const now = await deps.identify(request)
-  return now.by === before.by && hasSameRights(now.identity, before.identity)
+  return now.credential?.handler === credential.handler && hasSameRights(now.identity, identity)
 }
 
-/** Whether the account is the same, and its password or access token would still be accepted. */
+/** Whether the account is the same, and still accepts the credential. */
 async function isSameAccount(
   before: Account,
-  { accessToken }: Authenticated,
+  credential: Credential,
   deps: Pick<RevalidateDeps<RunningRequest>, 'directory' | 'iterationLimits'>,
 ): Promise<boolean> {
   const now = await deps.directory.findAccount(before.name)
   if (!now || now.sessionEpoch.generation !== before.sessionEpoch.generation) return false
   // Basic has no place for a one-time code
   if (!hasSameRights(now, before) || now.totp !== undefined) return false
-  if (accessToken) return hasToken(now, accessToken.mark)
-  return now.isAdmin || checkIterations(now.password, deps.iterationLimits()) === undefined
+  return credential.kind.isStillAccepted?.(now, credential, deps.iterationLimits()) ?? false
 }
 
 const hasSameRights = (now: Identity, before: Identity): boolean =>

@@ -1,5 +1,7 @@
-import type { PresentedSession, Session } from './sessions/session.ts'
-import type { Grant } from './users/user.ts'
+import type { IterationLimits } from '../passwords/hash-policy.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
+import type { PresentedSession } from './sessions/session.ts'
+import type { AccessToken, Grant } from './users/user.ts'
 
 /** Who the request acts as. */
 export interface Identity {
@@ -18,53 +20,65 @@ export interface Identity {
   readonly isSuperuser?: boolean
 }
 
-/** An identity, and the credential handler that decided it (`null`: none did, the request is anonymous). */
-export interface Authenticated {
+/** An identity, and the credential that proved it. */
+export type Authenticated = AnonymousRequest | AuthenticatedRequest
+
+interface AnonymousRequest {
   readonly identity: Identity
-  readonly by: string | null
-  /** The session the request came with. */
+  readonly credential: undefined
+}
+
+export interface AuthenticatedRequest {
+  readonly identity: Identity
+  readonly credential: Credential
+}
+
+/** What a request proved its identity with. A member that is left out does not apply to it. */
+export interface Credential {
+  readonly kind: CredentialKind
+  /** The name of the handler that read it: on the wire, in logs and metrics. */
+  readonly handler: string
   readonly session?: PresentedSession | undefined
-  /** Set if the identity rests only on a token of another issuer. */
-  readonly origin?: TokenOrigin | undefined
-  readonly bearer?: BearerToken | undefined
-  /** When the client certificate that the identity rests on expires, in seconds since the epoch. */
-  readonly certificateExpiresAt?: number | undefined
-  /** The access token that was sent in place of a password. */
-  readonly accessToken?: UsedAccessToken | undefined
-  /** What the access token behind the credential is valid for; `undefined`: everything. */
+  /** When it ends, in seconds since the epoch. The cookie of a session is renewed by each request. */
+  readonly expiresAt?: number | undefined
+  /** What it is valid for; `undefined`: everything. */
   readonly scope?: TokenScope | undefined
-  /** The request carries the correct password itself. */
-  readonly hasPassword?: true | undefined
-  /** Anonymous, but the request carries a credential that must not be forwarded. */
-  readonly isHeldBack?: true
+  /** The exact paths it is valid for; `undefined`: all. */
+  readonly allowedPaths?: readonly string[] | undefined
+  /** The mark of the access token that it is, or was issued for: it is revoked with that token. */
+  readonly accessToken?: string | undefined
+  /** The version of the key that verified it, if another issuer signed it. */
+  readonly keyVersion?: string | undefined
+}
+
+/** What all credentials of one kind have in common: a row of auth/credential.ts. */
+export interface CredentialKind {
+  readonly name: string
+  /**
+   * How a browser adds it to the requests of any page: as a header, which a proxy may add too, or with the connection,
+   * which no header shows. `undefined`: it does not.
+   */
+  readonly sentByBrowser?: 'header' | 'connection'
+  /** What proves the password of the user. `undefined`: it proves only a delegation. */
+  readonly provesPassword?: 'itself' | 'its session'
+  /**
+   * Whether it would still be accepted for this state of its account. Left out: it is read again. A password is not:
+   * after a change of password, each open stream would count as a failed sign-in.
+   */
+  isStillAccepted?(account: AccountSecrets, credential: Credential, limits: IterationLimits): boolean
+}
+
+/** What an account accepts of a client, as far as it can change. */
+interface AccountSecrets {
+  readonly isAdmin: boolean
+  readonly password: StoredPassword
+  readonly tokens: readonly AccessToken[]
 }
 
 /** The databases and services that an access token is valid for. */
 export interface TokenScope {
   readonly databases: readonly string[]
   readonly services: readonly string[]
-}
-
-export interface UsedAccessToken {
-  /** Unique among all tokens, deleted ones included. */
-  readonly mark: string
-  /** Seconds since the epoch. */
-  readonly validUntil: number
-}
-
-/** The token of the multi-model door that a request came with. */
-export interface BearerToken {
-  /** The session of a token that Cardea issued. */
-  readonly session: Session | undefined
-  /** Its `iat` and `exp`, in seconds. */
-  readonly issuedAt?: number | undefined
-  readonly expiresAt: number | undefined
-  /** It cannot be renewed beyond this time, because the credential it was issued for expires then. */
-  readonly renewableUntil: number | undefined
-  /** The mark of the access token it was issued for: it is revoked with that token. */
-  readonly accessToken?: string | undefined
-  /** The exact paths it is valid for; `undefined`: all. */
-  readonly allowedPaths: readonly string[] | undefined
 }
 
 /** The token of another issuer that an identity rests on: directly, or through a session opened with it. */
@@ -84,18 +98,22 @@ export const NO_GRANTS: Identity['grants'] = new Map()
 
 export const ANONYMOUS: Authenticated = Object.freeze({
   identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
-  by: null,
+  credential: undefined,
 })
+
+/** An anonymous request with a credential that applications must not see. */
+export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS })
 
 /** Who a request acts as. Before authentication it is anonymous. */
 export const identityOf = ({ authenticated }: { readonly authenticated: Authenticated | undefined }): Identity =>
   (authenticated ?? ANONYMOUS).identity
 
-/** Whether no credential handler accepted the request. `undefined`: it was not authenticated yet. */
+/** Whether no credential was accepted. `undefined`: the request was not authenticated yet. */
 export const isAnonymous = (authenticated: Authenticated | undefined): authenticated is AnonymousRequest | undefined =>
-  authenticated === undefined || authenticated.by === null
+  authenticated?.credential === undefined
 
-type AnonymousRequest = Authenticated & { readonly by: null }
+/** When the user or the credential expires, in seconds since the epoch. */
+export const expiryOf = ({ identity, credential }: Authenticated): number =>
+  Math.min(identity.expiresAt ?? NEVER, credential?.expiresAt ?? NEVER)
 
-/** An anonymous request with a credential that applications must not see. */
-export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS, isHeldBack: true })
+const NEVER = Number.POSITIVE_INFINITY

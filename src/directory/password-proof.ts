@@ -25,7 +25,7 @@ export async function requirePassword(
   deps: PasswordProofDeps,
   isCurrentPassword: CheckCurrentPassword = () => false,
 ): Promise<void> {
-  if (who.hasPassword) return
+  if (who.credential?.kind.provesPassword === 'itself') return
   const provedAt = findProofTime(who, deps)
   if (provedAt === undefined) throw new Refusal('password_required', { about: NEEDS_PASSWORD })
   const maxAge = deps.maxAgeSeconds()
@@ -46,8 +46,8 @@ function findProofTime(who: Authenticated, { directory }: PasswordProofDeps): nu
 
 /** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
 export function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {
-  const { identity, session, bearer, origin } = who
-  const id = session?.id ?? bearer?.session?.id
-  const isDelegated = origin !== undefined || bearer?.accessToken !== undefined || who.accessToken !== undefined
-  return id === undefined || isDelegated || !isAccount(identity) ? undefined : { id, owner: identity }
+  const { identity, credential } = who
+  if (!credential?.session || credential.kind.provesPassword !== 'its session') return undefined
+  const isDelegated = credential.accessToken !== undefined || !isAccount(identity)
+  return isDelegated ? undefined : { id: credential.session.id, owner: identity }
 }

@@ -1,9 +1,15 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { ADMIN_ROLE, type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
+import {
+  ADMIN_ROLE,
+  type Authenticated,
+  expiryOf,
+  HELD_BACK,
+  type Identity,
+  isAnonymous,
+} from '../directory/identity.ts'
 import type { Signer } from '../keys/sign.ts'
-import { expiryOf } from './open-streams.ts'
 import { createUpstreamTokenCache } from './upstream-token-cache.ts'
 
 /** The headers for one request. */
@@ -133,9 +139,9 @@ const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-
 export function identityHeadersForService({ signer, service: aud, clock }: ServiceTokenDeps): ToIdentityHeaders {
   const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
-    const { identity, isHeldBack } = who
+    const { identity } = who
     // the credential of an anonymous request may be the application's own
-    if (isAnonymous(who)) return isHeldBack ? NO_IDENTITY : CLIENT_CREDENTIAL
+    if (isAnonymous(who)) return who === HELD_BACK ? NO_IDENTITY : CLIENT_CREDENTIAL
     const sub = identity.name
     // a superuser token has no user name, and is for the database only
     if (sub === null) throw new Refusal('forbidden')

@@ -1,5 +1,5 @@
 import { createRegistry } from '../base/registry.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
 import type { Revocation } from '../directory/revocation.ts'
 
 /** A forwarded request in progress. */
@@ -39,7 +39,7 @@ export function createOpenStreams(): OpenStreams {
   const isStopped = ({ isFeed }: OpenStream) => stopped === 'all' || (stopped === 'feeds' && isFeed)
 
   const listOf = (name: string) =>
-    streams.list().filter(({ authenticated: { identity, by } }) => by !== null && identity.name === name)
+    streams.list().filter(({ authenticated }) => !isAnonymous(authenticated) && authenticated.identity.name === name)
   const revalidateAll = () => {
     epoch += 1
     for (const stream of streams.list()) void cutIfInvalid(stream)
@@ -66,7 +66,7 @@ export function createOpenStreams(): OpenStreams {
       epoch += 1
       for (const stream of listOf(ended.name))
         if (ended.kind === 'account') void cutIfInvalid(stream)
-        else if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
+        else if (stream.authenticated.credential?.session?.id === ended.id) stream.cut()
     },
     revalidateAll,
     stop(which) {
@@ -83,20 +83,3 @@ async function cutIfInvalid(stream: OpenStream): Promise<void> {
   const isValid = await stream.revalidate().catch(() => false)
   if (!isValid) stream.cut()
 }
-
-const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => session?.id ?? bearer?.session?.id
-
-/**
- * When the credential expires, in seconds since the epoch. The session of a cookie is renewed by each request, so only
- * the credential it was created with ends it at a fixed time.
- */
-export const expiryOf = ({ identity, origin, bearer, accessToken, certificateExpiresAt }: Authenticated): number =>
-  Math.min(
-    certificateExpiresAt ?? NEVER,
-    identity.expiresAt ?? NEVER,
-    origin?.expiresAt ?? NEVER,
-    bearer?.expiresAt ?? NEVER,
-    accessToken?.validUntil ?? NEVER,
-  )
-
-const NEVER = Number.POSITIVE_INFINITY

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { isClientError } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
-import { type Authenticated, isAnonymous } from '../directory/identity.ts'
+import { type AuthenticatedRequest, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
@@ -17,7 +17,7 @@ export interface IdentifyOptions {
 }
 
 export interface Identified {
-  readonly authenticated: Authenticated
+  readonly authenticated: AuthenticatedRequest
   /** To be sent with the response: a session that is due gets a new cookie. */
   readonly headers: readonly HeaderPair[]
 }

@@ -239,7 +239,7 @@ export function describeOrigin(context: RequestContext, door: string): OriginFie
     actor: describeActor(authenticated),
     peer: client.address || undefined,
     door,
-    handler: authenticated?.by ?? undefined,
+    handler: authenticated?.credential?.handler,
     request: id,
   }
 }

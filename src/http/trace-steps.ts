@@ -1,5 +1,4 @@
 import { Refusal } from '../base/errors.ts'
-import { isAnonymous } from '../directory/identity.ts'
 import type { Dialect, RequestContext, Step } from './request-context.ts'
 
 /** The dialect with a span for each step that authenticates. Used only where requests are traced. */
@@ -25,4 +24,4 @@ const traceStep = (step: Step): Step => ({
 
 /** The credential handler that decided; `undefined`: the request is anonymous. */
 export const handlerOf = ({ authenticated }: Pick<RequestContext, 'authenticated'>): string | undefined =>
-  isAnonymous(authenticated) ? undefined : (authenticated.by ?? undefined)
+  authenticated?.credential?.handler

@@ -5,7 +5,7 @@ export interface ObservedRequest {
   readonly method: string
   /** Pattern of the route that handled it. */
   readonly route: string | undefined
-  readonly authenticated: { readonly by: string | null } | undefined
+  readonly authenticated: { readonly credential: { readonly handler: string } | undefined } | undefined
   /** Milliseconds of `performance.now()`. */
   readonly startedAtMs: number
   readonly forwardedAtMs: number | undefined
@@ -53,7 +53,7 @@ export function createRequestObserver(metrics: Metrics, door: string): RequestOb
       decision.observe((forwardedAtMs - request.startedAtMs) / 1000)
       if (request.forwardedAtMs !== undefined) upstream.observe((now - forwardedAtMs) / 1000)
       const route = request.route ?? (reply.isForwarded ? 'forwarded' : 'none')
-      const handler = request.authenticated?.by ?? 'anonymous'
+      const handler = request.authenticated?.credential?.handler ?? 'anonymous'
       const method = METHOD_INDEX.get(request.method) ?? METHODS.length
       const status = Math.trunc(reply.status / 100) - 1
       const counters = routes.get(route)?.get(handler) ?? findCounters(route, handler)

@@ -1,10 +1,13 @@
 // The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
-import { ACCEPTED, selectHandlers } from '../auth/accepted-credentials.ts'
+
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
+import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
 import type { SharedLimits } from '../auth/limits/share.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
+import { CONSOLE_HANDLER, CONSOLE_SESSION } from '../auth/session/console-session.ts'
+import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -13,10 +16,9 @@ import { compareSettings } from '../config/settings.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
-import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
+import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
 import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
-import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
@@ -27,7 +29,7 @@ import { explainMultiModelAccess } from '../dialects/multi-model/explain-access.
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { DoorAccess } from '../directory/door-access.ts'
-import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import { ANONYMOUS } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Route, Step } from '../http/request-context.ts'
@@ -103,10 +105,10 @@ interface AdminDialectOptions extends Omit<AdminMountOptions, 'requireEntry'> {
 
 function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
   const identify = async (context: RequestContext) =>
-    context.authenticated?.by === ADMIN_SESSION
+    context.authenticated?.credential?.kind === CONSOLE_SESSION
       ? ((await parts.adminSessions.find(context)) ?? ANONYMOUS)
       : options.authenticateAgain(context)
-  const isConfigured = (handler: string) => handler === ADMIN_SESSION || options.isConfigured(handler)
+  const isConfigured = (handler: string) => handler === CONSOLE_HANDLER || options.isConfigured(handler)
   const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => dialect })
   const dialect: Dialect = createAdminApiDialect({
     ...createOperationDeps(parts),
@@ -205,12 +207,6 @@ async function describeHealth(sources: OperationSources): Promise<Health> {
     ...showParts(await checkHealth()),
   }
 }
-
-/** The owner of the socket file may do everything. */
-const OWNER: Authenticated = Object.freeze({
-  identity: Object.freeze({ ...ANONYMOUS.identity, isAdmin: true }),
-  by: OWNER_HANDLER,
-})
 
 const OWNER_ONLY = 0o600
 

@@ -3,7 +3,7 @@
  * makes no decision about a request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AcceptedCredentials, isAccepted } from '../auth/accepted-credentials.ts'
+import { type AcceptedCredentials, isAccepted } from '../auth/credential.ts'
 import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'

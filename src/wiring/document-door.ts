@@ -1,9 +1,10 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
-import { ACCEPTED, type AcceptedCredentials, selectHandlers } from '../auth/accepted-credentials.ts'
+
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
 import { createCertificateHandler } from '../auth/certificate.ts'
+import { ACCEPTED, type AcceptedCredentials, selectHandlers } from '../auth/credential.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
 import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
@@ -169,7 +170,7 @@ const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
   sessions: createSessionService({ ...parts, accounts: cookies.accounts, endpoint: '_session' }),
   openForToken: (authenticated: Authenticated, context: RequestContext) =>
     openTokenSession(authenticated, context, { ...parts, tokens: cookies.tokens }),
-  findCookieSession: async (context: RequestContext) => (await findSession(context, cookies))?.session,
+  findCookieSession: async (context: RequestContext) => (await findSession(context, cookies))?.credential.session,
 })
 
 function createHandlers(parts: DoorParts): readonly CredentialHandler[] {

@@ -14,6 +14,7 @@ import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
 import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
+import { type ConsoleSessions, createConsoleSessions } from '../auth/session/console-session.ts'
 import type { CookieSessions } from '../auth/session/cookie-handler.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
 import { chooseCookieName, type SessionSettings } from '../auth/session/set-cookie.ts'
@@ -23,9 +24,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { toWireNames } from '../config/options.ts'
-import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
-import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { createDocumentCheck } from '../dialects/document/basic.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/routes.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -56,7 +55,7 @@ export interface DoorParts extends OpenedParts {
   readonly check: PasswordCheck
   /** Accepts passwords that were verified before. */
   readonly knownHeaders: DoorKnownHeaders
-  readonly adminSessions: AdminSessions
+  readonly adminSessions: ConsoleSessions
   /** Sign the cookies of the document door and of /_cardea/. */
   readonly cookieSecrets: CookieSecrets
   /** The session cookie of the document door. */
@@ -135,9 +134,9 @@ function createAdminSessions(
   { liveConfig, directory }: OpenedParts,
   signIn: DoorSignIn,
   secrets: CookieSecrets,
-): AdminSessions {
+): ConsoleSessions {
   const settings = deriveLive(liveConfig, (snapshot) => toAdminSessionSettings(snapshot.settings.values))
-  return createBrowserSessions({
+  return createConsoleSessions({
     secrets,
     settings: settings.get,
     timeouts: followCookieTimeout(liveConfig, () => settings.get().timeoutSeconds),

@@ -1,8 +1,9 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
-import { ACCEPTED } from '../auth/accepted-credentials.ts'
+
 import { createBasicHandler } from '../auth/basic.ts'
 import { createBearerHandler } from '../auth/bearer.ts'
 import { createCertificateHandler } from '../auth/certificate.ts'
+import { ACCEPTED } from '../auth/credential.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'

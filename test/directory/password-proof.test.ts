@@ -1,32 +1,47 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Authenticated, NO_GRANTS } from '../../src/directory/identity.ts'
+import { ACCESS_TOKEN } from '../../src/auth/access-token.ts'
+import { PASSWORD } from '../../src/auth/basic.ts'
+import { FOREIGN_TOKEN, ISSUED_TOKEN } from '../../src/auth/issued-token.ts'
+import { PROXY_HEADERS } from '../../src/auth/proxy.ts'
+import { COOKIE_SESSION } from '../../src/auth/session/account-session.ts'
+import { TOKEN_SESSION } from '../../src/auth/session/token-session.ts'
+import { type Authenticated, type Credential, type CredentialKind, NO_GRANTS } from '../../src/directory/identity.ts'
 import { requirePassword } from '../../src/directory/password-proof.ts'
 import { createTestClock, START_SECONDS } from '../support/directory.ts'
 
 const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS, sessionEpoch: { generation: 1, seconds: 0 } }
-const session = { id: 'with password', name: 'ada', expiresAt: START_SECONDS + 600 }
-const issued = { id: 'with password', name: 'ada', generation: 1, issuedAt: START_SECONDS }
-const bearer = { session: issued, expiresAt: undefined, renewableUntil: undefined, allowedPaths: undefined }
-const origin = { issuedAt: 1, expiresAt: 2, algorithm: 'HS256', kid: undefined, keyVersion: 'x' }
+const session = { id: 'with password', name: 'ada' }
+const issued = { ...session, generation: 1, issuedAt: START_SECONDS }
 
-const as = (rest: Partial<Authenticated>): Authenticated => ({ identity: ADA, by: 'any', ...rest })
+const as = (kind: CredentialKind, rest: Partial<Credential> = {}): Authenticated => ({
+  identity: ADA,
+  credential: { kind, handler: 'any', ...rest },
+})
 
 const ROWS: readonly { name: string; who: Authenticated; isEnough: boolean }[] = [
-  { name: 'Basic with the password', who: as({ hasPassword: true }), isEnough: true },
-  { name: 'Basic with an access token', who: as({ accessToken: { mark: 'x', validUntil: 1 } }), isEnough: false },
-  { name: 'a cookie opened with the password', who: as({ session }), isEnough: true },
-  { name: 'a cookie opened with a token', who: as({ session, origin }), isEnough: false },
-  { name: 'a cookie another server opened', who: as({ session: { ...session, id: 'other' } }), isEnough: false },
-  { name: 'a token issued for the password', who: as({ bearer }), isEnough: true },
-  { name: 'a token issued for an access token', who: as({ bearer: { ...bearer, accessToken: 'x' } }), isEnough: false },
-  { name: 'a token signed elsewhere', who: as({ bearer: { ...bearer, session: undefined } }), isEnough: false },
+  { name: 'Basic with the password', who: as(PASSWORD), isEnough: true },
+  { name: 'Basic with an access token', who: as(ACCESS_TOKEN, { accessToken: 'x', expiresAt: 1 }), isEnough: false },
+  { name: 'a cookie opened with the password', who: as(COOKIE_SESSION, { session }), isEnough: true },
+  { name: 'a cookie opened with a token', who: as(TOKEN_SESSION, { session }), isEnough: false },
   {
-    name: 'a token renewed from one signed elsewhere',
-    who: as({ bearer: { ...bearer, session: { ...issued, id: 'other' } } }),
+    name: 'a cookie another server opened',
+    who: as(COOKIE_SESSION, { session: { ...session, id: 'other' } }),
     isEnough: false,
   },
-  { name: 'the headers of a proxy', who: as({}), isEnough: false },
+  { name: 'a token issued for the password', who: as(ISSUED_TOKEN, { session: issued }), isEnough: true },
+  {
+    name: 'a token issued for an access token',
+    who: as(ISSUED_TOKEN, { session: issued, accessToken: 'x' }),
+    isEnough: false,
+  },
+  { name: 'a token signed elsewhere', who: as(FOREIGN_TOKEN), isEnough: false },
+  {
+    name: 'a token renewed from one signed elsewhere',
+    who: as(ISSUED_TOKEN, { session: { ...issued, id: 'other' } }),
+    isEnough: false,
+  },
+  { name: 'the headers of a proxy', who: as(PROXY_HEADERS), isEnough: false },
 ]
 
 function createDeps(maxAgeSeconds: number) {
@@ -47,13 +62,16 @@ for (const { name, who, isEnough } of ROWS) {
 test('an old session needs the current password as well, and Basic with it does not', async () => {
   const { deps, clock } = createDeps(900)
   clock.advance(899)
-  await requirePassword(as({ session }), deps)
+  await requirePassword(as(COOKIE_SESSION, { session }), deps)
   clock.advance(1)
-  await assert.rejects(requirePassword(as({ session }), deps), { code: 'password_required', about: /900 seconds/ })
+  await assert.rejects(requirePassword(as(COOKIE_SESSION, { session }), deps), {
+    code: 'password_required',
+    about: /900 seconds/,
+  })
   await assert.rejects(
-    requirePassword(as({ session }), deps, () => false),
+    requirePassword(as(COOKIE_SESSION, { session }), deps, () => false),
     { code: 'password_required' },
   )
-  await requirePassword(as({ session }), deps, () => true)
-  await requirePassword(as({ hasPassword: true }), deps)
+  await requirePassword(as(COOKIE_SESSION, { session }), deps, () => true)
+  await requirePassword(as(PASSWORD), deps)
 })

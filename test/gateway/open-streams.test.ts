@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ANONYMOUS, type Authenticated } from '../../src/directory/identity.ts'
+import { COOKIE_SESSION } from '../../src/auth/session/account-session.ts'
+import { ANONYMOUS, type Authenticated, type Credential } from '../../src/directory/identity.ts'
 import { createOpenStreams } from '../../src/gateway/open-streams.ts'
 
-const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated => ({
+const someone = (name: string, more: Partial<Credential> = {}): Authenticated => ({
   identity: { name, roles: [], isAdmin: false, grants: new Map() },
-  by: 'cookie',
-  ...more,
+  credential: { kind: COOKIE_SESSION, handler: 'cookie', ...more },
 })
 
 function open(authenticated: Authenticated, holds: boolean | Error = true) {
@@ -30,7 +30,7 @@ function open(authenticated: Authenticated, holds: boolean | Error = true) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-const session = (id: string, name = 'ada') => ({ id, name, expiresAt: 0 })
+const session = (id: string, name = 'ada') => ({ id, name })
 
 test('a session that ends cuts its own streams at once', () => {
   const streams = createOpenStreams()
@@ -83,9 +83,8 @@ test('a request whose account changed after authentication is revalidated', asyn
 
 test('an expired token cuts its streams, a session that is renewed does not', () => {
   const streams = createOpenStreams()
-  const bearer = { session: undefined, renewableUntil: undefined, allowedPaths: undefined }
-  const token = open(someone('ada', { bearer: { ...bearer, expiresAt: 100 } }))
-  const cookie = open(someone('ada', { session: { ...session('1'), expiresAt: 100 } }))
+  const token = open(someone('ada', { expiresAt: 100 }))
+  const cookie = open(someone('ada', { session: session('1') }))
   streams.add(token)
   streams.add(cookie)
   streams.expire(99)
@@ -107,7 +106,7 @@ test('a user who expires loses the streams', () => {
 
 test('an expired access token cuts its streams', () => {
   const streams = createOpenStreams()
-  const stream = open(someone('ada', { accessToken: { mark: 'x', validUntil: 100 } }))
+  const stream = open(someone('ada', { accessToken: 'x', expiresAt: 100 }))
   streams.add(stream)
   streams.expire(99)
   assert.ok(!stream.isCut)

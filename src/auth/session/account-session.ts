@@ -8,6 +8,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
+import type { Credential, CredentialKind } from '../../directory/identity.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import { generationOf } from '../../directory/users/user.ts'
@@ -23,15 +24,32 @@ import {
   verifyCookie,
 } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
-import { type FoundSession, rememberSessions, saltOf } from './session-memory.ts'
+import { type FoundSession, type RememberedSession, rememberSessions, saltOf } from './session-memory.ts'
 import type { SigningSettings } from './set-cookie.ts'
+
+/** The session of a user of the directory at the document door. */
+export const COOKIE_SESSION: CredentialKind = {
+  name: 'cookie session',
+  sentByBrowser: 'header',
+  provesPassword: 'its session',
+}
+
+export const COOKIE_HANDLER = 'cookie'
+
+/** Sessions of one use: their credentials, and what is bound into their signature. */
+export interface SessionUse extends Pick<Credential, 'kind' | 'handler'> {
+  /** Makes a cookie valid only where it was issued. */
+  readonly purpose: string
+}
+
+const DOCUMENT_DOOR = { kind: COOKIE_SESSION, handler: COOKIE_HANDLER } as const
 
 export interface AccountSessionDeps {
   readonly secrets: CookieSecrets
   settings(): SigningSettings
   readonly timeouts: Pick<CookieTimeouts, 'accepted'>
-  /** Bound into the signature, so that a cookie is accepted only where it was issued. Left out: the document door. */
-  readonly purpose?: string
+  /** Left out: the document door. */
+  readonly use?: SessionUse
   readonly directory: Pick<
     Directory,
     'findAccount' | 'peekAccount' | 'createSession' | 'findPasswordTime' | 'isSessionEnded' | 'isForeignTokenLive'
@@ -51,14 +69,16 @@ export interface AccountSessions {
 
 export function createAccountSessions(deps: AccountSessionDeps): AccountSessions {
   const { directory, clock } = deps
-  const verifyRemembered = rememberSessions(
+  const findRemembered = rememberSessions(
     (cookie, account) => verify(cookie, account, deps),
+    (account, session) => toCredential(account, session, deps),
     () => ({ secrets: deps.secrets.accepted(), timeouts: deps.timeouts.accepted(), settings: deps.settings() }),
   )
-  const findLive = (cookie: ReadCookie, account: Account): FoundSession | undefined => {
-    const session = verifyRemembered(cookie, account)
-    if (!session || directory.isSessionEnded(session.id)) return undefined
-    return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? session : undefined
+  const findLive = (cookie: ReadCookie, account: Account): RememberedSession | undefined => {
+    const found = findRemembered(cookie, account)
+    if (!found || directory.isSessionEnded(found.session.id)) return undefined
+    const { session } = found
+    return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? found : undefined
   }
   return {
     open(account, opening) {
@@ -67,14 +87,15 @@ export function createAccountSessions(deps: AccountSessionDeps): AccountSessions
     },
     async find(cookie) {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
-      const session = account && findLive(cookie, account)
-      if (!session || (session.isClassic && !(await isAfterEpoch(session, account.name, deps)))) return undefined
-      return toCredential(account, session, deps)
+      const found = account && findLive(cookie, account)
+      if (!found || (found.session.isClassic && !(await isAfterEpoch(found.session, account.name, deps))))
+        return undefined
+      return found.accepted
     },
     peek(cookie) {
       const account = directory.peekAccount(cookie.name)
-      const session = account && findLive(cookie, account)
-      return session && !session.isClassic ? toCredential(account, session, deps) : undefined
+      const found = account && findLive(cookie, account)
+      return found && !found.session.isClassic ? found.accepted : undefined
     },
     async isForged(cookie) {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
@@ -120,7 +141,7 @@ function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSessi
 function verifyClassic(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   const salt = saltOf(account)
   // without a salt the key would be the bare secret, and a proxy token could pass for a cookie
-  if (deps.purpose !== undefined || salt === '') return undefined
+  if (deps.use !== undefined || salt === '') return undefined
   const { timeoutSeconds } = deps.settings()
   const classic = check(cookie, { salt, timeoutSeconds }, deps)
   return classic && !classic.id ? toFound(classic, toClassicId(cookie), { timeoutSeconds, isClassic: true }) : undefined
@@ -154,9 +175,9 @@ function check(cookie: ReadCookie, binding: Binding, deps: Deps): VerifiedCookie
 }
 
 /** What the signature of a cookie with this session id is bound to. */
-function toBinding(account: Account, { id, timeoutSeconds }: BoundSession, { purpose }: Deps): string {
+function toBinding(account: Account, { id, timeoutSeconds }: BoundSession, { use }: Deps): string {
   const parts = [saltOf(account), generationOf(account.sessionEpoch, id), timeoutSeconds]
-  return (purpose === undefined ? parts : [...parts, purpose]).join(':')
+  return (use ? [...parts, use.purpose] : parts).join(':')
 }
 
 /** CouchDB's form has no session id: a digest of the cookie is used, so that the session can be ended and renewed. */
@@ -176,12 +197,13 @@ const isAfterEpoch = ({ issuedAt }: FoundSession, name: string, { directory }: D
 
 function toCredential(account: Account, session: FoundSession, deps: Deps): AcceptedCredential {
   const { id, issuedAt } = session
-  const expiresAt = lastExpiry(issuedAt, nowSeconds(deps.clock), deps.timeouts.accepted())
-  return {
-    kind: 'accepted',
-    identity: account,
-    session: { id, name: account.name, expiresAt, renew: () => renew(account, session, deps) },
+  const { kind, handler } = deps.use ?? DOCUMENT_DOOR
+  const cookie = {
+    lastExpiry: () => lastExpiry(issuedAt, nowSeconds(deps.clock), deps.timeouts.accepted()),
+    renew: () => renew(account, session, deps),
   }
+  const credential = { kind, handler, session: { id, name: account.name, cookie } }
+  return { kind: 'accepted', identity: account, credential }
 }
 
 function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {

@@ -7,13 +7,11 @@ import {
   type CredentialSource,
   type Verdict,
 } from '../handler.ts'
-import type { AccountSessions } from './account-session.ts'
+import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
 import { type ReadCookie, readCookie } from './cookie-value.ts'
 import { SESSION_COOKIE } from './set-cookie.ts'
 import { isTokenCookie } from './token-cookie.ts'
-import type { TokenSessions } from './token-session.ts'
-
-export const COOKIE_HANDLER = 'cookie'
+import { TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
 export interface CookieSessions {
   readonly accounts: AccountSessions
@@ -43,6 +41,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
   }
   return {
     name: COOKIE_HANDLER,
+    kinds: [COOKIE_SESSION, TOKEN_SESSION],
     read(source) {
       const value = findValue(source, sessions)
       if (value === undefined || value === '') return ABSENT

@@ -1,4 +1,5 @@
 import type { Account } from '../../directory/account.ts'
+import type { AcceptedCredential } from '../handler.ts'
 import type { ReadCookie } from './cookie-value.ts'
 import type { SigningSettings } from './set-cookie.ts'
 
@@ -12,8 +13,13 @@ export interface FoundSession {
   readonly isClassic: boolean
 }
 
+export interface RememberedSession {
+  readonly session: FoundSession
+  readonly accepted: AcceptedCredential
+}
+
 /** `undefined`: the signature is wrong, or the cookie has expired. */
-export type VerifySession = (cookie: ReadCookie, account: Account) => FoundSession | undefined
+type FindSession<T> = (cookie: ReadCookie, account: Account) => T | undefined
 
 /** What a signature is checked with, apart from the account. */
 export interface SigningState {
@@ -22,8 +28,7 @@ export interface SigningState {
   readonly settings: SigningSettings
 }
 
-interface Remembered extends SigningState {
-  readonly session: FoundSession
+interface Remembered extends SigningState, RememberedSession {
   readonly salt: string
   readonly generation: number
 }
@@ -34,7 +39,11 @@ interface Remembered extends SigningState {
  * Expiry and revocation are not remembered: the caller checks them each time. The cookie handler holds the cookies, so
  * an entry is dropped together with its cookie.
  */
-export function rememberSessions(verify: VerifySession, getState: () => SigningState): VerifySession {
+export function rememberSessions(
+  verify: FindSession<FoundSession>,
+  accept: (account: Account, session: FoundSession) => AcceptedCredential,
+  getState: () => SigningState,
+): FindSession<RememberedSession> {
   const known = new WeakMap<ReadCookie, Remembered>()
   return (cookie, account) => {
     const { secrets, timeouts, settings } = getState()
@@ -43,10 +52,13 @@ export function rememberSessions(verify: VerifySession, getState: () => SigningS
     const before = known.get(cookie)
     const isSameAccount = before?.salt === salt && before.generation === generation
     const isSameState = before?.secrets === secrets && before.timeouts === timeouts && before.settings === settings
-    if (isSameAccount && isSameState) return before.session
-    const session = verify(cookie, account)
-    if (session) known.set(cookie, { session, salt, generation, secrets, timeouts, settings })
-    return session
+    const isVerified = isSameAccount && isSameState
+    if (isVerified && before.accepted.identity === account) return before
+    const session = isVerified ? before.session : verify(cookie, account)
+    if (!session) return undefined
+    const found = { session, accepted: accept(account, session), salt, generation, secrets, timeouts, settings }
+    known.set(cookie, found)
+    return found
   }
 }
 

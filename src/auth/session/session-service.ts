@@ -7,6 +7,7 @@ import type { SessionOpening } from '../../directory/sessions/session-directory.
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
 import type { CredentialSource } from '../handler.ts'
+import { isExternalJwt } from '../jwt.ts'
 import type { SessionRecorder } from '../record-sessions.ts'
 import type { AccountSessions } from './account-session.ts'
 import type { TokenSessions } from './token-session.ts'
@@ -45,6 +46,7 @@ export interface SessionService {
   open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined>
   /** Opens a session for an account that was authenticated before. */
   openFor(account: Account, source: CredentialSource, opening: SessionOpening): Promise<OpenedAccountSession>
+  /** Ends the session of a cookie. */
   end(session: PresentedSession): Promise<void>
 }
 
@@ -55,8 +57,9 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
     return account && openFor(deps, account, { source, hasPassword: true, hasFactor: account.totp !== undefined })
   },
   openFor: (account, source, opening) => openFor(deps, account, { source, ...opening }),
-  async end({ id, name, expiresAt, foreignToken }) {
-    await deps.directory.endSession({ id, name, expiresAt, foreignToken })
+  async end({ id, name, cookie, foreignToken }) {
+    if (!cookie) throw new TypeError('the session has no cookie')
+    await deps.directory.endSession({ id, name, expiresAt: cookie.lastExpiry(), foreignToken })
     deps.events.record('sign-out', { subject: name })
   },
 })
@@ -83,14 +86,14 @@ interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'r
 
 /** Opens a session for a JWT that was accepted. */
 export async function openTokenSession(
-  { identity, origin }: Authenticated,
+  { identity, credential }: Authenticated,
   source: CredentialSource,
   deps: TokenSessionServiceDeps,
 ): Promise<OpenedSession> {
-  if (identity.name === null || origin === undefined) throw new TypeError('the request has no token')
+  if (identity.name === null || !isExternalJwt(credential)) throw new TypeError('the request has no token')
   deps.events.requireRecording()
   await deps.directory.makeRoomForToken(identity.name)
-  const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin })
+  const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin: credential.origin })
   noteOpened({ identity, cookie }, source, deps)
   deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
   return { identity, cookie }

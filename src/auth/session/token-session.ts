@@ -5,7 +5,7 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { TokenOrigin } from '../../directory/identity.ts'
+import type { CredentialKind, TokenOrigin } from '../../directory/identity.ts'
 import {
   createPlainId,
   type OpenedCookie,
@@ -13,10 +13,13 @@ import {
   toForeignMark,
 } from '../../directory/sessions/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
+import { COOKIE_HANDLER } from './account-session.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import type { SigningSettings } from './set-cookie.ts'
 import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
+
+export const TOKEN_SESSION: CredentialKind = { name: 'session of an external token', sentByBrowser: 'header' }
 
 export interface TokenSessionDeps {
   readonly secrets: CookieSecrets
@@ -93,20 +96,13 @@ const idOf = ({ id }: TokenSession): string => Buffer.from(id).toString('base64u
 
 function toCredential(session: TokenSession, deps: TokenSessionDeps): AcceptedCredential {
   const { name, roles, issuedAt, timeoutSeconds, origin } = session
-  const timeouts = [timeoutSeconds, ...deps.timeouts.accepted()]
-  const expiresAt = lastExpiry(issuedAt, nowSeconds(deps.clock), timeouts)
-  return {
-    kind: 'accepted',
-    identity: toExternalIdentity(name, roles),
-    origin,
-    session: {
-      id: idOf(session),
-      name,
-      expiresAt,
-      foreignToken: markOf(session),
-      renew: () => renew(session, deps),
-    },
+  const cookie = {
+    lastExpiry: () => lastExpiry(issuedAt, nowSeconds(deps.clock), [timeoutSeconds, ...deps.timeouts.accepted()]),
+    renew: () => renew(session, deps),
   }
+  const presented = { id: idOf(session), name, foreignToken: markOf(session), cookie }
+  const credential = { kind: TOKEN_SESSION, handler: COOKIE_HANDLER, session: presented, expiresAt: origin.expiresAt }
+  return { kind: 'accepted', identity: toExternalIdentity(name, roles), credential }
 }
 
 function renew(session: TokenSession, deps: TokenSessionDeps): RenewedSession | undefined {

@@ -2,9 +2,8 @@
  * Distinguishes browsers from programs, and pages that the user opened from other requests of a browser. Browsers send
  * `Sec-Fetch-*` over TLS and to loopback addresses, and no script can set them.
  */
+import { ADMIN_COOKIE } from '../../auth/session/console-session.ts'
 import type { HeaderPair, RequestContext } from '../../http/request-context.ts'
-
-export const ADMIN_COOKIE = 'CardeaAdmin'
 
 /** Shows that a request comes from a page that was delivered to a navigation. */
 export const PAGE_TOKEN_HEADER = 'x-cardea-page-token'

@@ -2,6 +2,7 @@
  * The admin API: JSON requests from the command line and the console, of administrators, user administrators, and users
  * for their own account. No reply contains a password, and only `users/transfer.ts` returns password hashes.
  */
+import { CONSOLE_SESSION } from '../../auth/session/console-session.ts'
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
@@ -13,7 +14,7 @@ import { toJsonReply } from './json.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
-import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
+import { type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/events.ts'
 import { type MetricsDeps, metricsRoute } from './system/metrics.ts'
@@ -98,8 +99,8 @@ const SECURITY_HEADERS: readonly HeaderPair[] = [
 
 /** Renews the cookie of a session that is in use. */
 function renewingHeaders(context: RequestContext, reply: Reply): readonly HeaderPair[] {
-  const { authenticated } = context
-  if (authenticated?.by !== ADMIN_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
-  const renewed = authenticated.session?.renew?.()
+  const credential = context.authenticated?.credential
+  if (credential?.kind !== CONSOLE_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
+  const renewed = credential.session?.cookie?.renew()
   return renewed ? [renderAdminCookie(renewed.value, context)] : []
 }

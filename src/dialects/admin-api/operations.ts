@@ -2,6 +2,8 @@
  * Every operation of the admin API, as one table. The routes of the API are read from it, and the command line calls the
  * same rows when it has opened the store itself, so the two cannot differ.
  */
+import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
+import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import { renderAdminCookie } from './browser.ts'
@@ -10,7 +12,7 @@ import { type Caller, type Operation, type OperationDeps, operation, runOperatio
 import { findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
 import type { Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
-import { ADMIN_SESSION, type AdminSessions } from './session.ts'
+
 import { AUDIT_OPERATIONS } from './system/audit.ts'
 import { NODE_OPERATIONS } from './system/nodes.ts'
 import { SETTING_OPERATIONS } from './system/options.ts'
@@ -64,9 +66,6 @@ export const OPERATIONS = {
 export type OperationName = keyof typeof OPERATIONS
 export type OperationResult<N extends OperationName> = Static<(typeof OPERATIONS)[N]['reply']>
 
-/** The handler name of the owner of the process, who connects to the control socket. */
-export const OWNER_HANDLER = 'socket'
-
 /** The first segment of all paths of Cardea itself. */
 export const OWN_SEGMENT = '_cardea'
 export const API_PREFIX = `/${OWN_SEGMENT}/api`
@@ -86,7 +85,7 @@ export interface OperationRoutesDeps extends OperationDeps {
   /** The same, but a session always needs `current`. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
   /** For browsers; left out where none can connect. */
-  readonly sessions?: Pick<AdminSessions, 'reopen'>
+  readonly sessions?: Pick<ConsoleSessions, 'reopen'>
 }
 
 export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
@@ -112,19 +111,20 @@ const toHandler =
   }
 
 function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: HeaderPair[]): Caller {
-  const { identity, by, session, bearer } = context.authenticated ?? ANONYMOUS
+  const { identity, credential } = context.authenticated ?? ANONYMOUS
   return {
     name: identity.name,
     identity,
     right: findRight(identity, deps.userAdminRole()),
-    sessionId: session?.id ?? bearer?.session?.id,
-    isOwner: by === OWNER_HANDLER,
+    sessionId: credential?.session?.id,
+    isOwner: credential?.kind === SOCKET_OWNER,
     isNamesake: !hasAllRights(identity) && deps.directory.isAdministrator(identity.name ?? ''),
     peer: context.client.address,
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
     async reopenSession() {
-      const account = by === ADMIN_SESSION ? await deps.directory.findAccount(identity.name ?? '') : undefined
+      if (credential?.kind !== CONSOLE_SESSION) return
+      const account = await deps.directory.findAccount(identity.name ?? '')
       if (!account) return
       // the new session has proved what the one before had
       const hasFactor = deps.directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)

@@ -1,6 +1,7 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
+import type { ConsoleSessions } from '../../auth/session/console-session.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import {
@@ -12,11 +13,10 @@ import {
   PURPOSE_HEADERS,
 } from './browser.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
-import type { AdminSessions } from './session.ts'
 
 export interface PageOptions {
   readonly files: ConsoleFiles
-  readonly sessions: AdminSessions
+  readonly sessions: ConsoleSessions
   /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
   readonly isOwnOrigin: boolean
 }

@@ -1,5 +1,4 @@
-import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
-import { PROXY_HANDLER } from '../../auth/proxy.ts'
+import { CONSOLE_HANDLER, CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -9,7 +8,6 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { findSegmentRight } from './operations.ts'
 import { type Right, requireRight } from './rights.ts'
-import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
@@ -22,7 +20,7 @@ export interface StepsDeps {
   /** The role of user administrators; empty: there are none. */
   userAdminRole(): string
   /** Left out where no browser can sign in. */
-  readonly sessions?: AdminSessions | undefined
+  readonly sessions?: ConsoleSessions | undefined
   readonly events: SecurityEvents
 }
 
@@ -68,9 +66,8 @@ function requireIntent(context: RequestContext): undefined {
 const BASIC = /^basic\b/i
 
 /**
- * An `Authorization` header is used instead of the cookie. A browser adds a remembered Basic password to the requests of
- * every script of the origin, the certificate of its connection too, and a proxy adds its headers: all three count for
- * programs only.
+ * An `Authorization` header is used instead of the cookie. What a browser adds by itself to the requests of every script
+ * of the origin counts for programs only, even if the browser sends an `Authorization` header of an unknown kind.
  */
 async function authenticate(
   context: RequestContext,
@@ -80,18 +77,13 @@ async function authenticate(
   const isBrowser = isFromBrowser(context)
   if (isBrowser && authorization !== undefined && BASIC.test(authorization))
     throw new Refusal('forbidden', { about: 'Basic is for programs: a browser signs in at /_cardea/.' })
-  const found = authorization === undefined ? await sessions?.find(context) : undefined
+  const session = authorization === undefined ? await sessions?.find(context) : undefined
   const isProgram = !isBrowser || authorization !== undefined
-  const authenticated = found ?? (isProgram ? await byProgram(context) : ANONYMOUS)
-  context.authenticated = isBrowser && AMBIENT_HANDLERS.has(authenticated.by) ? ANONYMOUS : authenticated
+  const program = !session && isProgram ? await byProgram(context) : ANONYMOUS
+  const isAmbient = isBrowser && program.credential?.kind.sentByBrowser !== undefined
+  context.authenticated = session ?? (isAmbient ? ANONYMOUS : program)
   return undefined
 }
-
-/**
- * Handlers whose credential a browser or a proxy adds by itself. A browser that sends an `Authorization` header of an
- * unknown kind gets this far, and must not be accepted by one of them.
- */
-const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([PROXY_HANDLER, CERTIFICATE_HANDLER])
 
 /** No cookie is accepted: a script of a page on this origin could use it. */
 async function authenticateProgram(
@@ -104,19 +96,21 @@ async function authenticateProgram(
 
 /** Rejects changes by the cookie from pages of other origins, even with the right page token. */
 function requireOwnOrigin(context: RequestContext): undefined {
-  if (context.authenticated?.by !== ADMIN_SESSION || context.method === 'GET' || context.method === 'HEAD') return
+  if (!hasConsoleSession(context) || context.method === 'GET' || context.method === 'HEAD') return
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
 }
 
+const hasConsoleSession = ({ authenticated }: RequestContext): boolean =>
+  authenticated?.credential?.kind === CONSOLE_SESSION
+
 /** For every request with the session, except `GET /session` and sign-in, which sends a password. */
 function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
-  const { authenticated, method } = context
-  if (authenticated?.by !== ADMIN_SESSION || (isSession(context) && method !== 'DELETE')) return
-  const expected = sessions?.pageTokenOf(authenticated)
+  if (!hasConsoleSession(context) || (isSession(context) && context.method !== 'DELETE')) return
+  const expected = sessions?.pageTokenOf(context.authenticated ?? ANONYMOUS)
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
   // a missing one is not recorded: the page may have been loaded before the sign-in
-  if (sent !== undefined) events.record('sign-in.refused', { reason: 'wrong page token', handler: ADMIN_SESSION })
+  if (sent !== undefined) events.record('sign-in.refused', { reason: 'wrong page token', handler: CONSOLE_HANDLER })
   throw new Refusal('page_token_required')
 }
 

@@ -1,4 +1,4 @@
-import { type AccessTokenDeps, toBasicResult, verifyPasswordOrToken } from '../../auth/access-token.ts'
+import { type AccessTokenDeps, verifyPasswordOrToken } from '../../auth/access-token.ts'
 import type { PasswordCheck } from '../../auth/basic.ts'
 import { readBase64 } from '../../base/encoding.ts'
 
@@ -18,5 +18,7 @@ export const createDocumentCheck =
   (deps: AccessTokenDeps): PasswordCheck =>
   async (name, password, source) => {
     const attempt = { name, password, source, handler: DOCUMENT_BASIC.name }
-    return name === '' ? deps.signIn(attempt) : toBasicResult(await verifyPasswordOrToken(deps, attempt))
+    if (name !== '') return verifyPasswordOrToken(deps, attempt)
+    const account = await deps.signIn(attempt)
+    return account && { account, token: undefined }
   }

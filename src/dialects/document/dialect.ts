@@ -48,8 +48,8 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
   if (first === '_session') throw new Refusal('not_found')
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
   if (deps.isMounted?.(segments)) throw new Refusal('invalid_target')
-  const { identity, scope } = context.authenticated ?? ANONYMOUS
-  if (!settings().forwardsRewrites || identity.isAdmin || scope) rejectRewrite(segments)
+  const { identity, credential } = context.authenticated ?? ANONYMOUS
+  if (!settings().forwardsRewrites || identity.isAdmin || credential?.scope) rejectRewrite(segments)
   return forwardGuarded(context, upstream, deps.node.isOwnSetting)
 }
 

@@ -1,8 +1,10 @@
 // What an account may do at this door: asks the rules that requests are checked by.
+import { PASSWORD } from '../../auth/basic.ts'
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
 import { authorize } from './authorize.ts'
+import { DOCUMENT_BASIC } from './basic.ts'
 import type { DocumentSettings } from './deps.ts'
 import type { UsersDeps } from './users/deps.ts'
 
@@ -36,10 +38,13 @@ export function explainDocumentAccess(account: Account, database: string, option
   }
 }
 
+/** As if the account had sent its password. */
+const EXPLAINED = { kind: PASSWORD, handler: DOCUMENT_BASIC.name } as const
+
 function explain({ what, method, segments }: Probe, account: Account, { settings, users }: ExplainOptions): AccessRule {
   const path = { raw: `/${segments.join('/')}`, segments }
   try {
-    authorize({ method, path, authenticated: { identity: account, by: 'explained' } }, settings, users)
+    authorize({ method, path, authenticated: { identity: account, credential: EXPLAINED } }, settings, users)
     return { what, isAllowed: true, because: account.isAdmin ? 'The account is an administrator.' : 'Every user may.' }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

@@ -1,4 +1,5 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
+import { isExternalJwt } from '../../auth/jwt.ts'
 import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
 import {
@@ -26,14 +27,14 @@ export const sessionRoute = (deps: DocumentDeps): Route => ({
 })
 
 function getSession(context: RequestContext, { handlers, authenticationDb }: DocumentSettings): Reply {
-  const { identity, by } = context.authenticated ?? ANONYMOUS
+  const { identity, credential } = context.authenticated ?? ANONYMOUS
   if (identity.name === null && context.query.get('basic') === 'true') throw new Refusal('login_required')
   return toJsonReply(200, {
     ok: true,
     userCtx: { name: identity.name, roles: identity.roles },
     info: {
       authentication_handlers: handlers,
-      ...(by === null ? {} : { authenticated: by }),
+      ...(credential === undefined ? {} : { authenticated: credential.handler }),
       ...(authenticationDb === undefined ? {} : { authentication_db: authenticationDb }),
     },
   })
@@ -60,7 +61,7 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
 /** With name and password, or with the JWT of the request. `undefined`: wrong name, password or code. */
 async function openSession(context: RequestContext, deps: DocumentDeps): Promise<OpenedSession | undefined> {
   const authenticated = context.authenticated ?? ANONYMOUS
-  const hasToken = authenticated.origin !== undefined && authenticated.session === undefined
+  const hasToken = isExternalJwt(authenticated.credential)
   if (hasToken && !hasBody(context)) return deps.openForToken(authenticated, context)
   const { name, password, token } = await readSignInBody(context)
   if (name !== undefined) return deps.sessions.open({ name, password, code: token }, context)
@@ -70,7 +71,8 @@ async function openSession(context: RequestContext, deps: DocumentDeps): Promise
 
 async function deleteSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
   const next = findRedirect(context, 'next')
-  const session = context.authenticated?.session ?? (await deps.findCookieSession(context))
+  const presented = context.authenticated?.credential?.session
+  const session = presented?.cookie ? presented : await deps.findCookieSession(context)
   if (session) await deps.sessions.end(session)
   return redirectTo(next, toJsonReply(200, { ok: true }, [renderClearingCookie(toCookieContext(context, deps))]))
 }
@@ -91,7 +93,7 @@ const NO_HEADERS: readonly HeaderPair[] = Object.freeze([])
 
 /** The `Set-Cookie` header that renews the session of a request. It is added to every reply, errors included. */
 export function renewingHeaders(context: RequestContext, reply: Reply, deps: CookieDeps): readonly HeaderPair[] {
-  const renewed = context.authenticated?.session?.renew?.()
+  const renewed = context.authenticated?.credential?.session?.cookie?.renew()
   if (!renewed || setsSessionCookie(reply.headers)) return NO_HEADERS
   return [renderSessionCookie(renewed, toCookieContext(context, deps))]
 }

@@ -1,14 +1,10 @@
-import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { PROXY_HANDLER } from '../../auth/proxy.ts'
-import { COOKIE_HANDLER } from '../../auth/session/cookie-handler.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
+import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
-import { DOCUMENT_BASIC } from './basic.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import type { UsersDeps } from './users/deps.ts'
@@ -49,7 +45,7 @@ const UNSCOPED: ReadonlySet<string | undefined> = new Set([undefined, '_session'
 
 /** An access token may be valid for some databases only. */
 function requireScope({ authenticated, path }: RequestContext): undefined {
-  const scope = authenticated?.scope
+  const scope = authenticated?.credential?.scope
   const first = path.segments[0]
   if (scope === undefined || UNSCOPED.has(first) || scope.databases.includes(first ?? '')) return
   throw new Refusal('forbidden', { about: 'This access token is not valid for this path.' })
@@ -70,21 +66,13 @@ function checkEncoding(context: RequestContext): undefined {
   if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
 }
 
-/** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
-const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([
-  COOKIE_HANDLER,
-  DOCUMENT_BASIC.name,
-  PROXY_HANDLER,
-  CERTIFICATE_HANDLER,
-])
-
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
 function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
   const { segments } = context.path
   const isSignIn = segments.length === 1 && segments[0] === '_session'
-  const { by } = context.authenticated ?? ANONYMOUS
-  if (!isSignIn && !AMBIENT_HANDLERS.has(by)) return
-  const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: by === CERTIFICATE_HANDLER }
+  const sent = context.authenticated?.credential?.kind.sentByBrowser
+  if (!isSignIn && sent === undefined) return
+  const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: sent === 'connection' }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 

@@ -51,8 +51,8 @@ export const needsCredentialEverywhere = (context: RequestContext, settings: Mul
   !settings.systemOnly && !isExempt(context, settings)
 
 /** A token may be limited to some paths. They are compared exactly, without API version, database and query. */
-const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
-  bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(toLocalPath(path))
+const isPathAllowed = (path: Path, { credential }: Authenticated): boolean =>
+  credential?.allowedPaths === undefined || credential.allowedPaths.includes(toLocalPath(path))
 
 export const mayEnter = (authenticated: Authenticated, database: string): boolean =>
   !isAnonymous(authenticated) && findLevel(authenticated.identity, database) !== 'none'
@@ -93,7 +93,7 @@ export function selectCredentials(context: Pick<RequestContext, 'method' | 'path
  * system database it reaches no path that concerns the whole server.
  */
 export function requireScope(context: RequestContext, service: string | undefined): void {
-  const { scope } = context.authenticated ?? ANONYMOUS
+  const scope = context.authenticated?.credential?.scope
   const { segments, database = SYSTEM_DATABASE } = context.path
   if (scope === undefined || isAlwaysOpen(segments)) return
   const needed = isAboutServer(segments) ? SYSTEM_DATABASE : database
@@ -107,8 +107,8 @@ const isAboutServer = ([first, second]: readonly string[]): boolean =>
   first === '_admin' || (first === '_api' && SERVER_APIS.has(second))
 
 /** Whether the credential of the request is valid for this database. */
-export const coversDatabase = ({ scope }: Pick<Authenticated, 'scope'>, database: string): boolean =>
-  scope === undefined || scope.databases.includes(database)
+export const coversDatabase = ({ credential }: Authenticated, database: string): boolean =>
+  credential?.scope === undefined || credential.scope.databases.includes(database)
 
 /** The server is managed by administrators, superuser tokens, and users who may write the system database. */
 const isManager = (context: RequestContext): boolean => findLevel(identityOf(context), SYSTEM_DATABASE) === 'rw'

@@ -1,7 +1,8 @@
 // `/_open/auth`: signs in with a password, renews a token, and ends its session.
+import { isUserToken } from '../../auth/issued-token.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import { isAnonymous } from '../../directory/identity.ts'
+import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import type { MultiModelDeps } from './deps.ts'
@@ -71,22 +72,21 @@ const RENEWAL_SECONDS = 150
 
 async function renewToken({ signIns, settings, nowSeconds }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
-  const { identity, bearer } = context.authenticated ?? {}
-  if (!bearer || !identity?.name) throw new Refusal('user_not_found')
+  const { identity, credential: token } = context.authenticated ?? ANONYMOUS
+  if (!isUserToken(token) || !identity.name) throw new Refusal('user_not_found')
   const now = nowSeconds()
-  const isEarly = bearer.expiresAt === undefined || bearer.expiresAt - now > RENEWAL_SECONDS
-  const { renewableUntil = Number.POSITIVE_INFINITY } = bearer
+  const isEarly = token.expiresAt === undefined || token.expiresAt - now > RENEWAL_SECONDS
+  const { renewableUntil = Number.POSITIVE_INFINITY } = token
   const lifetimeSeconds = Math.trunc(Math.min(settings().sessionTimeoutSeconds, renewableUntil - now))
   if (isEarly || lifetimeSeconds < 1) return toJsonReply(200, {})
-  return toJsonReply(200, { jwt: await signIns.renew(identity.name, bearer, lifetimeSeconds) })
+  return toJsonReply(200, { jwt: await signIns.renew(identity.name, token, lifetimeSeconds) })
 }
 
 async function endSession({ signIns, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
-  const { bearer } = context.authenticated
-  const session = bearer?.session
-  if (!session) throw badRequest('only a token issued here can be ended')
-  await signIns.end({ ...bearer, session })
+  const { credential } = context.authenticated
+  if (!credential.session) throw badRequest('only a token issued here can be ended')
+  await signIns.end(credential, credential.session)
   return toDoneReply(200)
 }

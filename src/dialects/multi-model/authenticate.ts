@@ -1,6 +1,7 @@
 // Which credentials the multi-model door accepts, and what a rejected one means here.
-import { type AcceptedCredentials, type AcceptedHandlers, selectHandlers } from '../../auth/accepted-credentials.ts'
+
 import { authenticate } from '../../auth/authenticate.ts'
+import { type AcceptedCredentials, type AcceptedHandlers, selectHandlers } from '../../auth/credential.ts'
 import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
 import { readBase64 } from '../../base/encoding.ts'

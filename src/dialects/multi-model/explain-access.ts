@@ -3,13 +3,13 @@ import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
-import { findLevel, mayEnter } from './access.ts'
+import { findLevel } from './access.ts'
 
 export function explainMultiModelAccess(account: Account, database: string): DoorAccess {
   const named = [...(account.grants.get(database)?.collections.keys() ?? [])].filter((name) => name !== ALL)
   const level = findLevel(account, database)
   const rules = [
-    { what: `use the database ${database}`, isAllowed: mayEnter({ identity: account, by: 'explained' }, database) },
+    { what: `use the database ${database}`, isAllowed: level !== 'none' },
     { what: `write to the database ${database}`, isAllowed: level === 'rw' },
     {
       what: 'manage users and the server',
@@ -41,7 +41,7 @@ function explainCollection(account: Account, database: string, collection: strin
   const what = `use the collection ${collection} of ${database}`
   if (account.isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }
   const level = resolveCollectionLevel(account.grants, database, collection)
-  const isEntered = mayEnter({ identity: account, by: 'explained' }, database)
+  const isEntered = findLevel(account, database) !== 'none'
   const because = `The grant on ${database}/${collection}: ${WORDS[level]}.`
   return {
     what,

@@ -1,16 +1,16 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
-import { toBasicResult, type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
+import { type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
 import type { PasswordCheck } from '../../auth/basic.ts'
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
-import { type IssuedToken, toIssuedClaims } from '../../auth/issued-token.ts'
+import { type IssuedToken, toIssuedClaims, type UserToken } from '../../auth/issued-token.ts'
 import type { SessionRecorder } from '../../auth/record-sessions.ts'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { toTokenMark } from '../../directory/access-token.ts'
 import type { AccountDirectory } from '../../directory/account-directory.ts'
-import type { BearerToken } from '../../directory/identity.ts'
-import { type Session, toForeignMark } from '../../directory/sessions/session.ts'
+import type { Credential } from '../../directory/identity.ts'
+import { type PresentedSession, type Session, toForeignMark } from '../../directory/sessions/session.ts'
 import type { SessionDirectory, SessionList } from '../../directory/sessions/session-directory.ts'
 import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
@@ -23,11 +23,6 @@ export interface Credentials {
   readonly password: string
   /** A code of the second factor; empty: none was sent. */
   readonly code: string
-}
-
-/** A token of a session that was opened here. */
-export interface SessionToken extends BearerToken {
-  readonly session: Session
 }
 
 export interface SignInDeps {
@@ -50,8 +45,7 @@ export const createSignInService = (deps: SignInDeps) => ({
   async check(name: string, password: string, source: CredentialSource): ReturnType<PasswordCheck> {
     const maxAgeMs = deps.basicAgeMs()
     const age = maxAgeMs === undefined ? {} : { maxAgeMs }
-    const verified = await verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
-    return toBasicResult(verified)
+    return verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
   },
   /** Whether this is the password of that user, even if a second factor is needed to sign in. */
   isPassword: async (name: string, password: string, source: CredentialSource): Promise<boolean> =>
@@ -65,20 +59,20 @@ export const createSignInService = (deps: SignInDeps) => ({
     return openSession(deps, { ...verified, account }, lifetimeSeconds, source)
   },
   /** A new token for the same session. */
-  async renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string> {
-    if (!bearer.session) deps.events.requireRecording()
+  async renew(name: string, token: UserToken, lifetimeSeconds: number): Promise<string> {
+    if (!token.session) deps.events.requireRecording()
     // a token that another program has signed has no session yet
-    const session = bearer.session ?? (await createForeignSession(deps, name, bearer))
-    const { accessToken, allowedPaths } = bearer
-    const renewableUntil = limitRenewal(deps, bearer.renewableUntil, session.issuedAt)
+    const session = token.session ?? (await createForeignSession(deps, name, token))
+    const { accessToken, allowedPaths } = token
+    const renewableUntil = limitRenewal(deps, token.renewableUntil, session.issuedAt)
     const jwt = issueToken(deps, { session, lifetimeSeconds, renewableUntil, accessToken, allowedPaths })
-    if (!bearer.session) recordToken(deps, name)
+    if (!token.session) recordToken(deps, name)
     return jwt
   },
   /** Ends the session: all its tokens are rejected. */
-  async end(issued: SessionToken): Promise<void> {
-    await endSession(deps, issued)
-    deps.events.record('sign-out', { subject: issued.session.name })
+  async end(credential: Credential, session: PresentedSession): Promise<void> {
+    await endSession(deps, credential, session)
+    deps.events.record('sign-out', { subject: session.name })
   },
 })
 
@@ -146,7 +140,7 @@ function issueToken(deps: SignInDeps, { lifetimeSeconds, ...token }: NewToken): 
 }
 
 /** A session for a token that another program has signed. */
-async function createForeignSession({ directory }: SignInDeps, name: string, token: BearerToken): Promise<Session> {
+async function createForeignSession({ directory }: SignInDeps, name: string, token: UserToken): Promise<Session> {
   const account = await directory.findAccount(name)
   if (!account) throw new Refusal('user_not_found')
   const foreignToken = toForeignMark(name, [token.issuedAt, token.expiresAt])
@@ -155,10 +149,13 @@ async function createForeignSession({ directory }: SignInDeps, name: string, tok
 }
 
 /** The session is revoked until the last of its tokens has expired, even one that was renewed just now. */
-async function endSession(deps: SignInDeps, { session, expiresAt, accessToken }: SessionToken): Promise<void> {
+async function endSession(
+  deps: SignInDeps,
+  { expiresAt, accessToken }: Credential,
+  { id, name, foreignToken }: PresentedSession,
+): Promise<void> {
   const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
   const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
   const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
-  const { id, name, foreignToken } = session
   await deps.directory.endSession({ id, name, expiresAt: last, accessToken, foreignToken })
 }

@@ -1,11 +1,9 @@
-import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, identityOf, isAnonymous } from '../../directory/identity.ts'
+import { identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { authorizeRequest, requireScope } from './access.ts'
-import { MULTI_MODEL_BASIC } from './authenticate.ts'
 import { answerOptions, trustsEveryOrigin, withoutSlash } from './cors.ts'
 import type { CheckDeps } from './deps.ts'
 import { checkPath } from './path.ts'
@@ -53,9 +51,9 @@ export const multiModelSteps = ({
  * Sign-in is accepted from every origin: its credential is in the body, and it ignores Basic.
  */
 function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiModelSettings): undefined {
-  const { by } = context.authenticated ?? ANONYMOUS
-  const hasCertificate = by === CERTIFICATE_HANDLER
-  if (!hasCertificate && by !== MULTI_MODEL_BASIC.name) return
+  const sent = context.authenticated?.credential?.kind.sentByBrowser
+  if (sent === undefined) return
+  const hasCertificate = sent === 'connection'
   if (!hasCertificate && trustsEveryOrigin(trustedOrigins)) return
   const origins = trustedOrigins.map(withoutSlash)
   if (isUntrustedSimpleChange(context, { origins, hasCertificate })) throw new Refusal('cross_origin')

@@ -31,15 +31,18 @@ export interface SessionOwner {
 }
 
 /** The session a request came with. */
-export interface PresentedSession {
-  readonly id: string
-  readonly name: string
+export interface PresentedSession extends Pick<Session, 'id' | 'name' | 'foreignToken'> {
+  /** Seconds since the epoch; left out where only the id may show it. */
+  readonly issuedAt?: number
+  /** Left out: it came with a token. */
+  readonly cookie?: SessionCookie
+}
+
+export interface SessionCookie {
   /** Seconds since the epoch; from then on no copy made so far is accepted. */
-  readonly expiresAt: number
-  /** The mark of the token of another issuer that it was opened with. */
-  readonly foreignToken?: string
-  /** The renewed session with the full lifetime; `undefined` while renewal is not due. */
-  renew?(): RenewedSession | undefined
+  lastExpiry(): number
+  /** The renewed cookie with the full lifetime; `undefined` while renewal is not due. */
+  renew(): RenewedSession | undefined
 }
 
 export interface RenewedSession {

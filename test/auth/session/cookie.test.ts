@@ -23,8 +23,8 @@ test('a session is renewed while requests come, and keeps its id', async (t) => 
   for (let i = 0; i < 10; i += 1) {
     clock.advance(500)
     const accepted = await findAccepted(cookie)
-    ids.add(accepted?.session?.id)
-    cookie = accepted?.session?.renew?.()?.value ?? assert.fail('not renewed')
+    ids.add(accepted?.credential.session?.id)
+    cookie = accepted?.credential.session?.cookie?.renew()?.value ?? assert.fail('not renewed')
   }
   assert.equal(ids.size, 1)
 })
@@ -40,7 +40,7 @@ for (const [seconds, isDue] of [
     await directory.createUser(DRAFT)
     const cookie = await open('ada')
     clock.advance(seconds)
-    const renewed = (await findAccepted(cookie))?.session?.renew?.()
+    const renewed = (await findAccepted(cookie))?.credential.session?.cookie?.renew()
     assert.equal(renewed !== undefined, isDue)
     assert.equal(renewed?.maxAgeSeconds ?? 600, 600)
   })
@@ -51,9 +51,10 @@ test('a revoked session stays revoked in every cookie, whatever the timeout beco
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
   clock.advance(100)
-  const { session } = (await findAccepted(cookie)) ?? {}
-  const copy = session?.renew?.()?.value ?? ''
-  if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+  const { session } = (await findAccepted(cookie))?.credential ?? {}
+  const copy = session?.cookie?.renew()?.value ?? ''
+  if (session?.cookie)
+    await directory.endSession({ id: session.id, name: session.name, expiresAt: session.cookie.lastExpiry() })
   set({ timeoutSeconds: 1_000_000 })
   for (const seconds of [0, 500, 1000, 10_000, 100_000]) {
     clock.advance(seconds)
@@ -80,7 +81,7 @@ test('a session ends after its longest lifetime, however often it is renewed', a
   await directory.createUser(DRAFT)
   const first = await open('ada')
   clock.advance(500)
-  const renewed = (await findAccepted(first))?.session?.renew?.() ?? assert.fail('not renewed')
+  const renewed = (await findAccepted(first))?.credential.session?.cookie?.renew() ?? assert.fail('not renewed')
   assert.equal(renewed.maxAgeSeconds, 200)
   clock.advance(199)
   assert.ok(await findAccepted(renewed.value))
@@ -98,10 +99,10 @@ test('while a longest lifetime is set, a session of unknown age is not renewed',
   const account = (await directory.findAccount('ada')) ?? assert.fail()
   const { value } = accounts.open(account, { hasPassword: false, hasFactor: false })
   clock.advance(500)
-  const session = (await findAccepted(value))?.session
-  assert.ok(session?.renew?.())
+  const session = (await findAccepted(value))?.credential.session
+  assert.ok(session?.cookie?.renew())
   set({ maxLifetimeSeconds: 10_000 })
-  assert.equal((await findAccepted(value))?.session?.renew?.(), undefined)
+  assert.equal((await findAccepted(value))?.credential.session?.cookie?.renew(), undefined)
 })
 
 test('cookies of a replaced secret verify for one more timeout', async (t) => {
@@ -111,7 +112,7 @@ test('cookies of a replaced secret verify for one more timeout', async (t) => {
   const cookie = await open('ada')
   secrets.replace('another')
   clock.advance(599)
-  const renewed = (await findAccepted(cookie))?.session?.renew?.()?.value ?? assert.fail('not renewed')
+  const renewed = (await findAccepted(cookie))?.credential.session?.cookie?.renew()?.value ?? assert.fail('not renewed')
   clock.advance(1)
   assert.equal(await findAccepted(cookie), undefined)
   assert.ok(await findAccepted(renewed), 'renewal signs with the new one')
@@ -128,9 +129,9 @@ for (const [what, change] of [
     await directory.createUser(DRAFT)
     const cookie = await open('ada')
     clock.advance(100)
-    const session = (await findAccepted(cookie))?.session
+    const session = (await findAccepted(cookie))?.credential.session
     await change(directory)
-    const late = session?.renew?.()?.value ?? ''
+    const late = session?.cookie?.renew()?.value ?? ''
     for (const value of [cookie, late]) assert.equal(await findAccepted(value), undefined)
   })
 }

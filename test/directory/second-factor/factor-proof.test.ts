@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
+import { COOKIE_SESSION } from '../../../src/auth/session/account-session.ts'
 import { runConfirmed } from '../../../src/directory/confirm-change.ts'
 import type { SessionOpening } from '../../../src/directory/sessions/session-directory.ts'
 import { isRefused, openTestNode } from '../../support/directory.ts'
@@ -20,12 +21,13 @@ async function addUser(name: string): Promise<string> {
   return name
 }
 
+const toCookie = (id: string, name: string) => ({ kind: COOKIE_SESSION, handler: 'cookie', session: { id, name } })
+
 /** Runs `work` for a request of the user with a session that was opened in this way, now or by an earlier version. */
 async function runAs<T>(name: string, opening: SessionOpening, work: () => Promise<T>): Promise<T> {
   const identity = (await directory.findAccount(name)) ?? assert.fail('cannot sign in')
   const { id } = directory.createSession(identity, opening)
-  const session = { id, name, expiresAt: Number.MAX_SAFE_INTEGER }
-  return runConfirmed(async () => ({ identity, by: 'cookie', session }), work)
+  return runConfirmed(async () => ({ identity, credential: toCookie(id, name) }), work)
 }
 
 /** Sessions of versions that did not record the second factor have this form. */
@@ -76,7 +78,7 @@ test('a session proves only the second factor that the account had when it was o
   const name = await addUser('later')
   const before = (await directory.findAccount(name)) ?? assert.fail()
   const { id } = directory.createSession(before, PROVED)
-  const who = { identity: before, by: 'cookie', session: { id, name, expiresAt: 0 } }
+  const who = { identity: before, credential: toCookie(id, name) }
   assert.ok(directory.hasProvedFactor(who, before))
   await setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' })
   const after = (await directory.findAccount(name)) ?? assert.fail()

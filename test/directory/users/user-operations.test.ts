@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
+import { PASSWORD } from '../../../src/auth/basic.ts'
 import { runConfirmed } from '../../../src/directory/confirm-change.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import { readRevision, type User } from '../../../src/directory/users/user.ts'
@@ -331,7 +332,7 @@ describe('a change for a request', () => {
     const identity = (await directory.findAccount(name)) ?? assert.fail('cannot sign in')
     const confirm = async () => {
       await revoke()
-      return { identity, by: 'basic' }
+      return { identity, credential: { kind: PASSWORD, handler: 'basic' } }
     }
     return runConfirmed(confirm, () => directory.setPassword('ada', { password: 'stolen' }))
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
-import type { Authenticated } from '../../../directory/identity.ts'
+import { type Authenticated, expiryOf } from '../../../directory/identity.ts'
 import type { Revocation } from '../../../directory/revocation.ts'
 import type { UsersDeps } from './deps.ts'
 
@@ -37,7 +37,7 @@ export class ChangesWait {
     const { authenticated, heartbeatMs, timeoutMs, signal } = options
     this.#clock = clock
     this.#signal = signal
-    this.#expiresMs = 1000 * (authenticated.origin?.expiresAt ?? Number.POSITIVE_INFINITY)
+    this.#expiresMs = 1000 * expiryOf(authenticated)
     this.#heartbeatMs = heartbeatMs ?? Number.POSITIVE_INFINITY
     this.#timeoutMs = heartbeatMs === undefined ? timeoutMs : Number.POSITIVE_INFINITY
     this.#removeListeners = [
@@ -96,8 +96,8 @@ export class ChangesWait {
 }
 
 /** Whether a revocation concerns the credential, or may concern it. */
-function isAffected({ identity, session }: Authenticated, revocation: Revocation): boolean {
+function isAffected({ identity, credential }: Authenticated, revocation: Revocation): boolean {
   if (revocation.kind === 'everything') return true
-  if (revocation.kind === 'session') return revocation.id === session?.id
+  if (revocation.kind === 'session') return revocation.id === credential?.session?.id
   return revocation.name === identity.name
 }

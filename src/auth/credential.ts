@@ -1,0 +1,82 @@
+/**
+ * Every kind of credential, and which of them each listener accepts. What a listener does not name is refused: a
+ * credential of another kind is not read, and one with another limit leaves the request anonymous.
+ */
+import type { Authenticated, Credential, CredentialKind } from '../directory/identity.ts'
+import { ACCESS_TOKEN } from './access-token.ts'
+import { PASSWORD } from './basic.ts'
+import { SUPERUSER_TOKEN } from './bearer.ts'
+import { CERTIFICATE } from './certificate.ts'
+import type { CredentialHandler } from './handler.ts'
+import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
+import { EXTERNAL_JWT } from './jwt.ts'
+import { PROXY_HEADERS } from './proxy.ts'
+import { COOKIE_SESSION } from './session/account-session.ts'
+import { TOKEN_SESSION } from './session/token-session.ts'
+
+/** How a credential can be valid for less than its user may do. */
+const LIMITS = {
+  /** An access token for some databases and services. */
+  scope: ({ scope }: Credential) => scope !== undefined,
+  /** A token for some paths. */
+  paths: ({ allowedPaths }: Credential) => allowedPaths !== undefined,
+} as const
+
+type Limit = keyof typeof LIMITS
+
+const LIMIT_NAMES = Object.keys(LIMITS) as readonly Limit[]
+
+export interface AcceptedCredentials {
+  readonly kinds: readonly CredentialKind[]
+  /** The limits that are enforced there. */
+  readonly limits: readonly Limit[]
+}
+
+const BASIC = [PASSWORD, ACCESS_TOKEN]
+const COOKIES = [COOKIE_SESSION, TOKEN_SESSION]
+const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN]
+const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN]
+const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTIFICATE]
+const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
+
+/**
+ * `…Entry`: the open paths of other dialects at a door, while the door requires a credential on every path. A request to
+ * the forward-auth endpoint comes from a proxy, so a certificate is that of the proxy and not of the user.
+ */
+export const ACCEPTED = {
+  document: { kinds: DOCUMENT, limits: ['scope'] },
+  documentEntry: { kinds: DOCUMENT, limits: [] },
+  documentAdminApi: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...BASIC, CERTIFICATE], limits: [] },
+  documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC], limits: [] },
+  multiModel: { kinds: MULTI_MODEL, limits: ['scope', 'paths'] },
+  multiModelEntry: { kinds: MULTI_MODEL, limits: ['paths'] },
+  multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
+  multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
+  adminEndpoint: { kinds: BASIC, limits: [] },
+  /** `authenticate()` of the library, with the credentials of either door. */
+  library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
+} as const satisfies Readonly<Record<string, AcceptedCredentials>>
+
+/** The handlers of a listener, and what it accepts of them. */
+export interface AcceptedHandlers extends AcceptedCredentials {
+  readonly handlers: readonly CredentialHandler[]
+}
+
+export const selectHandlers = (
+  handlers: readonly CredentialHandler[],
+  accepted: AcceptedCredentials,
+): AcceptedHandlers => ({
+  ...accepted,
+  handlers: handlers.filter(({ kinds }) => kinds.some((kind) => accepted.kinds.includes(kind))),
+})
+
+/** For a credential that another listener has accepted. */
+export const isAccepted = ({ credential }: Authenticated, accepted: AcceptedCredentials): boolean =>
+  credential !== undefined && checkAccepted(credential, accepted) === undefined
+
+/** Why the credential is not accepted. */
+export function checkAccepted(credential: Credential, { kinds, limits }: AcceptedCredentials): string | undefined {
+  if (!kinds.includes(credential.kind)) return `this kind of credential (${credential.kind.name}) is not accepted here`
+  const limit = LIMIT_NAMES.find((name) => LIMITS[name](credential) && !limits.includes(name))
+  return limit && `a credential with limits (${limit}) is not accepted here`
+}
