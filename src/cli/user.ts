@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { renderUtcTime } from '../base/clock.ts'
+import { GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
   type AccountAction,
   type AddAccountCommand,
@@ -15,7 +16,7 @@ import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
 import { listUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'
 
 const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
-const LEVELS = ['rw', 'ro', 'none']
+const LEVELS: readonly string[] = GRANT_LEVELS
 const OF_ANY = 'of the user or administrator'
 
 /** `cardea user`: the users of both doors. */

@@ -1,10 +1,10 @@
 import { digestHex } from '../passwords/password-digest.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
-import { type AccessToken, findTotp, type Json, type SessionEpoch, type User } from './users/user.ts'
+import { type AccessToken, findTotp, type Json, type RecordFields, type SessionEpoch, type User } from './users/user.ts'
 
-/** An identity that can sign in with a password. */
-export interface Account extends Identity {
+/** An identity that can sign in with a password, with the fields of the user's record. */
+export interface Account extends Identity, Partial<Omit<RecordFields, keyof Identity | 'isActive'>> {
   readonly name: string
   readonly password: StoredPassword
   /** Changes whenever the stored password does. */
@@ -20,16 +20,12 @@ export interface Account extends Identity {
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
 /** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
-export const toAccount = ({ name, document, multiModel, password, sessionEpoch, ...user }: User): Account => ({
-  name,
-  mustChangePassword: user.mustChangePassword,
-  expiresAt: user.expiresAt,
+export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiModel, ...user }: User): Account => ({
+  ...user,
   roles: Object.freeze(document.roles.filter((role) => role !== ADMIN_ROLE)),
   isAdmin: false,
   grants: multiModel.grants,
-  password,
-  version: toVersion(password),
-  sessionEpoch,
+  version: toVersion(user.password),
   totp: findTotp({ document }),
   tokens: multiModel.tokens,
 })

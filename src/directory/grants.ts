@@ -1,3 +1,4 @@
+import { GRANT_LEVELS } from './users/fields.ts'
 import type { Grant, GrantLevel } from './users/user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
@@ -6,7 +7,7 @@ type Grants = ReadonlyMap<string, Grant>
 export const ALL = '*'
 export const SYSTEM_DATABASE = '_system'
 
-const ORDER: readonly (GrantLevel | undefined)[] = [undefined, 'none', 'ro', 'rw']
+const ORDER: readonly (GrantLevel | undefined)[] = [undefined, ...GRANT_LEVELS.toReversed()]
 
 const highest = (levels: readonly (GrantLevel | undefined)[]): GrantLevel | undefined =>
   ORDER.findLast((level) => levels.includes(level))

@@ -1,5 +1,6 @@
 // Checks of arguments: they often come straight from the body of a request.
 import { Refusal } from '../base/errors.ts'
+import { GRANT_LEVELS } from '../directory/users/fields.ts'
 
 const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
 
@@ -33,7 +34,7 @@ export function requireLimit(limit: unknown): void {
   if (!isValid) throw refuse(`limit must be a whole number from 1 to ${MAX_LIMIT}.`)
 }
 
-const LEVELS: ReadonlySet<unknown> = new Set(['rw', 'ro', 'none', null])
+const LEVELS: ReadonlySet<unknown> = new Set([...GRANT_LEVELS, null])
 
 export function checkGrants(grants: unknown): void {
   if (grants === undefined) return

@@ -2,8 +2,15 @@
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Administrator } from '../directory/account-directory.ts'
 import { requireName, requireRoles } from '../directory/users/check-user.ts'
-import { hasLimits, type Json, type JsonObject, type User } from '../directory/users/user.ts'
-import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
+import { DOCUMENT_MEMBERS } from '../directory/users/fields.ts'
+import {
+  hasLimits,
+  type Json,
+  type JsonObject,
+  type NewPassword,
+  type User,
+  type UserDraft,
+} from '../directory/users/user.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
@@ -63,7 +70,8 @@ function readDraft(document: JsonObject): UserDraft {
 /** Members that CouchDB manages, and those that `UserDraft` has its own fields for. */
 const NAMED_MEMBERS: ReadonlySet<string> = new Set([
   ...['_id', '_rev', '_attachments', '_revisions', '_revs_info', '_conflicts', '_deleted_conflicts', '_local_seq'],
-  ...['_deleted', 'name', 'type', 'roles', 'password', 'preserve_salt'],
+  ...['_deleted', 'password', 'preserve_salt'],
+  ...DOCUMENT_MEMBERS,
   ...PASSWORD_MEMBERS,
 ])
 

@@ -1,85 +1,233 @@
-// Writes a draft of a user as JSON, for Cardea's own format and for the admin API.
+// A draft of a user as JSON, for Cardea's own format and for the admin API. What is read is untrusted: every member is checked.
+import { requireGrants, requireName, requireRoles } from '../directory/users/check-user.ts'
+import { DOCUMENT_MEMBERS, FIELD_ROWS, type Field, type FieldName, GRANT_LEVELS } from '../directory/users/fields.ts'
+import {
+  type AccessToken,
+  draftedOf,
+  type Grant,
+  type GrantLevel,
+  type Json,
+  type JsonObject,
+  type NewPassword,
+  readField,
+  type SessionEpoch,
+  type User,
+  type UserDraft,
+  withDrafted,
+} from '../directory/users/user.ts'
+import { readDocumentPassword, toDocumentMembers } from '../passwords/password.ts'
+import { PASSWORD_MEMBERS } from '../passwords/schemes.ts'
+import {
+  isRevision,
+  refuse,
+  requireCount,
+  requireFlag,
+  requireList,
+  requireObject,
+  requireText,
+  requireTexts,
+} from './require.ts'
 
-import type { Grant, Json, JsonObject, SessionEpoch, User } from '../directory/users/user.ts'
-import type { NewPassword, UserDraft } from '../directory/users/user-directory.ts'
-import { toDocumentMembers } from '../passwords/password.ts'
+/** How the values of one type are written. An error names the member. */
+interface Form<T> {
+  read(value: Json, member: string): T
+  /** `undefined`: empty, so that it is left out. */
+  write?(value: T): Json | undefined
+}
+
+const form = <T>(read: Form<T>['read'], write?: Form<T>['write']): Form<unknown> =>
+  // each type of field has values of one type
+  ({ read, ...(write && { write: (value: unknown) => write(value as T) }) })
+
+const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
+  name: form(readName),
+  flag: form(requireFlag),
+  time: form(requireCount),
+  password: form(readPassword, toPasswordJson),
+  revision: form(readRevisionText),
+  epoch: form(readSessionEpoch, toEpochJson),
+  roles: form(readRoles),
+  members: form(readMembers),
+  grants: form(readGrants, toGrantsJson),
+  data: form(requireObject),
+  tokens: form((value) => requireList(value, 'tokens').map(readToken)),
+}
+
+const BY_MEMBER: ReadonlyMap<string, readonly [FieldName, Field]> = new Map(
+  FIELD_ROWS.map(([name, row]) => [row.exported, [name, row]]),
+)
+
+/** Throws a `Refusal` that says what is wrong. An unknown member is an error. */
+export function readDraft(value: unknown): UserDraft {
+  const given = requireObject(value, 'user')
+  let draft: UserDraft = { name: readName(given['name'] ?? null) }
+  for (const [member, each] of Object.entries(given)) {
+    const [name, row] = BY_MEMBER.get(member) ?? []
+    if (!name || !row) throw refuse('A user has an unknown member.')
+    draft = withDrafted(draft, name, FORMS[row.type].read(each, member))
+  }
+  return draft
+}
 
 /** Everything a user has, so that an import restores it without loss. */
-export const toDraft = ({
-  name,
-  isActive,
-  password,
-  sessionEpoch,
-  document,
-  multiModel,
-  ...user
-}: User): UserDraft => ({
-  name,
-  isActive,
-  ...(user.expiresAt !== undefined && { expiresAt: user.expiresAt }),
-  ...(user.mustChangePassword && { mustChangePassword: true }),
-  password: { stored: password },
-  revision: document.revision,
-  sessionEpoch,
-  roles: document.roles,
-  members: document.members,
-  multiModel,
-})
+export function toDraft(user: User): UserDraft {
+  let draft: UserDraft = { name: user.name, password: { stored: user.password } }
+  for (const [name] of FIELD_ROWS) {
+    const value = name === 'password' ? undefined : readField(user, name)
+    if (value !== undefined) draft = withDrafted(draft, name, value)
+  }
+  return draft
+}
 
 /** Leaves out empty members. */
-export function toDraftJson(draft: UserDraft): JsonObject {
-  const {
-    name,
-    isActive = true,
-    expiresAt,
-    mustChangePassword,
-    password,
-    keepsPassword,
-    revision,
-    sessionEpoch,
-    roles = [],
-    members = [],
-    multiModel = {},
-  } = draft
-  const { grants = new Map<string, Grant>(), extra = {}, config = {}, tokens = [] } = multiModel
-  const optional: Readonly<Record<string, Json | undefined>> = {
-    active: isActive ? undefined : false,
-    expiresAt,
-    mustChangePassword: mustChangePassword ? true : undefined,
-    password: password && toPasswordJson(password),
-    keepsPassword: keepsPassword ? true : undefined,
-    revision,
-    sessionsFrom: sessionEpoch && toEpochJson(sessionEpoch),
-    roles: unlessEmpty(roles),
-    members: unlessEmpty(members),
-    grants: grants.size > 0 ? toGrantsJson(grants) : undefined,
-    extra: Object.keys(extra).length > 0 ? extra : undefined,
-    config: Object.keys(config).length > 0 ? config : undefined,
-    tokens: unlessEmpty(tokens.map((token) => ({ ...token }))),
-  }
-  const given = Object.entries(optional).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-  return { name, ...Object.fromEntries(given) }
+export const toDraftJson = (draft: UserDraft): JsonObject =>
+  Object.fromEntries(
+    FIELD_ROWS.flatMap(([name, row]): [string, Json][] => {
+      const value = draftedOf(draft, name)
+      const json = value === undefined ? undefined : toJson(value, row)
+      return json === undefined ? [] : [[row.exported, json]]
+    }),
+  )
+
+/** A value of a type without a form of its own is JSON. */
+function toJson(value: unknown, { type, isOptional, empty = isOptional && false }: Field): Json | undefined {
+  const { write } = FORMS[type]
+  const json = write ? write(value) : (value as Json)
+  return json === empty || isEmpty(json) ? undefined : json
 }
+
+const isEmpty = (value: Json | undefined): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Sessions are not exported, so none is kept. */
-const toEpochJson = ({ generation, seconds }: SessionEpoch): Json | undefined =>
-  generation + seconds > 0 ? { generation, seconds } : undefined
-
-const unlessEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
-
-/** A stored password of any scheme becomes the members of a user document, which read back to the same password. */
-function toPasswordJson(password: NewPassword): Json | undefined {
-  if (!('stored' in password))
-    return { clear: password.password, ...(password.salt === undefined ? {} : { salt: password.salt }) }
-  const members = toDocumentMembers(password.stored)
-  // members of documents came from JSON, or are texts and numbers
-  return Object.keys(members).length > 0 ? (members as JsonObject) : undefined
+function toEpochJson({ generation, seconds }: SessionEpoch): Json {
+  return generation + seconds > 0 ? { generation, seconds } : {}
 }
 
-const toGrantsJson = (grants: ReadonlyMap<string, Grant>): JsonObject =>
-  Object.fromEntries(
+/** A stored password of any scheme becomes the members of a user document, which read back to the same password. */
+function toPasswordJson(password: NewPassword): Json {
+  if (!('stored' in password))
+    return { clear: password.password, ...(password.salt === undefined ? {} : { salt: password.salt }) }
+  // members of documents came from JSON, or are texts and numbers
+  return toDocumentMembers(password.stored) as JsonObject
+}
+
+function toGrantsJson(grants: ReadonlyMap<string, Grant>): Json {
+  return Object.fromEntries(
     [...grants].map(([database, { level, collections }]) => [
       database,
       { level: level ?? null, collections: Object.fromEntries(collections) },
     ]),
   )
+}
+
+function readName(value: Json): string {
+  const name = requireText(value, 'name')
+  requireName(name)
+  return name
+}
+
+function readRoles(value: Json): readonly string[] {
+  const roles = requireTexts(value, 'roles')
+  requireRoles(roles)
+  return roles
+}
+
+function readPassword(value: Json): NewPassword {
+  const members = requireObject(value, 'password')
+  if (!Object.hasOwn(members, 'clear')) return { stored: readDocumentPassword(members) }
+  const { salt } = members
+  return {
+    password: requireText(members['clear'], 'clear'),
+    ...(salt === undefined ? {} : { salt: requireText(salt, 'salt') }),
+  }
+}
+
+function readRevisionText(value: Json): string {
+  const text = requireText(value, 'revision')
+  if (!isRevision(text)) throw refuse('revision must be a number, a hyphen and 32 hexadecimal digits.')
+  return text
+}
+
+/** Higher generations belong to administrators, and later ones must still be countable. */
+const MAX_GENERATIONS = 2 ** 40
+
+function readSessionEpoch(value: Json): SessionEpoch {
+  const { generation, seconds } = requireObject(value, 'sessionsFrom')
+  return {
+    generation: requireCount(generation, 'generation', MAX_GENERATIONS),
+    seconds: requireCount(seconds, 'seconds'),
+  }
+}
+
+/** A draft has its own fields for these; here they would appear in the document twice. */
+const TAKEN_MEMBERS: ReadonlySet<string> = new Set([...DOCUMENT_MEMBERS, ...PASSWORD_MEMBERS])
+
+function readMembers(value: Json): readonly (readonly [string, Json])[] {
+  const members = requireList(value, 'members').map(readMember)
+  if (new Set(members.map(([name]) => name)).size < members.length) throw refuse('A member is duplicated.')
+  return members
+}
+
+function readMember(value: Json): readonly [string, Json] {
+  const [name, content] = requireList(value, 'Each of members')
+  if (typeof name !== 'string' || content === undefined) throw refuse('Each of members must be a name and a value.')
+  const isClear = name === 'password' && content !== null
+  if (name.startsWith('_') || TAKEN_MEMBERS.has(name) || isClear) throw refuse('A member has a reserved name.')
+  return [name, content]
+}
+
+function readLevel(value: Json): GrantLevel | undefined {
+  const level = GRANT_LEVELS.find((each) => each === value)
+  if (level === undefined && value !== null) throw refuse('A level must be rw, ro, none or null.')
+  return level
+}
+
+function readGrants(value: Json): ReadonlyMap<string, Grant> {
+  const grants = new Map(
+    Object.entries(requireObject(value, 'grants')).map(([database, given]): [string, Grant] => {
+      const { level = null, collections = {} } = requireObject(given, 'Each of grants')
+      return [database, { level: readLevel(level), collections: readCollections(collections) }]
+    }),
+  )
+  requireGrants(grants)
+  return grants
+}
+
+function readCollections(value: Json): ReadonlyMap<string, GrantLevel> {
+  const entries = Object.entries(requireObject(value, 'collections'))
+  return new Map(
+    entries.flatMap(([collection, given]) => {
+      const level = readLevel(given)
+      return level === undefined ? [] : [[collection, level] as const]
+    }),
+  )
+}
+
+/** A list that limits a token. It must not be lost: the token would be valid for everything. */
+function readNames(
+  token: Readonly<Record<string, Json>>,
+  key: 'databases' | 'services',
+): Pick<AccessToken, 'databases' | 'services'> {
+  const names = token[key]
+  if (names === undefined) return {}
+  return { [key]: requireList(names, `${key} of a token`).map((name) => requireText(name, `${key} of a token`)) }
+}
+
+function readToken(value: Json): AccessToken {
+  const token = requireObject(value, 'Each of tokens')
+  const { generation } = token
+  return {
+    id: requireCount(token['id'], 'id of a token'),
+    name: requireText(token['name'], 'name of a token'),
+    createdAt: requireCount(token['createdAt'], 'createdAt of a token'),
+    validUntil: requireCount(token['validUntil'], 'validUntil of a token'),
+    fingerprint: requireText(token['fingerprint'], 'fingerprint of a token'),
+    digest: requireText(token['digest'], 'digest of a token'),
+    ...readNames(token, 'databases'),
+    ...readNames(token, 'services'),
+    ...(generation === undefined
+      ? {}
+      : { generation: requireCount(generation, 'generation of a token', MAX_GENERATIONS) }),
+  }
+}

@@ -1,7 +1,6 @@
 /** The records of a dump: what reading one yields, and what writing one needs. */
 import { Refusal } from '../base/errors.ts'
-import type { Json } from '../directory/users/user.ts'
-import type { UserDraft } from '../directory/users/user-directory.ts'
+import type { Json, UserDraft } from '../directory/users/user.ts'
 
 /** The result of reading one record. Reasons and notes are sentences for people and contain no secrets. */
 export type Reading =

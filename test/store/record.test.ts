@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import {
-  type GrantLevel,
-  type Json,
-  type JsonObject,
-  type User,
-  withExpiry,
-  withPasswordChange,
-} from '../../src/directory/users/user.ts'
+import { type GrantLevel, type Json, type JsonObject, type User, withField } from '../../src/directory/users/user.ts'
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
 
@@ -32,7 +25,7 @@ const user: fc.Arbitrary<User> = fc
     config: object,
   })
   .map(({ expiresAt, mustChange, roles, members, grants, extra, config }) => ({
-    ...withExpiry(withPasswordChange(newUser('alice'), mustChange), expiresAt),
+    ...withField(withField(newUser('alice'), 'mustChangePassword', mustChange), 'expiresAt', expiresAt),
     document: { ...newUser('alice').document, roles, members },
     multiModel: { grants, extra, config, tokens: [] },
   }))

@@ -9,8 +9,7 @@ import {
   type Json,
   type JsonObject,
   type User,
-  withExpiry,
-  withPasswordChange,
+  withField,
 } from '../../src/directory/users/user.ts'
 import { readDocumentPassword } from '../../src/passwords/password.ts'
 import { PASSWORD_MEMBERS, type StoredPassword } from '../../src/passwords/schemes.ts'
@@ -134,4 +133,6 @@ export const user: fc.Arbitrary<User> = record({
 /** With an expiry date and a required password change, or without. */
 export const limitedUser: fc.Arbitrary<User> = fc
   .tuple(user, fc.option(fc.nat(), { nil: undefined }), fc.boolean())
-  .map(([each, expiresAt, mustChange]) => withExpiry(withPasswordChange(each, mustChange), expiresAt))
+  .map(([each, expiresAt, mustChange]) =>
+    withField(withField(each, 'mustChangePassword', mustChange), 'expiresAt', expiresAt),
+  )

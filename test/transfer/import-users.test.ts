@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { UserDraft } from '../../src/directory/users/user-directory.ts'
+import type { UserDraft } from '../../src/directory/users/user.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
-import { toDraftJson } from '../../src/transfer/draft.ts'
-import { readDraft } from '../../src/transfer/read-draft.ts'
+import { readDraft, toDraftJson } from '../../src/transfer/draft.ts'
 import { openTestNode } from '../support/directory.ts'
 
 const STORED: StoredPassword = { scheme: 'simple', salt: 'salt', hash: 'a'.repeat(40) }

@@ -1,6 +1,5 @@
 import { toNewUser } from '../../src/directory/users/apply-update.ts'
-import type { User } from '../../src/directory/users/user.ts'
-import type { UserDraft } from '../../src/directory/users/user-directory.ts'
+import type { User, UserDraft } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { DumpReader, type Found } from '../../src/transfer/dump.ts'
 import type { FormatName } from '../../src/transfer/format-names.ts'

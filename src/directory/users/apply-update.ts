@@ -3,6 +3,7 @@ import { bindTokens } from '../access-token.ts'
 import {
   createUser,
   endSessions,
+  fillUser,
   findTotp,
   isSameTotp,
   type KeptSession,
@@ -10,14 +11,13 @@ import {
   reviseUser,
   type Tombstone,
   type User,
-  withExpiry,
-  withPasswordChange,
+  type UserDraft,
+  withField,
 } from './user.ts'
-import type { UserDraft } from './user-directory.ts'
 
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  const filled = fill(createUser(draft.name, password, before), draft)
+  const filled = fillUser(createUser(draft.name, password, before), draft)
   const user = bindTokens(withImportedEpoch(reviseUser(before, filled), draft))
   // a revision from elsewhere must not be lower than one that existed here
   if (before || draft.revision === undefined) return user
@@ -30,19 +30,7 @@ export const withImportedEpoch = (user: User, { sessionEpoch }: UserDraft): User
 
 /** The user with everything from the draft, except name and history. */
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
-  fill(draft.keepsPassword ? before : { ...before, password }, draft)
-
-function fill(user: User, draft: UserDraft): User {
-  const { isActive = true, mustChangePassword = false, expiresAt, roles = [], members = [], multiModel = {} } = draft
-  return {
-    ...withExpiry(withPasswordChange(user, mustChangePassword), expiresAt),
-    isActive,
-    document: { ...user.document, roles, members },
-    multiModel: { ...NO_MULTI_MODEL, ...multiModel },
-  }
-}
-
-const NO_MULTI_MODEL: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
+  fillUser(draft.keepsPassword ? before : { ...before, password }, draft)
 
 export interface UpdateOptions {
   readonly nowSeconds: number
@@ -66,7 +54,7 @@ export function applyUpdate(before: User, after: User, options: UpdateOptions): 
   const kept = isRevoking ? undefined : confirmedBy
   const sessionEpoch =
     isRevoking || hasNewFactor ? endSessions(before.sessionEpoch, nowSeconds, kept) : before.sessionEpoch
-  const marked = keepsPassword ? after : withPasswordChange(after, mustChangePassword)
+  const marked = keepsPassword ? after : withField(after, 'mustChangePassword', mustChangePassword)
   return reviseUser(before, { ...marked, kind: 'user', name: before.name, sessionEpoch })
 }
 

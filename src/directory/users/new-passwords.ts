@@ -7,7 +7,8 @@ import { NO_PASSWORD } from '../../passwords/password.ts'
 import { checkPassword } from '../../passwords/password-rules.ts'
 import type { HashedPassword, StoredPassword } from '../../passwords/schemes.ts'
 import type { DirectorySettings } from '../deps.ts'
-import type { Caller, NewPassword } from './user-directory.ts'
+import type { NewPassword } from './user.ts'
+import type { Caller } from './user-directory.ts'
 
 export interface ReplacementPassword {
   readonly stored: StoredPassword

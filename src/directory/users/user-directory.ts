@@ -1,38 +1,9 @@
-import type { StoredPassword } from '../../passwords/schemes.ts'
 import type { GrantPlace } from '../grants.ts'
 import type { UserRange } from '../store-port/users.ts'
-import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
+import type { GrantLevel, NewPassword, User, UserDraft, UserRecord } from './user.ts'
 
 /** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
-
-/** In clear, to be checked by the rules and hashed; or in a stored form, which no rule can check. */
-export type NewPassword = PlainPassword | { readonly stored: StoredPassword }
-
-export interface PlainPassword {
-  readonly password: string
-  /** Used instead of a new one. */
-  readonly salt?: string
-}
-
-/** A user to be created. Omitted members are empty; without a password the user cannot sign in with one. */
-export interface UserDraft {
-  readonly name: string
-  readonly password?: NewPassword
-  /** The password could not be exported. An import that replaces a user keeps the existing password. */
-  readonly keepsPassword?: boolean
-  /** `true` by default. */
-  readonly isActive?: boolean
-  readonly expiresAt?: number
-  readonly mustChangePassword?: boolean
-  readonly roles?: DocumentPayload['roles']
-  readonly members?: DocumentPayload['members']
-  readonly multiModel?: Partial<MultiModelPayload>
-  /** The revision the user had elsewhere. Used only if the name was never used here. */
-  readonly revision?: string
-  /** The session epoch the user had elsewhere. The later of the two counts. */
-  readonly sessionEpoch?: SessionEpoch
-}
 
 /** The request that waits for a new password to be hashed. */
 export interface Caller {

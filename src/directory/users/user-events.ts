@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SecurityEvents } from '../../observe/security-events.ts'
-import { findTotp, type Grant, type GrantLevel, TOTP_MEMBER, type User, type UserRecord } from './user.ts'
+import { FIELD_ROWS } from './fields.ts'
+import { findTotp, type Grant, type GrantLevel, readField, TOTP_MEMBER, type User, type UserRecord } from './user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
@@ -21,21 +22,17 @@ export function recordUserChange(events: SecurityEvents, before: User | undefine
     events.record('session.revoked', { subject, reason: describeRevocation(changed) })
 }
 
-/** The parts of a user, except grants and access tokens, which have their own events. */
-const PARTS: Readonly<Record<string, (user: User) => unknown>> = {
-  password: (user) => user.password,
-  roles: (user) => user.document.roles,
-  active: (user) => user.isActive,
-  expiry: (user) => user.expiresAt,
-  'password change': (user) => user.mustChangePassword,
-  totp: findTotp,
-  members: (user) => user.document.members.filter(([name]) => name !== TOTP_MEMBER),
-  extra: (user) => user.multiModel.extra,
-  config: (user) => user.multiModel.config,
-}
+/** Reads the fields by their names in the event. The second factor is one of the members of the document. */
+const REPORTED: ReadonlyMap<string, (user: User) => unknown> = new Map([
+  ...FIELD_ROWS.flatMap(([name, { event }]) =>
+    event ? [[event, (user: User) => readField(user, name)] as const] : [],
+  ),
+  ['totp', findTotp],
+  ['members', ({ document }: User) => document.members.filter(([name]) => name !== TOTP_MEMBER)],
+])
 
 const listChanged = (before: User, after: User): readonly string[] =>
-  Object.keys(PARTS).filter((name) => !isDeepStrictEqual(PARTS[name]?.(before), PARTS[name]?.(after)))
+  [...REPORTED].flatMap(([event, read]) => (isDeepStrictEqual(read(before), read(after)) ? [] : [event]))
 
 function describeRevocation(changed: readonly string[]): string {
   if (changed.includes('password')) return 'password changed'

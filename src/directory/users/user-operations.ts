@@ -13,12 +13,14 @@ import {
   endSessions,
   findTotp,
   isSameTotp,
+  type NewPassword,
   toTombstone,
   type User,
+  type UserDraft,
   type UserRecord,
-  withPasswordChange,
+  withField,
 } from './user.ts'
-import type { Caller, ExpectedRevision, NewPassword, UserDraft, UserEditor, UserReader } from './user-directory.ts'
+import type { Caller, ExpectedRevision, UserEditor, UserReader } from './user-directory.ts'
 import { recordUserChange } from './user-events.ts'
 import { requireFree, requireUser } from './user-writer.ts'
 
@@ -39,7 +41,8 @@ export function createUserEditor(parts: DirectoryParts): UserEditor {
     createUser: (draft, caller) => createUser(parts, draft, caller),
     setPassword: (name, password, options = {}) => {
       const { mustChangePassword: isRequired } = options
-      const change = (user: User) => (isRequired === undefined ? user : withPasswordChange(user, isRequired))
+      const change = (user: User) =>
+        isRequired === undefined ? user : withField(user, 'mustChangePassword', isRequired)
       return changeUser(name, change, { password, ...options })
     },
     setActive: (name, isActive) => changeUser(name, (user) => ({ ...user, isActive })),

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
+import { FIELD_ROWS, type Field, type FieldName, type GRANT_LEVELS, USER_FIELDS, type UserFields } from './fields.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
@@ -13,18 +14,61 @@ export const TOTP_MEMBER = 'totp'
 
 export type JsonObject = { readonly [name: string]: Json }
 
-export interface User {
-  readonly kind: 'user'
+/** What the types of fields are in a record. */
+interface FieldTypes {
+  readonly data: JsonObject
+  readonly epoch: SessionEpoch
+  readonly flag: boolean
+  readonly grants: ReadonlyMap<string, Grant>
+  readonly members: readonly (readonly [name: string, value: Json])[]
   readonly name: string
-  readonly isActive: boolean
-  /** From then on the user is treated as inactive, in seconds since the epoch. Omitted: never. */
-  readonly expiresAt?: number
-  /** Until it has another password, the user can do nothing but change the password. */
-  readonly mustChangePassword?: true
   readonly password: StoredPassword
-  readonly sessionEpoch: SessionEpoch
+  readonly revision: string
+  readonly roles: readonly string[]
+  readonly time: number
+  readonly tokens: readonly AccessToken[]
+}
+
+export type FieldValue<N extends FieldName> = FieldTypes[UserFields[N]['type']]
+
+type NamesIn<Part> = { [N in FieldName]: UserFields[N]['part'] extends Part ? N : never }[FieldName]
+type Optional = { [N in FieldName]: UserFields[N] extends { readonly isOptional: true } ? N : never }[FieldName]
+
+/** The fields of one part of a record. */
+type FieldsOf<Part> = { readonly [N in Exclude<NamesIn<Part>, Optional>]: FieldValue<N> } & {
+  readonly [N in NamesIn<Part> & Optional]?: Exclude<FieldValue<N>, false>
+}
+
+export type RecordFields = FieldsOf<'record'>
+
+export interface User extends RecordFields {
+  readonly kind: 'user'
   readonly document: DocumentPayload
   readonly multiModel: MultiModelPayload
+}
+
+export interface DocumentPayload extends FieldsOf<'document'> {
+  readonly ancestors?: Ancestors
+}
+
+export type MultiModelPayload = FieldsOf<'multiModel'>
+
+/** In clear, to be checked by the rules and hashed; or in a stored form, which no rule can check. */
+export type NewPassword = PlainPassword | { readonly stored: StoredPassword }
+
+export interface PlainPassword {
+  readonly password: string
+  /** Used instead of a new one. */
+  readonly salt?: string
+}
+
+type Drafted<Part> = { readonly [N in Exclude<NamesIn<Part>, 'name' | 'password'>]?: FieldValue<N> }
+
+/** A user to be created. Omitted members are empty; without a password the user cannot sign in with one. */
+export interface UserDraft extends Drafted<'record' | 'document' | 'draft'> {
+  readonly name: string
+  readonly password?: NewPassword
+  readonly multiModel?: Partial<MultiModelPayload>
 }
 
 /** Kept for a deleted user, so that a new user of the name does not reuse a revision or revive an ended session. */
@@ -62,23 +106,7 @@ export const generationOf = ({ generation, kept }: Pick<SessionEpoch, 'generatio
  */
 export type Ancestors = readonly string[]
 
-export interface DocumentPayload {
-  readonly revision: string
-  readonly ancestors?: Ancestors
-  readonly roles: readonly string[]
-  /** All other members in their order. Pairs, because an object would reorder names that look like numbers. */
-  readonly members: readonly (readonly [name: string, value: Json])[]
-}
-
-export interface MultiModelPayload {
-  /** By database; `*` is the default for all. */
-  readonly grants: ReadonlyMap<string, Grant>
-  readonly extra: JsonObject
-  readonly config: JsonObject
-  readonly tokens: readonly AccessToken[]
-}
-
-export type GrantLevel = 'rw' | 'ro' | 'none'
+export type GrantLevel = (typeof GRANT_LEVELS)[number]
 
 export interface Grant {
   /** `undefined`: only collections were granted. */
@@ -196,32 +224,61 @@ export const isExpired = ({ expiresAt }: { readonly expiresAt?: number | undefin
   expiresAt !== undefined && nowSeconds >= expiresAt
 
 /** Whether the user can use the password only for a time, or only to change it. */
-export const hasLimits = ({ expiresAt, mustChangePassword }: User): boolean =>
-  expiresAt !== undefined || mustChangePassword === true
+export const hasLimits = (user: User): boolean =>
+  FIELD_ROWS.some(([name, { isLimit }]) => isLimit && readField(user, name) !== undefined)
 
-/** The user who must change the password, or need not. */
-export function withPasswordChange(user: User, isRequired: boolean): User {
-  const { mustChangePassword: _before, ...rest } = user
-  return isRequired ? { ...rest, mustChangePassword: true } : rest
+/** A part of a record or draft by the names of its fields: the compiler does not know that they are those of the rows. */
+type Values = Record<string, unknown>
+
+/** The value of a field, wherever the record has it. */
+export function readField(user: User, name: FieldName): unknown {
+  const { part } = USER_FIELDS[name]
+  const holder: object = part === 'document' || part === 'multiModel' ? user[part] : user
+  return (holder as Values)[name]
 }
 
-/** `undefined`: the user never expires. */
-export function withExpiry(user: User, expiresAt: number | undefined): User {
-  const { expiresAt: _before, ...rest } = user
-  return expiresAt === undefined ? rest : { ...rest, expiresAt }
+/** The value of a field in a draft, which has all on one level except those of the multi-model door. */
+export const draftedOf = (draft: UserDraft, name: FieldName): unknown =>
+  ((USER_FIELDS[name].part === 'multiModel' ? (draft.multiModel ?? {}) : draft) as Values)[name]
+
+/** The draft with this value. */
+export const withDrafted = (draft: UserDraft, name: FieldName, value: unknown): UserDraft =>
+  USER_FIELDS[name].part === 'multiModel'
+    ? { ...draft, multiModel: { ...draft.multiModel, [name]: value } }
+    : { ...draft, [name]: value }
+
+export const withField = <N extends FieldName>(user: User, name: N, value: FieldValue<N> | undefined): User =>
+  withValues(user, [[name, value]])
+
+/** The user with everything from the draft that the directory does not manage by rules. */
+export const fillUser = (user: User, draft: UserDraft): User =>
+  withValues(
+    user,
+    FIELD_ROWS.filter(([, { isManaged }]) => !isManaged).map(([name, { empty }]) => [
+      name,
+      draftedOf(draft, name) ?? empty,
+    ]),
+  )
+
+function withValues(user: User, values: readonly (readonly [FieldName, unknown])[]): User {
+  const document: Values = { ...user.document }
+  const multiModel: Values = { ...user.multiModel }
+  const record: Values = { ...user, document, multiModel }
+  const parts = { record, document, multiModel, draft: record }
+  for (const [name, value] of values) {
+    const { part, isOptional }: Field = USER_FIELDS[name]
+    if (isOptional && (value === undefined || value === false)) delete parts[part][name]
+    else parts[part][name] = value
+  }
+  return record as unknown as User
 }
 
 /** An empty user, possibly in place of a deleted one. */
 export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
-  return reviseUser(before, {
-    kind: 'user',
-    name,
-    isActive: true,
-    password,
-    sessionEpoch: before?.sessionEpoch ?? NO_SESSIONS_ENDED,
-    document: { revision: '', roles: [], members: [] },
-    multiModel: { grants: new Map(), extra: {}, config: {}, tokens: [] },
-  })
+  const sessionEpoch = before?.sessionEpoch ?? NO_SESSIONS_ENDED
+  // what is missing is filled with the empty values
+  const managed = { kind: 'user', name, password, sessionEpoch, document: { revision: '' }, multiModel: {} } as unknown
+  return reviseUser(before, fillUser(managed as User, { name }))
 }
 
 /** `after` with its revision: a new one only if the document differs from that of `before`. */

@@ -27,7 +27,8 @@ export type Static<S> = S extends Schema<infer T> ? T : never
 
 type Members = Readonly<Record<string, Schema>>
 
-type ObjectOf<M> = Flat<
+/** The values of an object with these members. */
+export type ObjectOf<M> = Flat<
   { readonly [K in keyof M as K extends `${string}?` ? never : K]: Static<M[K]> } & {
     readonly [K in keyof M as K extends `${infer N}?` ? N : never]?: Static<M[K]>
   }
@@ -74,12 +75,15 @@ export const nullable = <T>(schema: Schema<T>, description?: string): Schema<T |
 
 const OPTIONAL = /\?$/
 
+/** The name of a member without the mark that it may be missing. */
+export const toName = (member: string): string => member.replace(OPTIONAL, '')
+
 /** An object with exactly these members. */
 export function object<const M extends Members>(members: M, description?: string): Schema<ObjectOf<M>> {
   const names = Object.keys(members)
   return {
     type: 'object',
-    properties: Object.fromEntries(Object.entries(members).map(([name, each]) => [name.replace(OPTIONAL, ''), each])),
+    properties: Object.fromEntries(Object.entries(members).map(([name, each]) => [toName(name), each])),
     required: names.filter((name) => !OPTIONAL.test(name)),
     additionalProperties: false,
     ...describe(description),

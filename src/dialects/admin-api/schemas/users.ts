@@ -1,23 +1,66 @@
 // What the API shows of users and administrators. Nothing that could be used to sign in as one of them.
-import { count, flag, integer, listOf, mapOf, named, nullable, object, oneOf, type Static, text } from './schema.ts'
+import {
+  FIELD_ROWS,
+  type Field,
+  type FieldName,
+  GRANT_LEVELS,
+  type UserFields,
+} from '../../../directory/users/fields.ts'
+import {
+  count,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  named,
+  nullable,
+  object,
+  oneOf,
+  type Schema,
+  type Static,
+  text,
+} from './schema.ts'
 
-export const LEVEL = oneOf(['rw', 'ro', 'none'])
+export const LEVEL = oneOf(GRANT_LEVELS)
 export type GrantLevel = Static<typeof LEVEL>
 
 const GRANT = named('Grant', object({ 'level?': LEVEL, 'collections?': mapOf(LEVEL, 'By name of the collection.') }))
 export type Grant = Static<typeof GRANT>
 
-export const USER_MEMBERS = {
-  name: text(),
-  active: flag(),
-  'expires?': text('From then on the user cannot sign in; absent: never.'),
-  'mustChangePassword?': flag(),
-  roles: listOf(text()),
-  grants: mapOf(GRANT, 'By name of the database.'),
-  password: nullable(text(), 'The scheme of the stored password, in words; null: there is none.'),
-  revision: text(),
-  accessTokens: integer('How many access tokens the user has.'),
+/** Schemas by the type of a field. */
+export type Forms = Readonly<Record<string, (help?: string) => Schema>>
+
+/** The members that `find` names, each with the schema of its type. */
+export const toMembers = (
+  forms: Forms,
+  find: (field: Field) => Field['shown'] | '',
+): Readonly<Record<string, Schema>> =>
+  Object.fromEntries(
+    FIELD_ROWS.flatMap(([, field]) => {
+      const { member, help } = find(field) || {}
+      const form = forms[field.type]
+      return member !== undefined && form ? [[member, form(help)]] : []
+    }),
+  )
+
+const SHOWN = {
+  flag,
+  grants: (help?: string) => mapOf(GRANT, help),
+  name: text,
+  password: (help?: string) => nullable(text(), help),
+  revision: text,
+  roles: (help?: string) => listOf(text(), help),
+  time: text,
+  tokens: integer,
 }
+
+type ShownMembers = {
+  readonly [N in FieldName as UserFields[N] extends { readonly shown: { readonly member: infer M extends string } }
+    ? M
+    : never]: ReturnType<(typeof SHOWN)[UserFields[N]['type'] & keyof typeof SHOWN]>
+}
+
+export const USER_MEMBERS = toMembers(SHOWN, ({ shown }) => shown) as ShownMembers
 
 export const USER = named('User', object(USER_MEMBERS))
 export type User = Static<typeof USER>

@@ -1,10 +1,11 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
 import { Refusal } from '../../../base/errors.ts'
-import type { ImportOutcome, UserDraft } from '../../../directory/users/user-directory.ts'
+import type { UserDraft } from '../../../directory/users/user.ts'
+import type { ImportOutcome } from '../../../directory/users/user-directory.ts'
+import { readDraft } from '../../../transfer/draft.ts'
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
-import { readDraft } from '../../../transfer/read-draft.ts'
 import { type Loss, toReason } from '../../../transfer/records.ts'
 import { badRequest } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'

@@ -1,13 +1,11 @@
 // What requests say about users: a new user, grants and expiry.
 import { readUtcTime } from '../../../base/clock.ts'
 import { withGrant } from '../../../directory/grants.ts'
-import type { Grant } from '../../../directory/users/user.ts'
-import type { UserDraft } from '../../../directory/users/user-directory.ts'
+import { FIELD_ROWS, type Field } from '../../../directory/users/fields.ts'
+import { type Grant, type UserDraft, withDrafted } from '../../../directory/users/user.ts'
 import { badRequest } from '../json.ts'
-import { flag, listOf, named, nullable, object, type Static, text } from '../schemas/schema.ts'
-import { LEVEL } from '../schemas/users.ts'
-
-export const EXPIRES = nullable(text(), 'A day or a time in UTC, as 2030-12-31T18:00:00Z; null: never.')
+import { flag, listOf, named, nullable, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
+import { type Forms, LEVEL, toMembers } from '../schemas/users.ts'
 
 export const NEW_GRANT = named(
   'NewGrant',
@@ -17,31 +15,47 @@ export const NEW_GRANT = named(
     'collection?': text('`*`: all.'),
   }),
 )
+type NewGrant = Static<typeof NEW_GRANT>
 
-export const DRAFT = object({
-  name: text(),
-  'password?': text(),
-  'active?': flag(),
-  'expires?': EXPIRES,
-  'mustChangePassword?': flag(),
-  'roles?': listOf(text()),
-  'grants?': listOf(NEW_GRANT),
-})
-
-export function toDraft({ password, active, expires, grants = [], ...same }: Static<typeof DRAFT>): UserDraft {
-  const expiresAt = toExpiry(expires)
-  return {
-    ...same,
-    ...(password !== undefined && { password: { password } }),
-    ...(active !== undefined && { isActive: active }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    multiModel: { grants: grants.reduce(addGrant, new Map()) },
-  }
+/** The schemas of what requests give for a field, by its type. */
+export const GIVEN: Forms = {
+  flag,
+  grants: () => listOf(NEW_GRANT),
+  name: text,
+  password: text,
+  roles: () => listOf(text()),
+  time: () => nullable(text(), 'A day or a time in UTC, as 2030-12-31T18:00:00Z; null: never.'),
 }
 
-/** In seconds since the epoch; `undefined`: never. */
-export const toExpiry = (text: string | null | undefined): number | undefined =>
-  text === null || text === undefined ? undefined : requireTime(text)
+/** The name is the one member that is always given. */
+export const DRAFT = object(toMembers(GIVEN, ({ given }) => given && { member: given })) as Schema<{
+  readonly name: string
+}>
+
+/** How what is given becomes the value of a draft; without a row it is the value. */
+const READERS: Readonly<Partial<Record<Field['type'], (given: never) => unknown>>> = {
+  grants: (grants: readonly NewGrant[]) => grants.reduce(addGrant, new Map()),
+  password: (password: string) => ({ password }),
+  time: (text: string | null) => (text === null ? undefined : requireTime(text)),
+}
+
+/** The value of a field for what a request gives, which the schema of its type has checked. */
+export function readGiven(type: Field['type'], given: unknown): unknown {
+  const read = READERS[type]
+  return read ? read(given as never) : given
+}
+
+const GIVEN_FIELDS = new Map(FIELD_ROWS.map(([name, { type, given = '' }]) => [toName(given), { name, type }]))
+
+export function toDraft(body: { readonly name: string }): UserDraft {
+  let draft: UserDraft = { name: body.name }
+  for (const [member, given] of Object.entries(body)) {
+    const field = GIVEN_FIELDS.get(member)
+    const value = field && readGiven(field.type, given)
+    if (field && value !== undefined) draft = withDrafted(draft, field.name, value)
+  }
+  return draft
+}
 
 /** A day or a time in UTC, in seconds since the epoch. */
 export function requireTime(text: string): number {
@@ -49,8 +63,6 @@ export function requireTime(text: string): number {
   if (seconds !== undefined) return seconds
   throw badRequest('expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.')
 }
-
-type NewGrant = Static<typeof NEW_GRANT>
 
 function addGrant(grants: ReadonlyMap<string, Grant>, grant: NewGrant): ReadonlyMap<string, Grant> {
   const { level, ...place } = toPlace(grant)

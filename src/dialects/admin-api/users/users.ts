@@ -1,11 +1,18 @@
 import { renderUtcTime } from '../../../base/clock.ts'
 import { withGrant } from '../../../directory/grants.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
-import { type Grant, type User, withExpiry, withPasswordChange } from '../../../directory/users/user.ts'
+import {
+  FIELD_ROWS,
+  type Field,
+  type FieldName,
+  type SetOperation,
+  type UserFields,
+} from '../../../directory/users/fields.ts'
+import { type FieldValue, type Grant, readField, type User, withField } from '../../../directory/users/user.ts'
 import type { UserReader } from '../../../directory/users/user-directory.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
-import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
+import { flag, listOf, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
 import {
   MAX_PAGE,
   PAGE_QUERY,
@@ -18,7 +25,7 @@ import {
   USER_PAGE,
 } from '../schemas/users.ts'
 import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
-import { DRAFT, EXPIRES, NEW_GRANT, toDraft, toExpiry, toPlace } from './user-input.ts'
+import { DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft, toPlace } from './user-input.ts'
 import { isSearch, SEARCH, search } from './user-search.ts'
 
 const ROLE_CHANGE = object({
@@ -26,6 +33,37 @@ const ROLE_CHANGE = object({
   'add?': listOf(text()),
   'remove?': listOf(text()),
 })
+
+type SetName = { [N in FieldName]: UserFields[N] extends { set: { operation: infer O } } ? O : never }[FieldName]
+
+type SetBody = Readonly<Record<string, unknown>> & { readonly current_password?: string }
+
+/** One operation for each field whose row has one. */
+const SET_OPERATIONS = Object.fromEntries(
+  FIELD_ROWS.flatMap(([name, field]) =>
+    field.set ? [[field.set.operation, toSetOperation(name, field.type, field.set)]] : [],
+  ),
+) as Readonly<Record<SetName, ReturnType<typeof toSetOperation>>>
+
+function toSetOperation(name: FieldName, type: Field['type'], { path, summary, member, provenValue }: SetOperation) {
+  const needsProof = provenValue !== undefined
+  return operation({
+    method: 'PUT',
+    path: `/users/{name}/${path}`,
+    allowed: 'userAdmin',
+    summary,
+    // the row names the member
+    body: object({ [member]: GIVEN[type]?.() ?? {}, ...(needsProof && CURRENT_PASSWORD) }) as Schema<SetBody>,
+    reply: USER,
+    async run(deps, call) {
+      const { [toName(member)]: given, current_password: current } = call.body
+      if (needsProof && given === provenValue) await requireOwnPassword(call, nameOf(call), current)
+      // the schema and the reader of its type have checked it
+      const value = readGiven(type, given) as FieldValue<FieldName> | undefined
+      return changeManaged(deps, call, (user) => withField(user, name, value))
+    },
+  })
+}
 
 export const USER_OPERATIONS = {
   'user.list': operation({
@@ -89,7 +127,7 @@ export const USER_OPERATIONS = {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), current)
       const before = await deps.directory.findUser(nameOf(call))
-      const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
+      const mark = (user: User) => (isMarked === undefined ? user : withField(user, 'mustChangePassword', isMarked))
       const after = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, mark), {
         password: { password },
         ...(call.signal && { signal: call.signal }),
@@ -97,27 +135,6 @@ export const USER_OPERATIONS = {
       })
       // another password than the current one raises the session epoch
       return { ...showUser(after), passwordChanged: before?.sessionEpoch.generation !== after.sessionEpoch.generation }
-    },
-  }),
-  'user.set-password-change': operation({
-    method: 'PUT',
-    path: '/users/{name}/password-change',
-    allowed: 'userAdmin',
-    summary: 'Require a user to change the password, or stop requiring it',
-    body: object({ required: flag() }),
-    reply: USER,
-    run: (deps, call) => changeManaged(deps, call, (user) => withPasswordChange(user, call.body.required)),
-  }),
-  'user.set-expiry': operation({
-    method: 'PUT',
-    path: '/users/{name}/expiry',
-    allowed: 'userAdmin',
-    summary: 'Set the time from which a user cannot sign in',
-    body: object({ 'expires?': EXPIRES }),
-    reply: USER,
-    async run(deps, call) {
-      const expiresAt = toExpiry(call.body.expires)
-      return changeManaged(deps, call, (user) => withExpiry(user, expiresAt))
     },
   }),
   'user.set-roles': operation({
@@ -144,19 +161,7 @@ export const USER_OPERATIONS = {
       }))
     },
   }),
-  'user.set-active': operation({
-    method: 'PUT',
-    path: '/users/{name}/active',
-    allowed: 'userAdmin',
-    summary: 'Activate or deactivate a user',
-    body: object({ active: flag(), ...CURRENT_PASSWORD }),
-    reply: USER,
-    async run(deps, call) {
-      const { active: isActive, current_password: current } = call.body
-      if (!isActive) await requireOwnPassword(call, nameOf(call), current)
-      return changeManaged(deps, call, (user) => ({ ...user, isActive }))
-    },
-  }),
+  ...SET_OPERATIONS,
   'user.sign-out': operation({
     method: 'POST',
     path: '/users/{name}/sign-out',
@@ -211,17 +216,24 @@ export async function readPage(
   return { page, next: page.length < limit ? undefined : page.at(-1)?.name, damaged }
 }
 
-export const showUser = (user: User): ShownUser => ({
-  name: user.name,
-  active: user.isActive,
-  ...(user.expiresAt !== undefined && { expires: renderUtcTime(user.expiresAt) }),
-  ...(user.mustChangePassword && { mustChangePassword: true }),
-  roles: user.document.roles,
-  grants: Object.fromEntries([...user.multiModel.grants].map(([database, grant]) => [database, showGrant(grant)])),
-  password: describePassword(user.password),
-  revision: user.document.revision,
-  accessTokens: user.multiModel.tokens.length,
-})
+/** How the API shows the values of these types; those of others as they are. */
+const SHOW: Readonly<Partial<Record<Field['type'], (value: never) => unknown>>> = {
+  grants: (grants: User['multiModel']['grants']) =>
+    Object.fromEntries([...grants].map(([database, grant]) => [database, showGrant(grant)])),
+  password: describePassword,
+  time: renderUtcTime,
+  tokens: (tokens: readonly unknown[]) => tokens.length,
+}
+
+export const showUser = (user: User): ShownUser =>
+  Object.fromEntries(
+    FIELD_ROWS.flatMap(([name, { type, shown }]) => {
+      const value = shown && readField(user, name)
+      const show = SHOW[type]
+      return shown && value !== undefined ? [[toName(shown.member), show ? show(value as never) : value]] : []
+    }),
+    // the members are those of the schema, which is made of the same rows
+  ) as unknown as ShownUser
 
 const showGrant = ({ level, collections }: Grant): ShownGrant => ({
   ...(level && { level }),

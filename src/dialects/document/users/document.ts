@@ -1,6 +1,7 @@
 /** Users of the directory as documents, as far as the reader may see them. */
 import type { Identity } from '../../../directory/identity.ts'
 import { maskTotp } from '../../../directory/second-factor/totp.ts'
+import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import {
   type Ancestors,
   ancestorsOf,
@@ -63,15 +64,12 @@ function findMembers(
   return members.length === 0 ? undefined : { members, view }
 }
 
-/** Members that are fields of a user. */
-export const CORE_MEMBERS: ReadonlySet<string> = new Set(['name', 'type', 'roles'])
-
 /** Never public, not even if `public_fields` lists them: they allow an offline attack on the password. */
 const SECRET_MEMBERS: ReadonlySet<string> = new Set([...PASSWORD_MEMBERS, 'password', TOTP_MEMBER])
 
 /** All members except `_id` and `_rev`. The stored password comes first, as in CouchDB. */
 function toMembers({ name, password, document }: User): readonly Member[] {
-  const isOther = ([member]: Member) => !CORE_MEMBERS.has(member) && !PASSWORD_MEMBERS.has(member)
+  const isOther = ([member]: Member) => !DOCUMENT_MEMBERS.has(member) && !PASSWORD_MEMBERS.has(member)
   return [
     ...Object.entries(toDocumentMembers(password)),
     ['name', name],

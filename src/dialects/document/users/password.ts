@@ -1,6 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { User } from '../../../directory/users/user.ts'
-import type { NewPassword } from '../../../directory/users/user-directory.ts'
+import type { NewPassword, User } from '../../../directory/users/user.ts'
 import { readDocumentPassword, toDocumentMembers } from '../../../passwords/password.ts'
 import { PASSWORD_MEMBERS, type StoredPassword } from '../../../passwords/schemes.ts'
 

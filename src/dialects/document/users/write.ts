@@ -4,6 +4,7 @@ import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
+import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import { findTotp, type Json, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
@@ -17,7 +18,7 @@ import {
   requireWriter,
 } from './authorize.ts'
 import type { UsersDeps } from './deps.ts'
-import { CORE_MEMBERS, findVisible } from './document.ts'
+import { findVisible } from './document.ts'
 import { type DocumentId, readId, toPath } from './id.ts'
 import { isPasswordMember, keepsPassword, readSentPassword, type SentPassword, toNewPassword } from './password.ts'
 import { readFlag } from './query.ts'
@@ -192,6 +193,6 @@ function toStoredMembers(
   const others = [...members] as [string, Json][]
   return {
     roles: members.get('roles') as readonly string[],
-    members: others.filter(([name]) => !CORE_MEMBERS.has(name) && !isPasswordMember(name, password)),
+    members: others.filter(([name]) => !DOCUMENT_MEMBERS.has(name) && !isPasswordMember(name, password)),
   }
 }

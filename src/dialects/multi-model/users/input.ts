@@ -1,5 +1,6 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
+import { GRANT_LEVELS } from '../../../directory/users/fields.ts'
 import { checkName, type GrantLevel, type JsonObject } from '../../../directory/users/user.ts'
 import type { Members } from '../body.ts'
 import { isAddressable } from '../path.ts'
@@ -41,15 +42,9 @@ export function readPassword(members: Members): string {
   throw badRequest("'passwd' must be a string")
 }
 
-const LEVELS: ReadonlyMap<unknown, GrantLevel> = new Map([
-  ['rw', 'rw'],
-  ['ro', 'ro'],
-  ['none', 'none'],
-  ['', 'none'],
-])
-
 export function readGrant(members: Members): GrantLevel {
-  const level = LEVELS.get(findMember(members, 'grant'))
+  const given = findMember(members, 'grant')
+  const level = GRANT_LEVELS.find((each) => each === (given === '' ? 'none' : given))
   if (level) return level
   throw badRequest("expecting access type 'rw', 'ro' or 'none'")
 }

@@ -1,5 +1,6 @@
+import { FIELD_ROWS } from '../../../directory/users/fields.ts'
 import { listUserPages } from '../../../directory/users/list-user-pages.ts'
-import type { JsonObject, User } from '../../../directory/users/user.ts'
+import { readField, type User } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
 import type { MultiModelDeps } from '../deps.ts'
@@ -7,20 +8,16 @@ import { toMergedReply, toStreamedReply } from '../reply.ts'
 import { requireUser } from './require-user.ts'
 
 /** A user in replies: nothing about its password. */
-export interface UserObject {
-  readonly user: string
-  readonly active: boolean
-  readonly extra: JsonObject
-}
+type UserObject = Readonly<Record<string, unknown>>
 
-export const toUserObject = ({ name, isActive, multiModel }: User): UserObject => ({
-  user: name,
-  active: isActive,
-  extra: multiModel.extra,
-})
+const SHOWN = FIELD_ROWS.flatMap(([name, { multiModel: member, empty }]) => (member ? [{ name, member, empty }] : []))
+
+export const toUserObject = (user: User): UserObject =>
+  Object.fromEntries(SHOWN.map(({ name, member }) => [member, readField(user, name)]))
 
 /** Administrators have no record in the directory. */
-const toAdministratorObject = (name: string): UserObject => ({ user: name, active: true, extra: {} })
+const toAdministratorObject = (name: string): UserObject =>
+  Object.fromEntries(SHOWN.map(({ name: field, member, empty }) => [member, field === 'name' ? name : empty]))
 
 export async function getUser(
   deps: MultiModelDeps,

@@ -1,0 +1,220 @@
+/**
+ * The members of a user, one row each. The record, the drafts of import and export, the body, reply and schema of the
+ * admin API, the types of the console and the event of a change are derived from it. The other members of a user document
+ * of CouchDB are free; together they are the field `members`.
+ */
+
+/** From most to least access. */
+export const GRANT_LEVELS = ['rw', 'ro', 'none'] as const
+
+export interface Field {
+  /** What values it has, and so how each format writes them. */
+  readonly type: FieldType
+  /** Where the record has it; `draft`: only a user to be imported has it. */
+  readonly part: 'record' | 'document' | 'multiModel' | 'draft'
+  /** The record leaves it out, if there is no value or the value is `false`. */
+  readonly isOptional?: true
+  /** The value of a user without one. */
+  readonly empty?: unknown
+  /** Its changes follow rules of the directory: a draft or a change of the record does not simply replace it. */
+  readonly isManaged?: true
+  /** It limits sign-in, which no other server knows: a user with it is exported to others without the password. */
+  readonly isLimit?: true
+  /** Its name in Cardea's own format. All fields are imported, exported and, with the record, backed up. */
+  readonly exported: string
+  /** Its name in the event `user.changed`. Without one, it has events of its own. */
+  readonly event?: string
+  /** Its name at the document door. Users see it in their own document, and only administrators change it there. */
+  readonly document?: string
+  /** Its name at the multi-model door, which shows it to the user itself and to managers. */
+  readonly multiModel?: string
+  /** What the admin API shows of it to administrators and user administrators. `?`: only if there is a value. */
+  readonly shown?: { readonly member: string; readonly help?: string }
+  /** The member of the admin API for a new user. */
+  readonly given?: string
+  /** The operation of the admin API that sets it, for administrators and user administrators. */
+  readonly set?: SetOperation
+}
+
+export interface SetOperation {
+  readonly operation: string
+  /** Below the path of the user. */
+  readonly path: string
+  readonly summary: string
+  /** Of the body. */
+  readonly member: string
+  /** Callers who set this value for their own account must have proved the password. */
+  readonly provenValue?: boolean
+}
+
+type FieldType =
+  | 'data'
+  | 'epoch'
+  | 'flag'
+  | 'grants'
+  | 'members'
+  | 'name'
+  | 'password'
+  | 'revision'
+  | 'roles'
+  | 'time'
+  | 'tokens'
+
+/** In the order in which the admin API shows them. */
+export const USER_FIELDS = {
+  name: {
+    type: 'name',
+    part: 'record',
+    isManaged: true,
+    exported: 'name',
+    document: 'name',
+    multiModel: 'user',
+    shown: { member: 'name' },
+    given: 'name',
+  },
+  isActive: {
+    type: 'flag',
+    part: 'record',
+    empty: true,
+    exported: 'active',
+    event: 'active',
+    multiModel: 'active',
+    shown: { member: 'active' },
+    given: 'active?',
+    set: {
+      operation: 'user.set-active',
+      path: 'active',
+      summary: 'Activate or deactivate a user',
+      member: 'active',
+      provenValue: false,
+    },
+  },
+  /** From then on the user is treated as inactive, in seconds since the epoch. */
+  expiresAt: {
+    type: 'time',
+    part: 'record',
+    isOptional: true,
+    isLimit: true,
+    exported: 'expiresAt',
+    event: 'expiry',
+    shown: { member: 'expires?', help: 'From then on the user cannot sign in; absent: never.' },
+    given: 'expires?',
+    set: {
+      operation: 'user.set-expiry',
+      path: 'expiry',
+      summary: 'Set the time from which a user cannot sign in',
+      member: 'expires?',
+    },
+  },
+  /** Until it has another password, the user can do nothing but change the password. */
+  mustChangePassword: {
+    type: 'flag',
+    part: 'record',
+    isOptional: true,
+    isLimit: true,
+    exported: 'mustChangePassword',
+    event: 'password change',
+    shown: { member: 'mustChangePassword?' },
+    given: 'mustChangePassword?',
+    set: {
+      operation: 'user.set-password-change',
+      path: 'password-change',
+      summary: 'Require a user to change the password, or stop requiring it',
+      member: 'required',
+    },
+  },
+  roles: {
+    type: 'roles',
+    part: 'document',
+    empty: Object.freeze([]),
+    exported: 'roles',
+    event: 'roles',
+    document: 'roles',
+    shown: { member: 'roles' },
+    given: 'roles?',
+  },
+  /** All other members of the document in their order. Pairs, because an object would reorder names that look like numbers. */
+  members: {
+    type: 'members',
+    part: 'document',
+    empty: Object.freeze([]),
+    exported: 'members',
+    event: 'members',
+  },
+  /** Access at the multi-model door, by database; `*` is the default for all. */
+  grants: {
+    type: 'grants',
+    part: 'multiModel',
+    empty: new Map(),
+    exported: 'grants',
+    shown: { member: 'grants', help: 'By name of the database.' },
+    given: 'grants?',
+  },
+  extra: {
+    type: 'data',
+    part: 'multiModel',
+    empty: Object.freeze({}),
+    exported: 'extra',
+    event: 'extra',
+    multiModel: 'extra',
+  },
+  /** Settings of a web console at the multi-model door. */
+  config: {
+    type: 'data',
+    part: 'multiModel',
+    empty: Object.freeze({}),
+    exported: 'config',
+    event: 'config',
+  },
+  password: {
+    type: 'password',
+    part: 'record',
+    isManaged: true,
+    exported: 'password',
+    event: 'password',
+    shown: { member: 'password', help: 'The scheme of the stored password, in words; null: there is none.' },
+    given: 'password?',
+  },
+  /** The password could not be exported. An import that replaces a user keeps the existing password. */
+  keepsPassword: {
+    type: 'flag',
+    part: 'draft',
+    isOptional: true,
+    isManaged: true,
+    exported: 'keepsPassword',
+  },
+  /** Of the document. That of a draft is used only if the name was never used here. */
+  revision: {
+    type: 'revision',
+    part: 'document',
+    isManaged: true,
+    exported: 'revision',
+    shown: { member: 'revision' },
+  },
+  /** Of that of a draft and that of the record, the later one counts. */
+  sessionEpoch: {
+    type: 'epoch',
+    part: 'record',
+    isManaged: true,
+    exported: 'sessionsFrom',
+  },
+  tokens: {
+    type: 'tokens',
+    part: 'multiModel',
+    empty: Object.freeze([]),
+    exported: 'tokens',
+    shown: { member: 'accessTokens', help: 'How many access tokens the user has.' },
+  },
+} as const satisfies Readonly<Record<string, Field>>
+
+export type UserFields = typeof USER_FIELDS
+export type FieldName = keyof UserFields
+
+/** `Object.entries` loses the names of the table. */
+export const FIELD_ROWS = Object.entries<Field>(USER_FIELDS) as readonly (readonly [FieldName, Field])[]
+
+/** The members of a user document that are fields, besides those of the password. */
+export const DOCUMENT_MEMBERS: ReadonlySet<string> = new Set([
+  'type',
+  ...FIELD_ROWS.flatMap(([, { document }]) => document ?? []),
+])
