@@ -232,6 +232,7 @@ export const texts = {
     parts: {
       store: 'Store',
       keys: 'Secrets and keys',
+      audit: 'Audit trail',
       'upstream.document': 'CouchDB',
       'upstream.multi-model': 'ArangoDB',
     } as Readonly<Record<string, string>>,

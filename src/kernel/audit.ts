@@ -88,8 +88,18 @@ export class Audit implements AuditReader, RecordGuard {
     return this.#deliveries.map((delivery) => ({ destination: delivery.name, ...delivery.figures() }))
   }
 
+  /** Whether what cannot be recorded is refused. */
+  get isRequired(): boolean {
+    return this.#options.settings().refusesUnrecorded
+  }
+
   requireRecording(): void {
-    if (this.#options.settings().refusesUnrecorded) requireWorking(this.#deliveries)
+    if (this.isRequired) requireWorking(this.#deliveries)
+  }
+
+  findProblem = (): string | undefined => {
+    const failing = findFailing(this.#deliveries)
+    return failing && `${failing.name}: ${failing.figures().problem}`
   }
 
   async list(range: AuditRange): Promise<readonly AuditRecord[]> {
@@ -122,7 +132,7 @@ export class Audit implements AuditReader, RecordGuard {
 
   /** For a command, before it changes something: finds out which destinations fail, if `requireRecording` asks for it. */
   async probe(): Promise<void> {
-    if (this.#options.settings().refusesUnrecorded) await probeAll(this.#copies)
+    if (this.isRequired) await probeAll(this.#copies)
   }
 
   /** Opens files again, after another program has renamed them. */
@@ -188,9 +198,11 @@ function reportLost(deliveries: readonly Delivery<unknown>[], log: Log): void {
 /** About the time between two attempts to write. */
 const RETRY_SECONDS = 10
 
+const findFailing = (deliveries: readonly Delivery<unknown>[]) =>
+  deliveries.find((delivery) => delivery.figures().problem !== undefined)
+
 function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
-  if (deliveries.some((delivery) => delivery.figures().problem !== undefined))
-    throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
+  if (findFailing(deliveries)) throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
 }
 
 /** `undefined`: no key is configured. */

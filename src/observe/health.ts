@@ -55,10 +55,16 @@ export interface HealthSources {
   readonly store: { checkWrites(): Promise<void> }
   readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
   readonly upstreams: readonly HealthCheck[]
+  readonly audit: {
+    /** Whether what cannot be recorded is refused. */
+    readonly isRequired: boolean
+    /** Why records cannot be written; `undefined`: they can. */
+    findProblem(): string | undefined
+  }
 }
 
 /** Services are not in the table: each serves only its own paths. */
-const listChecks = ({ directory, store, rings, upstreams }: HealthSources): readonly HealthCheck[] => [
+const listChecks = ({ directory, store, rings, upstreams, audit }: HealthSources): readonly HealthCheck[] => [
   {
     name: 'store',
     async find() {
@@ -76,8 +82,18 @@ const listChecks = ({ directory, store, rings, upstreams }: HealthSources): read
       return problem && { reason: problem.reason, isBridged: true }
     },
   },
+  ...(audit.isRequired ? [createAuditCheck(audit)] : []),
   ...upstreams,
 ]
+
+const createAuditCheck = ({ findProblem }: HealthSources['audit']): HealthCheck => ({
+  name: 'audit',
+  async find() {
+    const reason = findProblem()
+    // existing sessions are served meanwhile
+    return reason === undefined ? undefined : { reason, isBridged: true }
+  },
+})
 
 const MAX_STORE_MS = 1000
 const MAX_MS = 3000

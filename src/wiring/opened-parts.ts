@@ -124,6 +124,7 @@ async function openBase({ liveConfig, metrics, closing }: BaseDeps) {
     store: liveConfig.kernel.store,
     rings: listRings({ tokenSecrets, gateway }),
     upstreams: gateway.readiness.checks(),
+    audit: liveConfig.kernel.audit,
   }))
   const parts = { liveConfig, directory, tokenSecrets, gateway, listening, checkHealth }
   return { ...parts, metrics, observeRequests, accessLog, tracing, log }

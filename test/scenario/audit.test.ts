@@ -184,6 +184,10 @@ test('with audit.on-failure = refuse, changes and new sign-ins are refused while
   assert.equal((await send(document, { path: '/_session', as: 'jo:right' })).json.userCtx.name, 'jo')
   const metrics = await send(document, asAdmin('/_cardea/metrics'))
   assert.match(metrics.body, /^cardea_audit_failing\{destination="store"\} 1$/m)
+  const ready = await waitForStatus(document, asAdmin('/_cardea/ready'), 503)
+  assert.equal(ready.json.components.audit, 'failed', ready.body)
+  assert.match(ready.json.reasons.audit, /^store: /)
+  assert.equal((await send(document, { path: '/_up' })).status, 200)
   assert.equal((await send(document, { method: 'DELETE', path: '/_session', headers: { Cookie } })).status, 200)
 
   const signedOut = await send(document, { ...asAdmin('/_cardea/api/users/jo/sign-out'), method: 'POST' })
@@ -191,6 +195,7 @@ test('with audit.on-failure = refuse, changes and new sign-ins are refused while
 
   repair()
   assert.equal((await waitForStatus(document, signIn('jo', 'right'), 200)).status, 200)
+  assert.equal((await waitForStatus(document, asAdmin('/_cardea/ready'), 200)).json.components.audit, 'ok')
   const { json } = await send(document, asAdmin(`${AUDIT}?order=oldest`))
   const kinds = json.records.map(({ event }: { event: string }) => event)
   for (const kind of ['audit.failed', 'sign-in.refused', 'sign-out', 'audit.recovered'])
