@@ -42,7 +42,7 @@ try {
     chttpd_auth: { iterations: 600_000 },
   })
   await addHistory(store.url)
-  const { page, open } = await openAsAdmin(scope, browser, { url, viewport: VIEWPORT, reducedMotion: 'reduce' })
+  const { page, open } = await openAsAdmin(scope, browser, { url, viewport: VIEWPORT })
   for (const [name, { fragment, waitsFor, colorScheme = 'light', prepare }] of Object.entries(PICTURES)) {
     await page.emulateMedia({ colorScheme })
     await open(fragment)

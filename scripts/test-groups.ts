@@ -10,6 +10,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { findDistances, readImportGraph } from './import-graph.ts'
+import { readCpuSeconds, renderTimes } from './test-times.ts'
 
 /** Files that share a process with no other, and why. */
 const ALONE: Readonly<Record<string, string>> = {
@@ -17,19 +18,40 @@ const ALONE: Readonly<Record<string, string>> = {
 }
 
 const MAX_GROUP_FILES = 12
+/**
+ * Folders whose tests take long, and how many of their files share a process: few, as they load little of Cardea
+ * themselves. They start first, in this order, so that no long group is left when all others have ended.
+ */
+const LONG: Readonly<Record<string, number>> = {
+  'test/docs': 1,
+  'test/scripts': 1,
+  'test/package': 1,
+  'test/process': 4,
+  'test/process/cli': 4,
+  'test/console': 3,
+  'test/store': 4,
+}
 // The default leaves one core idle: on two cores it runs one file at a time. One process more than cores uses the time
 // in which others wait for a timeout.
 const PROCESSES = availableParallelism() + 1
 const MAX_RUN_MS = 60 * 60 * 1000
 
+const toOrder = (file: string): number => {
+  const index = Object.keys(LONG).indexOf(dirname(file))
+  return index === -1 ? Number.POSITIVE_INFINITY : index
+}
+
+const byFolder = (a: string, b: string): number =>
+  toOrder(a) === toOrder(b) ? (a < b ? -1 : 1) : toOrder(a) - toOrder(b)
+
 /** Groups of files, each of one folder. A few files of many folders are shared out among as many groups as run at once. */
 function formGroups(files: readonly string[]): string[][] {
   const isFew = files.length <= MAX_GROUP_FILES * PROCESSES
-  const size = isFew ? Math.ceil(files.length / PROCESSES) : MAX_GROUP_FILES
   const groups: string[][] = []
-  for (const file of files.toSorted()) {
+  for (const file of files.toSorted(byFolder)) {
     const last = groups.at(-1)
     const [before = ''] = last ?? []
+    const size = isFew ? Math.ceil(files.length / PROCESSES) : (LONG[dirname(file)] ?? MAX_GROUP_FILES)
     const isOther = !isFew && dirname(before) !== dirname(file)
     if (last === undefined || last.length >= size || isOther || file in ALONE || before in ALONE) groups.push([file])
     else last.push(file)
@@ -40,11 +62,15 @@ function formGroups(files: readonly string[]): string[][] {
 const urlOf = (file: string): string => pathToFileURL(resolve(file)).href
 
 /** A file that does not load is a test that fails: the summary counts tests only. */
-const renderGroup = (files: readonly string[]): string => `import { describe, it } from 'node:test'
+const renderGroup = (files: readonly string[], record: string): string => `import { describe, it } from 'node:test'
 import { endWithTests } from '${urlOf('test/support/end-with-tests.ts')}'
+import { createTimesRecorder } from '${urlOf('scripts/test-times.ts')}'
 const files = ${JSON.stringify(Object.fromEntries(files.map((file) => [file, urlOf(file)])))}
-for (const [name, url] of Object.entries(files))
+const recordTimes = createTimesRecorder('${record}')
+for (const [name, url] of Object.entries(files)) {
   await describe(name, () => import(url).catch((error) => void it('loads', () => { throw error })))
+  recordTimes(name)
+}
 endWithTests(Object.keys(files))
 `
 
@@ -52,14 +78,9 @@ endWithTests(Object.keys(files))
 const writeGroups = (folder: string, groups: readonly (readonly string[])[]): string[] =>
   groups.map((files, index) => {
     const path = join(folder, `${String(index).padStart(3, '0')}.mjs`)
-    writeFileSync(path, renderGroup(files))
+    writeFileSync(path, renderGroup(files, join(folder, 'times')))
     return path
   })
-
-const SLOWEST = ['spec', './scripts/slowest-files.ts'].flatMap((reporter) => [
-  `--test-reporter=${reporter}`,
-  '--test-reporter-destination=stdout',
-])
 
 /** What files of a run can share takes seconds to start, so only what they use is started. */
 function findSetup(files: readonly string[]) {
@@ -72,9 +93,9 @@ function findSetup(files: readonly string[]) {
   }
 }
 
-/** Resolves with the exit code. `given` are options of `node --test`, and `--slowest`. */
+/** Resolves with the exit code. `given` are options of `node --test`, and `--times`. */
 export async function runFiles(files: readonly string[], given: readonly string[]): Promise<number> {
-  const options = given.flatMap((option) => (option === '--slowest' ? SLOWEST : [option]))
+  const options = given.filter((option) => option !== '--times')
   // A test and a suite may take long on a busy machine: the limit is for those that hang.
   const limits = ['--test-timeout=600000', `--test-concurrency=${PROCESSES}`]
   const setup = findSetup(files)
@@ -87,6 +108,7 @@ export async function runFiles(files: readonly string[], given: readonly string[
   // A synchronous loop in a test has no other limit. The runner then names the files that were running.
   const child = spawn(process.execPath, args, { stdio: 'inherit', env, timeout: MAX_RUN_MS })
   const [code] = await once(child, 'exit')
+  if (given.includes('--times')) console.log(renderTimes(join(folder, 'times'), readCpuSeconds()))
   rmSync(folder, { recursive: true })
   return code ?? 1
 }

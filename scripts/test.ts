@@ -1,6 +1,6 @@
 // Runs the tests, all of them, one part, or the files and folders that are named:
-//   node scripts/test.ts [unit | scenario | process | paths…] [--slowest] [options of node --test]
-// With --slowest it prints the ten slowest files at the end.
+//   node scripts/test.ts [unit | scenario | process | paths…] [--times] [options of node --test]
+// With --times it prints what folders and files take.
 import { globSync } from 'node:fs'
 import { runFiles } from './test-groups.ts'
 

@@ -30,7 +30,7 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
   let window: Window
 
   before(async () => {
-    window = await openWindow(scope, browser, { url: server.document, reducedMotion: 'reduce' })
+    window = await openWindow(scope, browser, { url: server.document })
   })
 
   const check = async (fragment: string) => {

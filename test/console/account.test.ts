@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
-import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAs, openWindow } from '../support/chromium.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -19,12 +19,8 @@ const ask = (method: string, path: string, body?: object) =>
 const codeOf = (secret: string, step: number): string =>
   renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000) + step)
 
-async function openAs(t: Scope, name: string, password = PASSWORD): Promise<Window> {
-  const window = await openWindow(t, browser, { url: server.document })
-  await window.signIn(name, password)
-  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
-  return window
-}
+const openFor = (t: Scope, name: string, password = PASSWORD) =>
+  openAs(t, browser, { url: server.document, name, password })
 
 describe('my account', { skip: NO_BROWSER }, () => {
   before(async () => {
@@ -32,8 +28,8 @@ describe('my account', { skip: NO_BROWSER }, () => {
   })
 
   it('changes the password; other sessions end, this one stays', async (t) => {
-    const other = await openAs(t, 'ada')
-    const { page } = await openAs(t, 'ada')
+    const other = await openFor(t, 'ada')
+    const { page } = await openFor(t, 'ada')
     await page.getByLabel('Current password').fill(PASSWORD)
     await page.getByLabel('New password').fill(OTHER)
     await page.getByRole('button', { name: 'Change password' }).click()
@@ -44,8 +40,8 @@ describe('my account', { skip: NO_BROWSER }, () => {
   })
 
   it('ends a session that another browser has open', async (t) => {
-    const other = await openAs(t, 'grace')
-    const { page } = await openAs(t, 'grace')
+    const other = await openFor(t, 'grace')
+    const { page } = await openFor(t, 'grace')
     await page.getByRole('button', { name: 'End the session from' }).click()
     await page.getByText('The session has ended.').waitFor()
     await other.page.reload()
@@ -53,7 +49,7 @@ describe('my account', { skip: NO_BROWSER }, () => {
   })
 
   it('sets up one-time codes; then a code or a recovery code is needed', async (t) => {
-    const { page } = await openAs(t, 'hedy')
+    const { page } = await openFor(t, 'hedy')
     await page.getByRole('button', { name: 'Set up one-time codes' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('img', { name: 'QR code' }).waitFor()
@@ -76,7 +72,7 @@ describe('my account', { skip: NO_BROWSER }, () => {
   })
 
   it('creates an access token, shows it once and removes it', async (t) => {
-    const { page } = await openAs(t, 'grace')
+    const { page } = await openFor(t, 'grace')
     await page.getByRole('button', { name: 'Create token' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('backup')
     await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click()
@@ -91,7 +87,7 @@ describe('my account', { skip: NO_BROWSER }, () => {
 
   it('lets a user whose password was set by an administrator do nothing before changing it', async (t) => {
     await ask('POST', '/users', { name: 'joan', password: PASSWORD, mustChangePassword: true })
-    const { page } = await openAs(t, 'joan')
+    const { page } = await openFor(t, 'joan')
     await page.getByText('Set a new password before you continue.').waitFor()
     assert.equal(await page.getByRole('region', { name: 'Second factor' }).count(), 0)
   })
@@ -100,7 +96,7 @@ describe('my account', { skip: NO_BROWSER }, () => {
 describe('administrators', { skip: NO_BROWSER }, () => {
   it('creates a link with which a user sets a password, once', async (t) => {
     await ask('POST', '/users', { name: 'lise', password: PASSWORD })
-    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/users/lise?do=link')
     await page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click()
     const url = (await page.getByRole('status', { name: 'Password link for lise' }).textContent()) ?? ''
@@ -117,7 +113,7 @@ describe('administrators', { skip: NO_BROWSER }, () => {
   })
 
   it('adds an administrator and removes it; the last one stays', async (t) => {
-    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/administrators/admin')
     await page.getByText('The last administrator cannot be removed.').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Remove' }).isDisabled())

@@ -1,7 +1,7 @@
 // What a user administrator sees in the console and may do, imports, and locked accounts, in a real browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAs, openWindow } from '../support/chromium.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -16,19 +16,15 @@ const ask = (method: string, path: string, body?: object) =>
 
 const addUser = (name: string, rest: object = {}) => ask('POST', '/users', { name, password: PASSWORD, ...rest })
 
-async function openAs(t: Scope, name: string, password = PASSWORD): Promise<Window> {
-  const window = await openWindow(t, browser, { url: server.document })
-  await window.signIn(name, password)
-  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
-  return window
-}
+const openFor = (t: Scope, name: string, password = PASSWORD) =>
+  openAs(t, browser, { url: server.document, name, password })
 
 describe('a user administrator', { skip: NO_BROWSER }, () => {
   it('manages users with no more rights, and sees nothing of the rest', async (t) => {
     await addUser('sue', { roles: ['helpdesk', 'reader'] })
     await addUser('joe', { roles: ['reader'] })
     await addUser('eva', { roles: ['billing'] })
-    const { page, open } = await openAs(t, 'sue')
+    const { page, open } = await openFor(t, 'sue')
     const links = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allInnerTexts()
     assert.deepEqual(
       links.map((text) => text.trim()),
@@ -60,7 +56,7 @@ describe('a locked account', { skip: NO_BROWSER }, () => {
     await user.signIn('lea', PASSWORD)
     await user.page.getByRole('alert').waitFor()
     assert.doesNotMatch((await user.page.getByRole('alert').textContent()) ?? '', /Wrong name/)
-    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/users/lea')
     await page.getByRole('button', { name: 'Unlock' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Unlock lea' }).click()
@@ -90,7 +86,7 @@ function renderFile(): Buffer {
 describe('an import', { skip: NO_BROWSER }, () => {
   it('of 10 000 users shows its progress and a report', async (t) => {
     const before = (await ask('GET', '/transfer/count')).json.users
-    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/users?do=import')
     const file = { name: 'users.jsonl', mimeType: 'application/x-ndjson', buffer: renderFile() }
     await page.getByLabel('File').setInputFiles(file)
@@ -104,7 +100,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
   })
 
   it('refuses another file and one that is cut off', async (t) => {
-    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/users?do=import')
     const choose = (text: string) =>
       page.getByLabel('File').setInputFiles({ name: 'x', mimeType: 'text/plain', buffer: Buffer.from(text) })

@@ -25,7 +25,7 @@ describe('every page', { skip: NO_BROWSER }, () => {
   let window: Window
 
   before(async () => {
-    window = await openAsAdmin(scope, browser, { url, reducedMotion: 'reduce' })
+    window = await openAsAdmin(scope, browser, { url })
   })
 
   for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
@@ -136,7 +136,7 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
   it('signs in, opens every page, and disables a user with a command', async (t) => {
     const { page } = await openWindow(t, browser, { url, colorScheme: 'dark' })
     const { keyboard } = page
-    await page.getByLabel('Name').waitFor()
+    await page.getByLabel('Name').and(page.locator(':focus')).waitFor()
     await keyboard.type('admin')
     await keyboard.press('Tab')
     await keyboard.type('adminpw')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -29,11 +29,9 @@ describe('the users page', { skip: NO_BROWSER }, () => {
   before(async () => {
     await addUser('grace', { roles: ['navy'] })
     await addUser('hedy', { roles: ['radio'] })
-    const window = await openWindow(scope, browser, { url: server.document })
+    const window = await openAsAdmin(scope, browser, { url: server.document })
     page = window.page
     open = window.open
-    await window.signIn('admin', 'adminpw')
-    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   })
 
   it('adds a user, who signs in at the other door', async () => {

@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url'
 import { connectPostgres, findFreePort } from '../store/postgres-server.ts'
 import { CARDEA, ROOT, type Started } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
-import { listBlocks } from './page.ts'
+import { installHostedCommand } from './hosted-command.ts'
+import { listBlocks, readPage } from './page.ts'
 import { openArangodb, openCouchdb } from './stand-ins.ts'
 
 export interface Walk {
@@ -39,6 +40,10 @@ const SERVER_ENDPOINT = /^\[server\][^[]*^endpoint = |--server\.endpoint/m
 export async function createWalk(scope: Scope, page: string, couchdb?: RealCouchdb): Promise<Walk> {
   const folder = makeFolder(scope)
   prepareFolder(folder)
+  const command = join(folder, 'bin', 'cardea')
+  // the commands of one page are processes, as for its reader
+  if (page === readPage('README.md')) symlinkSync(CARDEA, command)
+  else await installHostedCommand(scope, command)
   const ports = new Map<string, number>()
   for (const port of PORTS) if (DOORS.includes(port) || page.includes(port)) ports.set(port, await findFreePort())
   if (couchdb) ports.set('15984', couchdb.port)
@@ -57,10 +62,9 @@ async function openPostgres(scope: Scope): Promise<string> {
   return server.createPlace()
 }
 
-/** `cardea` as a command and as a package, and the packages a reader would install. */
+/** Cardea as a package, and the packages a reader would install. */
 function prepareFolder(folder: string): void {
   mkdirSync(join(folder, 'bin'))
-  symlinkSync(CARDEA, join(folder, 'bin', 'cardea'))
   const own = join(folder, 'node_modules', 'cardea')
   mkdirSync(own, { recursive: true })
   const modules = ['index', 'express', 'fastify']

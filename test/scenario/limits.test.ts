@@ -272,10 +272,14 @@ describe('under attack', () => {
 
   it('guesses of one address stop at its limit, even those that wait', async (t) => {
     const { document } = await open(t, { ...SLOW, auth: { 'peer-failures': 10 } })
+    const begun = performance.now()
     const guesses = Array.from({ length: 60 }, (_, at) => sendFrom('127.0.0.1', document, `name${at}`, 'wrong'))
     const statuses = await Promise.all(guesses)
-    const counts = [401, 429].map((status) => statuses.filter((each) => each === status).length)
-    assert.deepEqual(counts, [10, 50])
+    const [wrong = 0, limited = 0] = [401, 429].map((status) => statuses.filter((each) => each === status).length)
+    assert.equal(wrong + limited, 60)
+    // one more every six seconds, which only a busy machine takes
+    const allowed = 10 + Math.floor((performance.now() - begun) / 6000)
+    assert.ok(wrong >= 10 && wrong <= allowed, `${wrong} guesses of ${allowed}`)
   })
 
   it('guesses that wait are not checked after the account was locked', async (t) => {

@@ -39,7 +39,7 @@ export interface PostgresServerOptions {
 const USER = 'cardea'
 
 /**
- * A new place with its tables takes 0.10 s of a processor instead of 0.16. A commit still waits until it is written, so
+ * A new place with its tables takes 0.10 s of a processor instead of 0.14. A commit still waits until it is written, so
  * that a killed server loses none.
  */
 const FAST = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type BrowserContext, type BrowserServer, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserServer, type ConsoleMessage, chromium, type Page } from 'playwright-core'
 import { buildConsole } from './console.ts'
 import type { Scope } from './scope.ts'
 
@@ -74,29 +74,51 @@ export interface Window {
   signIn(name: string, password: string, code?: string): Promise<void>
 }
 
-type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>
+interface WindowOptions {
+  readonly url: string
+  readonly colorScheme?: 'light' | 'dark'
+  readonly viewport?: { readonly width: number; readonly height: number }
+}
 
 /** Longer than anything takes on a busy machine. */
 const WAIT_MS = 60_000
 
-export async function openWindow(
-  t: Scope,
-  browser: Browser | undefined,
-  { url, ...options }: ContextOptions & { readonly url: string },
-): Promise<Window> {
-  assert.ok(browser)
-  const context: BrowserContext = await browser.newContext({
-    viewport: { width: 1280, height: 800 },
-    reducedMotion: 'reduce',
-    ...options,
-  })
+/** Windows that tests have closed. A new one takes Chromium twice the time of one that is used again. */
+const idle = new WeakMap<Browser, Page[]>()
+
+async function takePage(browser: Browser): Promise<Page> {
+  const closed = idle.get(browser)?.pop()
+  if (closed) return closed
+  const context = await browser.newContext()
   context.setDefaultTimeout(WAIT_MS)
-  const page = await context.newPage()
-  const problems = watchProblems(page)
+  return context.newPage()
+}
+
+/** Leaves nothing of the test in the window, and stays in its process: about:blank by `page.goto` starts another. */
+async function returnPage(browser: Browser, page: Page): Promise<void> {
+  if (!browser.isConnected()) return
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.evaluate('localStorage.clear(); sessionStorage.clear(); location.replace("about:blank")')
+  await page.waitForURL('about:blank')
+  await page.context().clearCookies()
+  idle.set(browser, [...(idle.get(browser) ?? []), page])
+}
+
+async function openPage(t: Scope, browser: Browser | undefined, options: WindowOptions): Promise<Page> {
+  assert.ok(browser)
+  const page = await takePage(browser)
+  await page.setViewportSize(options.viewport ?? { width: 1280, height: 800 })
+  await page.emulateMedia({ reducedMotion: 'reduce', colorScheme: options.colorScheme ?? 'light' })
+  const takeProblems = watchProblems(page)
   t.after(async () => {
-    await context.close()
+    const problems = takeProblems()
+    await returnPage(browser, page)
     assert.deepEqual(problems, [])
   })
+  return page
+}
+
+async function toWindow(page: Page, url: string): Promise<Window> {
   await page.goto(`${url}/_cardea/`)
   return {
     page,
@@ -114,21 +136,38 @@ export async function openWindow(
   }
 }
 
-/** A window in which the administrator of `createTestCardea` is signed in. */
-export async function openAsAdmin(...given: Parameters<typeof openWindow>): Promise<Window> {
-  const window = await openWindow(...given)
-  await window.signIn('admin', 'adminpw')
-  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+export const openWindow = async (...given: Parameters<typeof openPage>): Promise<Window> =>
+  toWindow(await openPage(...given), given[2].url)
+
+/** A window in which a user is signed in; without the form, which test/console/sign-in.test.ts fills in. */
+export async function openAs(
+  t: Scope,
+  browser: Browser | undefined,
+  { name, password, ...options }: WindowOptions & { readonly name: string; readonly password: string },
+): Promise<Window> {
+  const page = await openPage(t, browser, options)
+  const response = await page.request.post(`${options.url}/_cardea/api/session`, { data: { name, password } })
+  assert.ok(response.ok(), await response.text())
+  const window = await toWindow(page, options.url)
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   return window
 }
 
+/** A window in which the administrator of `createTestCardea` is signed in. */
+export const openAsAdmin = (t: Scope, browser: Browser | undefined, options: WindowOptions): Promise<Window> =>
+  openAs(t, browser, { ...options, name: 'admin', password: 'adminpw' })
+
 /** Exceptions and violations of the policy. Refused requests are part of the tests. */
-function watchProblems(page: Page): string[] {
+function watchProblems(page: Page): () => readonly string[] {
   const problems: string[] = []
-  page.on('pageerror', (error) => problems.push(error.message))
-  page.on('console', (message) => {
+  const noteError = (error: Error) => problems.push(error.message)
+  const noteMessage = (message: ConsoleMessage) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       problems.push(message.text())
-  })
-  return problems
+  }
+  page.on('pageerror', noteError).on('console', noteMessage)
+  return () => {
+    page.off('pageerror', noteError).off('console', noteMessage)
+    return problems
+  }
 }
