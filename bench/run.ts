@@ -1,7 +1,7 @@
 // Measures Cardea and a baseline: npm run bench -- [names…] [--runs=N] [--sizes=N,…] [--write] [--against=DIR]
 // A bench is a file bench/<name>.ts that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
 // `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
-// gateway-cpu and gateway-handler compare with this one. With --write its table goes to docs/background/benchmarks.md,
+// gateway-cpu, gateway-handler and session compare with this one. With --write its table goes to docs/background/benchmarks.md,
 // between comments with its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'

@@ -54,7 +54,7 @@ export function withGateway(work, checkout = OWN_CHECKOUT) {
     const urls = { upstream: toLocalUrl(upstream.port), proxy: toLocalUrl(proxy.port), gateway: gateway.document }
     const measured = [proxy.child, gateway.child]
     return await withCores(measured, [upstream.child], () =>
-      work({ ...urls, child: gateway.child, proxyChild: proxy.child }),
+      work({ ...urls, child: gateway.child, proxyChild: proxy.child, upstreamChild: upstream.child }),
     )
   })
 }

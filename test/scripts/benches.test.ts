@@ -13,6 +13,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['storm', [300, 4], 1],
   ['gateway', [200, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 5],
+  ['session', [40, 4, 0], 5],
   ['gateway-handler', [32, 1], 5],
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [16], 2],

@@ -1,0 +1,11 @@
+import { createCpuBench } from './support/compare-cpu.ts'
+
+export const bench = createCpuBench({
+  title: 'CPU time of `GET /_session`',
+  about: 'CPU time of `GET /_session`, and of a small document of a minimal `node:http` server',
+  path: '/_session',
+  baseline: {
+    name: 'minimal server',
+    find: ({ upstream, upstreamChild }) => ({ url: upstream, pid: upstreamChild.pid }),
+  },
+})

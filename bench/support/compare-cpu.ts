@@ -1,0 +1,88 @@
+// CPU time of one request with each kind of credential, and of a baseline. With `--against=DIR`, also that of other
+// checkouts, in alternating batches: for the gain of a single change. Sizes: requests of a batch, connections, batches
+// of warm-up.
+import { basename, resolve } from 'node:path'
+import { median } from '../figures.ts'
+import { OWN_CHECKOUT } from './child.ts'
+import { closeAll, measureBatch, openTarget, type Target } from './cpu-time.ts'
+import { signIn, signToken, toBasic, withGateway } from './gateway.ts'
+
+type Contestant = Omit<Target, 'path'> & { readonly name: string }
+
+/** What is compared: requests for `path`, and what a minimal program takes for as much. */
+export interface Comparison {
+  readonly path: string
+  readonly baseline: { readonly name: string; find(servers): Pick<Target, 'url' | 'pid'> }
+}
+
+const KINDS = {
+  JWT: () => `Authorization: Bearer ${signToken()}\r\n`,
+  cookie: async (gateway) => `Cookie: ${await signIn(gateway)}\r\n`,
+  Basic: () => `Authorization: ${toBasic()}\r\n`,
+  anonymous: () => '',
+}
+
+function listContestants(servers, checkout, { baseline }: Comparison) {
+  const isOwn = checkout === OWN_CHECKOUT
+  const gateways = Object.entries(KINDS).map(([kind, createHeader]) => ({
+    name: isOwn ? kind : `${kind} (${basename(checkout)})`,
+    url: servers.gateway,
+    pid: servers.child.pid,
+    createHeader: () => createHeader(servers.gateway),
+  }))
+  if (!isOwn) return gateways
+  return [{ name: baseline.name, ...baseline.find(servers), createHeader: () => '' }, ...gateways]
+}
+
+/** Starts the servers of every checkout, then runs `work` with all of them. */
+async function withCheckouts([checkout, ...others]: string[], comparison: Comparison, work, known: Contestant[] = []) {
+  if (checkout === undefined) return work(known)
+  return withGateway(
+    (servers) => withCheckouts(others, comparison, work, [...known, ...listContestants(servers, checkout, comparison)]),
+    checkout,
+  )
+}
+
+async function openContestant({ name, ...target }: Contestant, { path }: Comparison, connections) {
+  return { name, ...(await openTarget({ ...target, path }, connections)), values: [] }
+}
+
+async function compare(given, comparison: Comparison, rounds, { batch, connections, warmBatches }) {
+  const contestants = await Promise.all(given.map((each) => openContestant(each, comparison, connections)))
+  for (let round = -warmBatches; round < rounds; round += 1)
+    for (const each of contestants) {
+      const us = await measureBatch(each, batch)
+      if (round >= 0) each.values.push(us)
+    }
+  closeAll(contestants)
+  return contestants
+}
+
+const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]
+
+export function createCpuBench({ title, about, ...comparison }: Comparison & { title: string; about: string }) {
+  return {
+    title,
+    about:
+      `${about}, all threads together, in alternating batches. The lower quartile is the steadiest figure on a busy ` +
+      'machine. The ratio is the median of the ratios to the baseline within one round. There is no goal.',
+    runs: 40,
+    async run(rounds, [batch = 640, connections = 32, warmBatches = 40] = [], checkouts: string[] = []) {
+      const all = [OWN_CHECKOUT, ...checkouts.map((each) => resolve(each))]
+      const sizes = { batch, connections, warmBatches }
+      const results = await withCheckouts(all, comparison, (given) => compare(given, comparison, rounds, sizes))
+      const [baseline] = results
+      const toRatio = ({ values }) => median(values.map((us, round) => us / baseline.values[round]))
+      return {
+        columns: ['', 'lower quartile', 'median', `of the ${baseline.name}`],
+        rows: results.map((each) => [
+          each.name,
+          `${quantile(each.values, 0.25).toFixed(1)} µs`,
+          `${median(each.values).toFixed(1)} µs`,
+          `${toRatio(each).toFixed(2)} ×`,
+        ]),
+        isGoalMet: true,
+      }
+    },
+  }
+}
