@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import { runConfirmed } from '../directory/confirm-change.ts'
-import type { Dialect, Handler, PendingReply, RequestContext, Route } from './request-context.ts'
+import type { Dialect, Handler, Methods, PendingReply, RequestContext, Route } from './request-context.ts'
 import { createRouter, type Router } from './router.ts'
 
 /** Requests whose path begins with this segment, not percent-encoded, are handled by another dialect. */
@@ -37,29 +37,28 @@ const isUnder = (target: string, prefix: string): boolean =>
 const SEGMENT_ENDS: ReadonlySet<string> = new Set(['', '/', '?'])
 
 /** Runs the steps of the dialect in order, then the handler of the route. The first reply wins. */
-export const dispatch = (context: RequestContext, routed: RoutedDialect): PendingReply => runSteps(context, routed, 0)
+export const dispatch = (context: RequestContext, dialect: Dialect): PendingReply => runSteps(context, dialect, 0)
 
 /**
  * Runs the steps from the index `firstIndex` on. Most return at once, and nothing waits for them. If this and
  * `authenticate` (auth/authenticate.ts) are `async` functions, a forwarded request takes 0.5 µs more (`npm run bench --
  * gateway-handler`).
  */
-function runSteps(context: RequestContext, routed: RoutedDialect, firstIndex: number): PendingReply {
-  const { steps } = routed.dialect
+function runSteps(context: RequestContext, dialect: Dialect, firstIndex: number): PendingReply {
+  const { steps } = dialect
   for (let index = firstIndex; index < steps.length; index += 1) {
     const result = steps[index]?.run(context)
-    if (result instanceof Promise) return result.then((reply) => reply ?? runSteps(context, routed, index + 1))
+    if (result instanceof Promise) return result.then((reply) => reply ?? runSteps(context, dialect, index + 1))
     if (result) return result
   }
-  return runHandler(context, routed)
+  return runHandler(context, dialect)
 }
 
 /** Runs the handler of the route. */
-function runHandler(context: RequestContext, { dialect, findRoute }: RoutedDialect): PendingReply {
-  const match = findRoute(context.path.segments)
-  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.fallback(context)
-  context.route = match.route.path
-  const handler = requireHandler(match.route, context.method)
+function runHandler(context: RequestContext, dialect: Dialect): PendingReply {
+  const { match } = context
+  const handler = match && findHandler(match.route, context, dialect)
+  if (!handler) return dialect.fallback(context)
   const { confirmCredential } = dialect
   if (confirmCredential === undefined || READING_METHODS.has(context.method)) return handler(context, match.params)
   return runConfirmed(
@@ -68,10 +67,18 @@ function runHandler(context: RequestContext, { dialect, findRoute }: RoutedDiale
   )
 }
 
+/** `undefined`: the fallback of the dialect handles the request. */
+function findHandler(route: Route, context: RequestContext, dialect: Dialect): Handler | undefined {
+  const { methods, handle, isStandIn } = route
+  if (!methods || (isStandIn && dialect.hasUpstream?.())) return handle
+  context.route = route.path
+  return requireHandler(methods, context.method, route.allow)
+}
+
 /** Requests with these methods change nothing. */
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-function requireHandler({ methods, allow = Object.keys(methods) }: Route, method: string): Handler {
+function requireHandler(methods: Methods, method: string, allow: readonly string[] = Object.keys(methods)): Handler {
   const handler = Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined
   if (!handler) throw new Refusal('method_not_allowed', { about: allow.join(',') })
   return handler

@@ -57,7 +57,7 @@ interface ActiveRequest extends OpenRequest {
 export function handleRequest({ request, response, connection }: OpenRequest, deps: HandleRequestDeps): Promise<void> {
   const { limits, trust } = deps
   const routed = deps.chooseDialect(request.url ?? '', request.method)
-  const context = new IncomingRequest(request, response, { dialect: routed.dialect, limits: limits.get(), trust })
+  const context = new IncomingRequest(request, response, { ...routed, limits: limits.get(), trust })
   const bytesBefore = deps.accessLog?.isOn() ? request.socket.bytesWritten : undefined
   const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps }
   connection.add(context)
@@ -120,7 +120,7 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
     // Only chunked bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
-  return dispatch(context, routed)
+  return dispatch(context, routed.dialect)
 }
 
 const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined

@@ -9,11 +9,14 @@ import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { findOnlyCookie, readCookies } from './cookies.ts'
-import type { Client, Dialect, HeaderPair, Path, RequestContext } from './request-context.ts'
+import type { Client, Dialect, HeaderPair, Match, Path, RequestContext } from './request-context.ts'
+import type { Router } from './router.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {
   readonly dialect: Dialect
+  /** Left out for a request to another server, whose path is none of this dialect. */
+  readonly findRoute?: Router
   readonly limits: BodyLimits
   readonly trust: Live<TrustRules>
   /** Replaces the target of the request, which is not meant for this server. */
@@ -64,6 +67,8 @@ export class IncomingRequest implements RequestContext {
   readonly #goneListeners: (() => void)[] = []
   #broken: AbortController | undefined
   #path: Path | undefined
+  /** `null`: there is none. */
+  #match: Match | null | undefined
   #query: URLSearchParams | undefined
   #client: Client | undefined
   #signal: AbortSignal | undefined
@@ -87,6 +92,11 @@ export class IncomingRequest implements RequestContext {
   get path(): Path {
     this.#path ??= this.#options.dialect.readPath(this.#rawPath)
     return this.#path
+  }
+
+  get match(): Match | undefined {
+    if (this.#match === undefined) this.#match = this.#options.findRoute?.(this.path.segments) ?? null
+    return this.#match ?? undefined
   }
 
   get query(): URLSearchParams {

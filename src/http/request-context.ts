@@ -42,6 +42,8 @@ export interface RequestLine {
   readonly target: string
   /** Read on first use by the rules of the dialect. Throws a Refusal if the path is ambiguous. */
   readonly path: Path
+  /** The route of the path, found on first use; `undefined`: no row of the dialect matches. */
+  readonly match: Match | undefined
   /** The query without `?`, unchanged. */
   readonly rawQuery: string
   readonly query: URLSearchParams
@@ -167,6 +169,8 @@ export type PendingReply = Reply | Promise<Reply>
 export type Params = Readonly<Record<string, string>>
 export type Handler = (context: RequestContext, params: Params) => PendingReply
 
+export type Methods = Readonly<Record<string, Handler>>
+
 /** One check of a request; a dialect has a list of them. A step ends the request with a reply, or throws a Refusal. */
 export interface Step {
   readonly name: string
@@ -175,15 +179,29 @@ export interface Step {
   run(context: RequestContext): Reply | undefined | Promise<Reply | undefined>
 }
 
-export interface Route {
-  /** Segments between slashes; `{name}` matches one segment of any text. */
+/** One row of a dialect. It has `methods` or `handle`; with neither, it only names the right for a forwarded path. */
+export interface Route<Right = unknown> {
+  /**
+   * Segments between slashes; `{name}` matches one segment of any text. `{...}` at the end matches any number of
+   * segments, also none, if no other row matches the path.
+   */
   readonly path: string
+  /** What a request needs to be handled, in the terms of the dialect. Left out: as much as a path without a row. */
+  readonly right?: Right
   /** By method. `HEAD` uses the handler of `GET` if it has none. */
-  readonly methods: Readonly<Record<string, Handler>>
+  readonly methods?: Methods
+  /** Handles every method. Metrics do not name the row. */
+  readonly handle?: Handler
   /** The `Allow` header, if it is not just the methods above. */
   readonly allow?: readonly string[]
   /** Used only without an upstream. If there is one, the request is forwarded to it. */
   readonly isStandIn?: boolean
+}
+
+/** A route, and the values of its `{name}` segments. */
+export interface Match {
+  readonly route: Route
+  readonly params: Params
 }
 
 /** The wire protocol of one door, as data. */
@@ -198,7 +216,7 @@ export interface Dialect {
   readonly ignoresMethodOverride?: true
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
-  /** Handles requests that match no route, or only a stand-in although there is an upstream. */
+  /** Handles requests that match no route with a handler, or only a stand-in although there is an upstream. */
   fallback(context: RequestContext): PendingReply
   hasUpstream?(): boolean
   /**

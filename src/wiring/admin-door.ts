@@ -181,10 +181,9 @@ const toUserAdminRole = (liveConfig: LiveConfig): string => liveConfig.get().set
 function explainAccess(liveConfig: LiveConfig, account: Account, database: string): readonly DoorAccess[] {
   const { settings } = liveConfig.get()
   const { values } = settings
-  const users = { database: values.chttpd_auth.authentication_db, settings: () => toUsersSettings(values) }
   const document = {
     settings: toDocumentSettings(settings),
-    users,
+    users: { settings: () => toUsersSettings(values) },
     hasUpstream: values.upstream.document.length > 0,
   }
   return [explainDocumentAccess(account, database, document), explainMultiModelAccess(account, database)]

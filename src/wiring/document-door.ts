@@ -22,7 +22,7 @@ import { findNearestSection } from '../config/problems.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { DocumentDeps, DocumentSettings } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
-import { renewingHeaders } from '../dialects/document/session.ts'
+import { renewingHeaders, SESSION_ENDPOINT } from '../dialects/document/session.ts'
 import { createRequireEntry } from '../dialects/document/steps.ts'
 import type { UsersDeps } from '../dialects/document/users/deps.ts'
 import { toIdPrefix } from '../dialects/document/users/id.ts'
@@ -167,7 +167,7 @@ function createCredentials(parts: DoorParts) {
 type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'> & Pick<DoorParts, 'directory'>
 
 const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
-  sessions: createSessionService({ ...parts, accounts: cookies.accounts, endpoint: '_session' }),
+  sessions: createSessionService({ ...parts, accounts: cookies.accounts, endpoint: SESSION_ENDPOINT }),
   openForToken: (authenticated: Authenticated, context: RequestContext) =>
     openTokenSession(authenticated, context, { ...parts, tokens: cookies.tokens }),
   findCookieSession: async (context: RequestContext) => (await findSession(context, cookies))?.credential.session,

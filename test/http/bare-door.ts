@@ -5,6 +5,7 @@ import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import type { DocumentSettings } from '../../src/dialects/document/deps.ts'
 import { createDocumentDialect } from '../../src/dialects/document/dialect.ts'
+import { RIGHTS } from '../../src/dialects/document/rights.ts'
 import type { UsersDeps } from '../../src/dialects/document/users/deps.ts'
 import { createMultiModelDialect } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
@@ -195,7 +196,8 @@ function createDialect({
             throw new Refusal('not_found')
           },
         })
-  return { ...base, routes: [...base.routes, ...routes] }
+  const open = dialect === 'document' ? routes.map((route) => ({ right: RIGHTS.open, ...route })) : routes
+  return { ...base, routes: [...base.routes, ...open] }
 }
 
 /** A door without a directory, on a free port, with small limits and more routes; closed with its scope. */

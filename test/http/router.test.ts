@@ -11,6 +11,9 @@ const find = createRouter(
     '/_node/{node}/_config',
     '/_node/{node}/_config/{section}/{key}',
     '/_node/_all',
+    '/_node/{node}/_stats/{...}',
+    '/_utils/{...}',
+    '/_utils/login',
   ].map(route),
 )
 
@@ -25,6 +28,11 @@ const ROWS: [name: string, segments: string[], path: string | undefined, params:
     '/_node/{node}/_config/{section}/{key}',
     { node: '_local', section: 's', key: 'k' },
   ],
+  ['everything below a path', ['_utils', 'a', 'b'], '/_utils/{...}', {}],
+  ['everything below includes the path itself', ['_utils'], '/_utils/{...}', {}],
+  ['a row of its own wins', ['_utils', 'login'], '/_utils/login', {}],
+  ['below a row of its own', ['_utils', 'login', 'x'], '/_utils/{...}', {}],
+  ['below a parameter', ['_node', 'n', '_stats', 'x'], '/_node/{node}/_stats/{...}', { node: 'n' }],
   ['an incomplete path does not match', ['_node', '_local', '_config', 's'], undefined, {}],
   ['a longer path does not match', ['_session', 'x'], undefined, {}],
   ['an unknown path', ['nowhere'], undefined, {}],
@@ -47,5 +55,6 @@ for (const [name, segments, path, params] of ROWS) {
 
 test('rejects two routes for one path', () => {
   assert.throws(() => createRouter([route('/a'), route('/a/')]), TypeError)
+  assert.throws(() => createRouter([route('/a/{...}'), route('/a/{...}')]), TypeError)
   assert.throws(() => createRouter([route('/{a}/x'), route('/{b}/y')]), TypeError)
 })

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
 import type { ConsoleSessions } from '../../auth/session/console-session.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, HeaderPair, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import {
   isPrefetch,
   isPreload,
@@ -31,8 +31,7 @@ export const pageRoutes = (options: PageOptions): readonly Route[] => [
 ]
 
 /** The handler decides which methods exist: an unknown path is 404 for all of them, not 405. */
-const forEveryMethod = (handler: Handler): Route['methods'] =>
-  Object.fromEntries(METHODS.map((method) => [method, handler]))
+const forEveryMethod = (handler: Handler): Methods => Object.fromEntries(METHODS.map((method) => [method, handler]))
 
 const isRead = ({ method }: RequestContext): boolean => READ_METHODS.includes(method)
 

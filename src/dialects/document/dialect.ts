@@ -8,25 +8,26 @@ import { toErrorReply } from './errors.ts'
 import { forwardGuarded } from './forward.ts'
 import { nodeRoutes } from './node.ts'
 import { readDocumentPath } from './path.ts'
+import { type DocumentRoute, FORWARDED_ROUTES } from './rights.ts'
 import { serverRoutes } from './server.ts'
-import { renewingHeaders, sessionRoute } from './session.ts'
+import { renewingHeaders, sessionRoutes } from './session.ts'
 import { documentSteps } from './steps.ts'
 import { usersRoutes } from './users/routes.ts'
 
 export function createDocumentDialect(deps: DocumentDeps): Dialect {
-  // every path that Cardea answers itself at this door
-  const routes = [
-    sessionRoute(deps),
+  const routes: readonly DocumentRoute[] = [
+    ...sessionRoutes(deps),
     ...nodeRoutes(deps.node, deps.upstream),
     ...usersRoutes(deps.users),
     ...serverRoutes(deps),
+    ...FORWARDED_ROUTES,
   ]
   return {
     name: 'document',
     requestIdHeader: REQUEST_ID,
     methods: 'COPY,DELETE,GET,HEAD,OPTIONS,POST,PUT',
     readPath: readDocumentPath,
-    steps: documentSteps(deps, routes),
+    steps: documentSteps(deps),
     routes,
     hasUpstream: () => deps.upstream?.isSet() ?? false,
     fallback: (context) => forwardOrReject(context, deps),
@@ -44,8 +45,6 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
   const { upstream, settings } = deps
   const { segments } = context.path
   const first = segments[0]
-  // no path below /_session belongs to the database
-  if (first === '_session') throw new Refusal('not_found')
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
   if (deps.isMounted?.(segments)) throw new Refusal('invalid_target')
   const { identity, credential } = context.authenticated ?? ANONYMOUS

@@ -1,62 +1,56 @@
 // What an account may do at this door: asks the rules that requests are checked by.
-import { PASSWORD } from '../../auth/basic.ts'
-import { type ErrorCode, Refusal } from '../../base/errors.ts'
+import type { ErrorCode } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
-import { authorize } from './authorize.ts'
-import { DOCUMENT_BASIC } from './basic.ts'
 import type { DocumentSettings } from './deps.ts'
+import { type DocumentRight, RIGHTS } from './rights.ts'
+import { listRight } from './users/authorize.ts'
 import type { UsersDeps } from './users/deps.ts'
 
 export interface ExplainOptions {
   readonly settings: DocumentSettings
-  readonly users: Pick<UsersDeps, 'database' | 'settings'>
+  readonly users: Pick<UsersDeps, 'settings'>
   /** Whether a database is behind the door. */
   readonly hasUpstream: boolean
 }
 
 interface Probe {
   readonly what: string
-  readonly method: string
-  readonly segments: readonly string[]
+  readonly right: DocumentRight
+  readonly method?: string
 }
 
-const toProbes = (users: string, database: string): readonly Probe[] => [
-  { what: 'list the databases', method: 'GET', segments: ['_all_dbs'] },
-  { what: `create or delete the database ${database}`, method: 'PUT', segments: [database] },
-  { what: 'list the users', method: 'GET', segments: [users, '_all_docs'] },
-  { what: 'read statistics of the node', method: 'GET', segments: ['_node', '_local', '_stats'] },
-  { what: 'start a replication', method: 'POST', segments: ['_replicate'] },
-  { what: 'read and change the configuration', method: 'GET', segments: ['_node', '_local', '_config'] },
+const toProbes = (users: ExplainOptions['users'], database: string): readonly Probe[] => [
+  { what: 'list the databases', right: RIGHTS.listDatabases },
+  { what: `create or delete the database ${database}`, right: RIGHTS.database, method: 'PUT' },
+  { what: 'list the users', right: listRight(users) },
+  { what: 'read statistics of the node', right: RIGHTS.metrics },
+  { what: 'start a replication', right: RIGHTS.user },
+  { what: 'read and change the configuration', right: RIGHTS.admin },
 ]
 
 export function explainDocumentAccess(account: Account, database: string, options: ExplainOptions): DoorAccess {
-  const probes = toProbes(options.users.database, database)
+  const probes = toProbes(options.users, database)
   return {
     door: 'document',
-    rules: [...probes.map((probe) => explain(probe, account, options)), explainDatabase(account, database, options)],
+    rules: [
+      ...probes.map((probe) => explain(probe, account, options.settings)),
+      explainDatabase(account, database, options),
+    ],
   }
 }
 
-/** As if the account had sent its password. */
-const EXPLAINED = { kind: PASSWORD, handler: DOCUMENT_BASIC.name } as const
-
-function explain({ what, method, segments }: Probe, account: Account, { settings, users }: ExplainOptions): AccessRule {
-  const path = { raw: `/${segments.join('/')}`, segments }
-  try {
-    authorize({ method, path, authenticated: { identity: account, credential: EXPLAINED } }, settings, users)
-    return { what, isAllowed: true, because: account.isAdmin ? 'The account is an administrator.' : 'Every user may.' }
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return { what, isAllowed: false, because: REASONS.get(error.code) ?? 'The door rejects it.' }
-  }
+function explain({ what, right, method = 'GET' }: Probe, account: Account, settings: DocumentSettings): AccessRule {
+  if (!right.isMet(account, { method, match: undefined }, settings))
+    return { what, isAllowed: false, because: REASONS[right.code] ?? 'The door rejects it.' }
+  return { what, isAllowed: true, because: account.isAdmin ? 'The account is an administrator.' : 'Every user may.' }
 }
 
-const REASONS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
-  ['admin_required', 'Only administrators may.'],
-  ['metrics_required', 'Only administrators and the role _metrics may.'],
-  ['user_required', 'Only users may.'],
-])
+const REASONS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  admin_required: 'Only administrators may.',
+  metrics_required: 'Only administrators and the role _metrics may.',
+  user_required: 'Only users may.',
+}
 
 /** `_security` of the database decides about its documents. */
 function explainDatabase(

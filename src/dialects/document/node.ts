@@ -1,13 +1,14 @@
 /** `/_node/…`: the name and versions of this node, and the routes of its configuration. */
 import { badRequest, Refusal } from '../../base/errors.ts'
-import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 import { deleteValue, getConfig, getSection, getValue, putValue, reload } from './config-api.ts'
 import type { DocumentUpstream, NodeDeps } from './deps.ts'
 import { forwardGuarded } from './forward.ts'
+import type { DocumentRoute } from './rights.ts'
 
-/** `authorize.ts` requires an administrator for all of these paths. */
-export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonly Route[] {
+/** For administrators: no row names another right. */
+export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonly DocumentRoute[] {
   const onThisNode = createNodeCheck(deps, upstream)
   const name = onThisNode(() => toJsonReply(200, { name: deps.nodeName }))
   const config = '/_node/{node}/_config'

@@ -3,32 +3,40 @@ import { randomBytes } from 'node:crypto'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { findDoorProblem } from '../../observe/health.ts'
 import { requireBody, requireObject, toJsonReply } from './body.ts'
 import type { DocumentDeps } from './deps.ts'
+import { type DocumentRoute, RIGHTS } from './rights.ts'
 import { usersInfo } from './users/database.ts'
 import type { UsersDeps } from './users/deps.ts'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
-export const serverRoutes = (deps: DocumentDeps): readonly Route[] => [
-  { path: '/_up', methods: { GET: () => up(deps) }, allow: READ_METHODS },
+export const serverRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
+  { path: '/_up', right: RIGHTS.up, methods: { GET: () => up(deps) }, allow: READ_METHODS },
   ...standInRoutes(deps).map((route) => ({ ...route, isStandIn: true })),
 ]
 
 /** What a server without databases answers. With an upstream, the database answers these. */
-function standInRoutes(deps: DocumentDeps): readonly Route[] {
+function standInRoutes(deps: DocumentDeps): readonly DocumentRoute[] {
   const { node, users } = deps
   const nodes = [node.nodeName]
+  const { open, root, listDatabases } = RIGHTS
+  const listNames = () => toJsonReply(200, [users.database])
   const listInfo = (context: RequestContext) => databasesInfo(context, users)
   return [
-    { path: '/', methods: { GET: () => welcome(deps) }, allow: READ_METHODS },
+    { path: '/', right: root, methods: { GET: () => welcome(deps) }, allow: READ_METHODS },
     { path: '/_membership', methods: { GET: () => toJsonReply(200, { all_nodes: nodes, cluster_nodes: nodes }) } },
-    { path: '/_all_dbs', methods: { GET: () => toJsonReply(200, [users.database]) }, allow: READ_METHODS },
-    { path: '/_dbs_info', methods: { GET: listInfo, POST: listInfo }, allow: ['GET', 'HEAD', 'POST'] },
-    { path: '/_uuids', methods: { GET: uuids }, allow: ['GET'] },
-    { path: '/_active_tasks', methods: { GET: activeTasks }, allow: READ_METHODS },
+    { path: '/_all_dbs', right: listDatabases, methods: { GET: listNames }, allow: READ_METHODS },
+    {
+      path: '/_dbs_info',
+      right: listDatabases,
+      methods: { GET: listInfo, POST: listInfo },
+      allow: ['GET', 'HEAD', 'POST'],
+    },
+    { path: '/_uuids', right: open, methods: { GET: uuids }, allow: ['GET'] },
+    { path: '/_active_tasks', right: open, methods: { GET: activeTasks }, allow: READ_METHODS },
   ]
 }
 

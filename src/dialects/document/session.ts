@@ -10,21 +10,30 @@ import {
 } from '../../auth/session/set-cookie.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
+import { type DocumentRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
 import { acceptsHtml, findRedirect, hasBody, readSignInBody } from './sign-in-request.ts'
 
-export const sessionRoute = (deps: DocumentDeps): Route => ({
-  path: '/_session',
-  methods: {
-    GET: (context) => getSession(context, deps.settings()),
-    POST: (context) => postSession(context, deps),
-    DELETE: (context) => deleteSession(context, deps),
+export const sessionRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
+  {
+    path: `/${SESSION_ENDPOINT}`,
+    right: RIGHTS.session,
+    methods: {
+      GET: (context) => getSession(context, deps.settings()),
+      POST: (context) => postSession(context, deps),
+      DELETE: (context) => deleteSession(context, deps),
+    },
+    allow: ['GET', 'HEAD', 'POST', 'DELETE'],
   },
-  allow: ['GET', 'HEAD', 'POST', 'DELETE'],
-})
+  // no path below belongs to the database
+  { path: `/${SESSION_ENDPOINT}/{...}`, right: RIGHTS.unscopedAdmin, handle: rejectUnknownPath },
+]
+
+/** Also the name of the endpoint in security events. */
+export const SESSION_ENDPOINT = '_session'
 
 function getSession(context: RequestContext, { handlers, authenticationDb }: DocumentSettings): Reply {
   const { identity, credential } = context.authenticated ?? ANONYMOUS

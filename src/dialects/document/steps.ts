@@ -3,32 +3,27 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { RequestContext, Route, Step } from '../../http/request-context.ts'
-import { authorize } from './authorize.ts'
+import type { RequestContext, Step } from '../../http/request-context.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
-import type { UsersDeps } from './users/deps.ts'
-import { isDeadPath } from './users/routes.ts'
+import { authorize, rightOf } from './rights.ts'
 
 /** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
-export function documentSteps(deps: DocumentDeps, routes: readonly Route[]): readonly Step[] {
-  const { settings, authenticate, users } = deps
-  return [
-    { name: 'host', run: (context) => checkHost(context, settings()) },
-    { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
-    { name: 'url encoding', run: checkEncoding },
-    // reading the path throws if it is ambiguous
-    { name: 'path', run: (context) => void context.path },
-    { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
-    { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
-    { name: 'token scope', run: requireScope },
-    { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-    { name: 'password change', run: (context) => rejectBeforePasswordChange(context, users) },
-    { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
-    { name: 'authorize', checksRights: true, run: (context) => void authorize(context, settings(), users) },
-    { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
-  ]
-}
+export const documentSteps = ({ settings, authenticate }: DocumentDeps): readonly Step[] => [
+  { name: 'host', run: (context) => checkHost(context, settings()) },
+  { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
+  { name: 'url encoding', run: checkEncoding },
+  // reading the path throws if it is ambiguous
+  { name: 'path', run: (context) => void context.path },
+  { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
+  { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
+  { name: 'token scope', run: requireScope },
+  { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
+  { name: 'password change', run: rejectBeforePasswordChange },
+  { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
+  { name: 'authorize', checksRights: true, run: (context) => authorize(context, settings()) },
+  { name: 'users database', run: rejectReservedId },
+]
 
 /** Waits only if there is something to wait for. */
 function setIdentity(
@@ -40,14 +35,11 @@ function setIdentity(
   return undefined
 }
 
-/** Paths without data of a database or a user. */
-const UNSCOPED: ReadonlySet<string | undefined> = new Set([undefined, '_session', '_up'])
-
 /** An access token may be valid for some databases only. */
-function requireScope({ authenticated, path }: RequestContext): undefined {
-  const scope = authenticated?.credential?.scope
-  const first = path.segments[0]
-  if (scope === undefined || UNSCOPED.has(first) || scope.databases.includes(first ?? '')) return
+function requireScope(context: RequestContext): undefined {
+  const scope = context.authenticated?.credential?.scope
+  if (scope === undefined || rightOf(context).isUnscoped) return
+  if (scope.databases.includes(context.path.segments[0] ?? '')) return
   throw new Refusal('forbidden', { about: 'This access token is not valid for this path.' })
 }
 
@@ -68,25 +60,15 @@ function checkEncoding(context: RequestContext): undefined {
 
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
 function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
-  const { segments } = context.path
-  const isSignIn = segments.length === 1 && segments[0] === '_session'
   const sent = context.authenticated?.credential?.kind.sentByBrowser
-  if (!isSignIn && sent === undefined) return
+  if (sent === undefined && !rightOf(context).signsIn) return
   const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: sent === 'connection' }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
-const OWN_DOCUMENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT'])
-
-/** The session and the own document stay open: a client reads the document to change the password in it. */
-function rejectBeforePasswordChange(context: RequestContext, users: UsersDeps): undefined {
+function rejectBeforePasswordChange(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!identity.mustChangePassword) return
-  const { method, path } = context
-  const isSession = path.segments.length === 1 && path.segments[0] === '_session'
-  const [database, id, ...rest] = path.segments
-  const isOwn = database === users.database && id === `${users.prefix}${identity.name}` && rest.length === 0
-  if (!isSession && !(isOwn && OWN_DOCUMENT_METHODS.has(method))) requireNoPasswordChange(identity)
+  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoPasswordChange(identity)
 }
 
 const isValidUserRequired = (settings: DocumentSettings): boolean =>
@@ -94,15 +76,13 @@ const isValidUserRequired = (settings: DocumentSettings): boolean =>
 
 function requireValidUser(context: RequestContext, settings: DocumentSettings): undefined {
   if (!isValidUserRequired(settings) || !isAnonymous(context.authenticated)) return
-  const [first, ...rest] = context.path.segments
-  const isExact = rest.length === 0
-  if (isExact && first === '_up' && settings.requireValidUserExceptForUp) return
-  if (isExact && first === '_session' && context.method === 'POST') return
-  throw new Refusal('authentication_required')
+  if (!rightOf(context).isForAnyone?.(context, settings)) throw new Refusal('authentication_required')
 }
 
-function rejectDeadPath({ path }: RequestContext, database: string, routes: readonly Route[]): undefined {
-  if (isDeadPath(path.segments, database, routes)) throw new Refusal('not_found')
+/** The id of a document in the users database does not begin with `_`, unless it is one of a folder such as `_design`. */
+function rejectReservedId({ match }: RequestContext): undefined {
+  const id = match?.params['id'] ?? ''
+  if (id.startsWith('_') && !id.includes('/')) throw new Refusal('not_found')
 }
 
 /** If anonymous requests are rejected, they are rejected on the paths of other dialects at this door too. */

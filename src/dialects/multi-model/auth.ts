@@ -3,7 +3,7 @@ import { isUserToken } from '../../auth/issued-token.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import type { MultiModelDeps } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
@@ -16,7 +16,7 @@ export const authRoutes = (deps: MultiModelDeps): readonly Route[] => [
 ]
 
 /** Also the methods of every path below the endpoint except `renew`. */
-export const signInMethods = (deps: MultiModelDeps): Route['methods'] => ({
+export const signInMethods = (deps: MultiModelDeps): Methods => ({
   POST: (context) => createToken(deps, context),
 })
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { PendingReply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Methods, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
 import { authRoutes, signInMethods } from './auth.ts'
 import { createDatabase, databasesRoutes, isDatabaseCreation } from './databases.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
@@ -60,7 +60,7 @@ const isNeverForwarded = ([first]: readonly string[]): boolean => first === '_op
 /** A batch contains requests of its own, which the database would route without Cardea's checks. */
 const isBatch = ([first, second]: readonly string[]): boolean => first === '_api' && second === 'batch'
 
-function handleMethod(methods: Route['methods'], context: RequestContext): PendingReply {
+function handleMethod(methods: Methods, context: RequestContext): PendingReply {
   const handler = Object.hasOwn(methods, context.method) ? methods[context.method] : undefined
   if (handler) return handler(context, {})
   throw new Refusal('method_not_allowed', { about: Object.keys(methods).join(',') })

@@ -1,19 +1,25 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { Identity } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
-import type { UsersSettings } from './deps.ts'
+import { adminUnless, type DocumentRight } from '../rights.ts'
+import type { UsersDeps, UsersSettings } from './deps.ts'
 import type { DocumentId } from './id.ts'
 
-export type PathRule = 'open' | 'admin'
+/** The list of all users is open if parts of their documents are public. */
+export const listRight = ({ settings }: Pick<UsersDeps, 'settings'>): DocumentRight =>
+  adminUnless(() => hasPublicFields(settings()))
 
-/** What a path below the users database requires. `rest` are the segments after the name of the database. */
-export function usersRule(method: string, rest: readonly string[], settings: UsersSettings): PathRule {
-  const [first] = rest
-  if (first === undefined) return method === 'PUT' || method === 'DELETE' ? 'admin' : 'open'
-  if (first === '_all_docs') return hasPublicFields(settings) ? 'open' : 'admin'
-  if (first === '_changes' || first === '_local' || first.startsWith('_local/')) return 'admin'
-  return 'open'
-}
+/** Local documents are for administrators. `_local/x` may be encoded as one segment. */
+export const ID_RIGHT: DocumentRight = adminUnless(({ match }) => !match?.params['id']?.startsWith('_local/'))
+
+const OWN_DOCUMENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT'])
+
+/** A client reads its own document to change the password in it. */
+export const documentRight = ({ prefix }: Pick<UsersDeps, 'prefix'>): DocumentRight => ({
+  ...ID_RIGHT,
+  isBeforePasswordChange: ({ method, match }, { name }) =>
+    OWN_DOCUMENT_METHODS.has(method) && match?.params['id'] === `${prefix}${name}`,
+})
 
 /** Whether parts of user documents are public. */
 const hasPublicFields = ({ isPublic, publicFields }: UsersSettings): boolean => isPublic && publicFields.length > 0

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { DocumentSettings } from '../../../../src/dialects/document/deps.ts'
+import type { DocumentRight } from '../../../../src/dialects/document/rights.ts'
 import {
   needsPassword,
   type OwnChange,
   requireOwnChange,
-  usersRule,
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
+import type { UsersDeps, UsersSettings } from '../../../../src/dialects/document/users/deps.ts'
+import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
 import { createUser } from '../../../../src/directory/users/user.ts'
+import { createRouter } from '../../../../src/http/router.ts'
 import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 
 const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }
@@ -31,6 +35,14 @@ const PATHS: readonly [method: string, path: string, closed: string, listed: str
   ['GET', '_local/x', 'admin', 'admin'],
   ['PUT', '_security', 'open', 'open'],
 ]
+
+/** What the route of a path needs. The other dependencies are for handlers, which do not run here. */
+function usersRule(method: string, rest: readonly string[], settings: UsersSettings): 'open' | 'admin' {
+  const deps = { database: '_users', prefix: 'org.couchdb.user:', settings: () => settings } as unknown as UsersDeps
+  const match = createRouter(usersRoutes(deps))(['_users', ...rest])
+  const right = match?.route.right as DocumentRight
+  return right.isMet(as('ada'), { method, match }, {} as DocumentSettings) ? 'open' : 'admin'
+}
 
 for (const [method, path, closed, listed] of PATHS) {
   test(`${method} ${path || 'of the database'} is ${closed}, with public fields ${listed}`, () => {

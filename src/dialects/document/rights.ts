@@ -1,0 +1,100 @@
+/** The rights that paths of this door need. A row of the routes names one. */
+import { type ErrorCode, Refusal } from '../../base/errors.ts'
+import { type Identity, identityOf } from '../../directory/identity.ts'
+import type { RequestContext, Route } from '../../http/request-context.ts'
+import type { DocumentSettings } from './deps.ts'
+
+type Asked = Pick<RequestContext, 'method' | 'match'>
+
+export interface DocumentRight {
+  isMet(identity: Identity, request: Asked, settings: DocumentSettings): boolean
+  /** The error if it is not met. */
+  readonly code: ErrorCode
+  /** Whether an anonymous request passes although the door requires a valid user. */
+  isForAnyone?(request: Asked, settings: DocumentSettings): boolean
+  /** Whether a user who must change the password has it before that. */
+  isBeforePasswordChange?(request: Asked, identity: Identity): boolean
+  /** The path has no data of a database or a user: access tokens for some databases only are valid for it. */
+  readonly isUnscoped?: true
+  /** The request signs a browser in, so a page of another origin must not send it. */
+  readonly signsIn?: true
+}
+
+export type DocumentRoute = Route<DocumentRight>
+
+const METRICS_ROLE = '_metrics'
+
+/** Administrators always, other clients only if the condition is true. */
+export const adminUnless = (
+  isOpen: (request: Asked, settings: DocumentSettings) => boolean,
+): Pick<DocumentRight, 'isMet' | 'code'> => ({
+  isMet: ({ isAdmin }, request, settings) => isAdmin || isOpen(request, settings),
+  code: 'admin_required',
+})
+
+const isRead = ({ method }: Asked): boolean => method === 'GET' || method === 'HEAD'
+
+const ADMIN = adminUnless(() => false)
+const OPEN = adminUnless(() => true)
+
+/** Handlers, and the database for forwarded requests, may require more. */
+export const RIGHTS = {
+  open: OPEN,
+  admin: ADMIN,
+  user: { isMet: ({ name, isAdmin }) => name !== null || isAdmin, code: 'user_required' },
+  metrics: { isMet: ({ isAdmin, roles }) => isAdmin || roles.includes(METRICS_ROLE), code: 'metrics_required' },
+  /** To read; an administrator may do everything. */
+  read: adminUnless(isRead),
+  listDatabases: adminUnless((_request, { adminOnlyAllDbs }) => !adminOnlyAllDbs),
+  /** A database itself: only administrators create and delete it. */
+  database: adminUnless(({ method }) => method !== 'PUT' && method !== 'DELETE'),
+  root: { ...OPEN, isUnscoped: true },
+  up: {
+    ...OPEN,
+    isUnscoped: true,
+    isForAnyone: (_request, { requireValidUserExceptForUp }) => requireValidUserExceptForUp,
+  },
+  session: {
+    ...OPEN,
+    isUnscoped: true,
+    signsIn: true,
+    isForAnyone: ({ method }) => method === 'POST',
+    isBeforePasswordChange: () => true,
+  },
+  unscopedAdmin: { ...ADMIN, isUnscoped: true },
+} satisfies Readonly<Record<string, DocumentRight>>
+
+/** The right that a request needs. Without a row, paths of the system are for administrators. */
+export function rightOf({ match, path: { segments } }: Pick<RequestContext, 'match' | 'path'>): DocumentRight {
+  // every row of this dialect is a DocumentRoute
+  if (match) return (match.route.right as DocumentRight | undefined) ?? RIGHTS.admin
+  if (segments[0]?.startsWith('_')) return RIGHTS.admin
+  return segments.length === 1 ? RIGHTS.database : RIGHTS.open
+}
+
+/** Checks the right before any handler runs. */
+export function authorize(context: RequestContext, settings: DocumentSettings): undefined {
+  const { isMet, code } = rightOf(context)
+  if (!isMet(identityOf(context), context, settings)) throw new Refusal(code)
+}
+
+/** For paths that have no handler and are never forwarded. */
+export function rejectUnknownPath(): never {
+  throw new Refusal('not_found')
+}
+
+/** Paths that Cardea forwards with another right than that of a path without a row. */
+export const FORWARDED_ROUTES: readonly DocumentRoute[] = [
+  { path: '/_all_dbs/{...}', right: RIGHTS.listDatabases },
+  { path: '/_dbs_info/{...}', right: RIGHTS.listDatabases },
+  { path: '/_node/{node}/_prometheus/{...}', right: RIGHTS.metrics },
+  { path: '/_node/{node}/_stats/{...}', right: RIGHTS.metrics },
+  { path: '/_node/{node}/_system/{...}', right: RIGHTS.metrics },
+  { path: '/_replicate', right: RIGHTS.user },
+  // CouchDB checks access to the documents of this database
+  { path: '/_replicator', right: RIGHTS.database },
+  { path: '/_replicator/{...}', right: RIGHTS.open },
+  { path: '/_stats', right: RIGHTS.open },
+  { path: '/_up/{...}', right: RIGHTS.unscopedAdmin },
+  { path: '/_utils/{...}', right: RIGHTS.read },
+]
