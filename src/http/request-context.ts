@@ -186,7 +186,7 @@ export interface Route<Right = unknown> {
    * segments, also none, if no other row matches the path.
    */
   readonly path: string
-  /** What a request needs to be handled, in the terms of the dialect. Left out: as much as a path without a row. */
+  /** What a request needs to be handled, in the terms of the dialect. Left out: the most that a row can need. */
   readonly right?: Right
   /** By method. `HEAD` uses the handler of `GET` if it has none. */
   readonly methods?: Methods

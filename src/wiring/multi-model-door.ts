@@ -27,6 +27,7 @@ import type { MultiModelDeps } from '../dialects/multi-model/deps.ts'
 import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
 import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
+import { selectCredentials } from '../dialects/multi-model/rights.ts'
 import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
 import type { Databases, MultiModelSettings } from '../dialects/multi-model/settings.ts'
@@ -51,7 +52,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   })
   const signIns = createSignIns(parts, config, settings)
   const credentials = createCredentials(parts, signIns, settings)
-  const own = createAuthenticate(credentials, ACCEPTED.multiModel)
+  const own = createAuthenticate(credentials, ACCEPTED.multiModel, selectCredentials)
   const { confirm, revalidate } = createRevalidation(parts, {
     identify: own.authenticateAgain,
     // this door's handlers are the same in every configuration

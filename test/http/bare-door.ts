@@ -5,10 +5,11 @@ import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import type { DocumentSettings } from '../../src/dialects/document/deps.ts'
 import { createDocumentDialect } from '../../src/dialects/document/dialect.ts'
-import { RIGHTS } from '../../src/dialects/document/rights.ts'
+import { RIGHTS as DOCUMENT_RIGHTS } from '../../src/dialects/document/rights.ts'
 import type { UsersDeps } from '../../src/dialects/document/users/deps.ts'
 import { createMultiModelDialect } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
+import { RIGHTS as MULTI_MODEL_RIGHTS } from '../../src/dialects/multi-model/rights.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
 import type { MultiModelSettings } from '../../src/dialects/multi-model/settings.ts'
 import { ANONYMOUS } from '../../src/directory/identity.ts'
@@ -196,8 +197,8 @@ function createDialect({
             throw new Refusal('not_found')
           },
         })
-  const open = dialect === 'document' ? routes.map((route) => ({ right: RIGHTS.open, ...route })) : routes
-  return { ...base, routes: [...base.routes, ...open] }
+  const right = dialect === 'document' ? DOCUMENT_RIGHTS.open : MULTI_MODEL_RIGHTS.open
+  return { ...base, routes: [...base.routes, ...routes.map((route) => ({ right, ...route }))] }
 }
 
 /** A door without a directory, on a free port, with small limits and more routes; closed with its scope. */

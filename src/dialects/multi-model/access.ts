@@ -1,15 +1,17 @@
-// What a request may do at this door: which paths need a credential, who may enter a database, who manages the server.
+// What a request may do at this door: who may enter a database, and who manages the server.
 import { Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
 import { toLocalPath } from './path.ts'
+import { type MultiModelRight, rightOf } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 
-/** Throws unless the request may enter the database that its path addresses. */
+/** Throws unless the request may enter the database that its path addresses, or the right needs less. */
 export async function authorizeRequest(
   context: RequestContext,
+  right: MultiModelRight,
   settings: MultiModelSettings,
   databases: Databases,
 ): Promise<void> {
@@ -28,19 +30,14 @@ export async function authorizeRequest(
     return
   }
   // A database that does not exist looks like one the client may not enter, so that names cannot be probed.
-  const isOpen = !needsCredential(segments, settings) || isAboutOneUser(segments, authenticated)
+  const isOpen = !needsCredential(right, segments, settings) || (right.isForUsers && !isAnonymous(authenticated))
   if (!exists || !isOpen) throw new Refusal('authentication_required')
 }
 
-function needsCredential(segments: readonly string[], settings: MultiModelSettings): boolean {
-  if (!settings.authentication || isAlwaysOpen(segments)) return false
-  return segments[0]?.startsWith('_') ? true : !settings.systemOnly
+function needsCredential(right: MultiModelRight, [first]: readonly string[], settings: MultiModelSettings): boolean {
+  if (!settings.authentication || right.isOpen) return false
+  return first?.startsWith('_') ? true : !settings.systemOnly
 }
-
-/** Paths that Cardea answers without looking at the identity. */
-const isAlwaysOpen = (segments: readonly string[]): boolean =>
-  (segments[0] === '_open' && segments.length > 1) ||
-  (segments.length === 3 && segments.join('/') === '_admin/server/availability')
 
 /** Whether this request needs no credential on any path. */
 export const isExempt = (context: RequestContext, settings: MultiModelSettings): boolean =>
@@ -67,44 +64,19 @@ const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boole
   segments[1] === 'aardvark' &&
   (segments.length > 2 || raw.endsWith('/'))
 
-/** Every user may request its own data, without access to the database. The routes check whose data it is. */
-function isAboutOneUser(segments: readonly string[], authenticated: Authenticated): boolean {
-  if (isAnonymous(authenticated) || segments[0] !== '_api') return false
-  const isAboutUser = segments[1] === 'user' || segments[1] === 'token'
-  return (isAboutUser && segments.length > 2) || segments.join('/') === '_api/cluster/endpoints'
-}
-
-/** Which credentials of a request are checked. */
-export type CheckedCredentials = 'all' | 'token' | 'none'
-
-/**
- * Drivers send a password with every request. On an open path it would be hashed, and counted as a failed sign-in, for
- * nothing: only a token that is to be renewed or revoked is checked there.
- */
-export function selectCredentials(context: Pick<RequestContext, 'method' | 'path'>): CheckedCredentials {
-  const { method, path } = context
-  if (!isAlwaysOpen(path.segments)) return 'all'
-  const route = `${method} ${path.segments.join('/')}`
-  return route === 'POST _open/auth/renew' || route === 'DELETE _open/auth' ? 'token' : 'none'
-}
-
 /**
  * Throws unless the access token of the request is valid for the database or service of its path. Without access to the
  * system database it reaches no path that concerns the whole server.
  */
 export function requireScope(context: RequestContext, service: string | undefined): void {
   const scope = context.authenticated?.credential?.scope
-  const { segments, database = SYSTEM_DATABASE } = context.path
-  if (scope === undefined || isAlwaysOpen(segments)) return
-  const needed = isAboutServer(segments) ? SYSTEM_DATABASE : database
+  if (scope === undefined) return
+  const { isOpen, isAboutServer } = rightOf(context)
+  if (isOpen) return
+  const needed = isAboutServer ? SYSTEM_DATABASE : (context.path.database ?? SYSTEM_DATABASE)
   const isCovered = service === undefined ? scope.databases.includes(needed) : scope.services.includes(service)
   if (!isCovered) throw new Refusal('authentication_required')
 }
-
-const SERVER_APIS: ReadonlySet<string | undefined> = new Set(['user', 'token', 'database', 'cluster'])
-
-const isAboutServer = ([first, second]: readonly string[]): boolean =>
-  first === '_admin' || (first === '_api' && SERVER_APIS.has(second))
 
 /** Whether the credential of the request is valid for this database. */
 export const coversDatabase = ({ credential }: Authenticated, database: string): boolean =>

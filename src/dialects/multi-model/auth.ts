@@ -3,25 +3,41 @@ import { isUserToken } from '../../auth/issued-token.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
-import type { Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, Reply, RequestContext } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import type { MultiModelDeps } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
+import { type MultiModelRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
-import type { Credentials } from './sign-in.ts'
+import { type Credentials, SIGN_IN_ENDPOINT } from './sign-in.ts'
 
-export const authRoutes = (deps: MultiModelDeps): readonly Route[] => [
-  { path: '/_open/auth', methods: { ...signInMethods(deps), DELETE: (context) => endSession(deps, context) } },
-  { path: '/_open/auth/renew', methods: { POST: (context) => renewToken(deps, context) } },
-]
-
-/** Also the methods of every path below the endpoint except `renew`. */
-export const signInMethods = (deps: MultiModelDeps): Methods => ({
-  POST: (context) => createToken(deps, context),
-})
+export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
+  const signIn: Handler = (context) => createToken(deps, context)
+  return [
+    {
+      path: `/${SIGN_IN_ENDPOINT}`,
+      right: RIGHTS.signIn,
+      methods: { POST: signIn, DELETE: (context) => endSession(deps, context) },
+    },
+    {
+      path: `/${SIGN_IN_ENDPOINT}/renew`,
+      right: RIGHTS.renewal,
+      methods: { POST: (context) => renewToken(deps, context) },
+    },
+    {
+      // quirk: reference multi-model 1.1: any path below signs in
+      path: `/${SIGN_IN_ENDPOINT}/{...}`,
+      right: RIGHTS.open,
+      handle(context, params) {
+        if (context.method === 'POST') return signIn(context, params)
+        throw new Refusal('method_not_allowed', { about: 'POST' })
+      },
+    },
+  ]
+}
 
 function requireUsers(context: RequestContext, { authentication, role }: MultiModelSettings): void {
-  if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
+  if (!authentication) rejectUnknownPath(context)
   if (role !== 'single') throw new Refusal('users_unsupported')
 }
 

@@ -8,7 +8,8 @@ import { readBase64 } from '../../base/encoding.ts'
 import { isClientError } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
-import { authorizeRequest, needsCredentialEverywhere, selectCredentials } from './access.ts'
+import { authorizeRequest, needsCredentialEverywhere } from './access.ts'
+import { type CheckedCredentials, RIGHTS } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 
 /** The scheme in any case, then blanks; padding may be absent. */
@@ -29,8 +30,12 @@ export interface AuthenticateDeps {
   readonly observer: SignInObserver
 }
 
-/** For the door itself, or for a dialect that is mounted at it. */
-export function createAuthenticate(deps: AuthenticateDeps, accepted: AcceptedCredentials) {
+/** For the door itself, or for a dialect that is mounted at it: `selectCredentials` reads the routes of the door. */
+export function createAuthenticate(
+  deps: AuthenticateDeps,
+  accepted: AcceptedCredentials,
+  selectCredentials: (context: RequestContext) => CheckedCredentials = () => 'all',
+) {
   const { bearer, basic, certificate, knowsUsers, observer } = deps
   const all = selectHandlers(certificate ? [bearer, basic, certificate] : [bearer, basic], accepted)
   const tokens = selectHandlers([bearer], accepted)
@@ -71,6 +76,6 @@ export const createRequireEntry =
   async (context) => {
     if (!needsCredentialEverywhere(context, settings())) return undefined
     context.authenticated = await authenticate(context)
-    await authorizeRequest(context, settings(), databases)
+    await authorizeRequest(context, RIGHTS.database, settings(), databases)
     return undefined
   }

@@ -6,17 +6,18 @@ import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant, UserDraft } from '../../directory/users/user.ts'
 import type { UserEditor } from '../../directory/users/user-directory.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { coversDatabase, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
 import { type Members, readMembers } from './body.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { toWrappedReply } from './reply.ts'
+import { type MultiModelRoute, RIGHTS } from './rights.ts'
 import { readName, readUserInput, requireSmall } from './users/input.ts'
 
-export const databasesRoutes = (deps: StandInDeps): readonly Route[] => [
-  { path: '/_api/database', methods: { GET: (context) => listAll(deps, context) } },
-  { path: '/_api/database/current', methods: { GET: showCurrent } },
-  { path: '/_api/database/user', methods: { GET: (context) => listOwn(deps, context) } },
+export const databasesRoutes = (deps: StandInDeps): readonly MultiModelRoute[] => [
+  { path: '/_api/database', right: RIGHTS.server, methods: { GET: (context) => listAll(deps, context) } },
+  { path: '/_api/database/current', right: RIGHTS.server, methods: { GET: showCurrent } },
+  { path: '/_api/database/user', right: RIGHTS.server, methods: { GET: (context) => listOwn(deps, context) } },
 ]
 
 async function listAll({ databases }: StandInDeps, context: RequestContext): Promise<Reply> {

@@ -3,10 +3,11 @@ import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { createLive, type LiveCell } from '../../base/live.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { requireManager } from './access.ts'
 import { readBody } from './body.ts'
 import { toMergedReply } from './reply.ts'
+import { type MultiModelRoute, RIGHTS } from './rights.ts'
 
 const MODES = ['default', 'readonly'] as const
 export type Mode = (typeof MODES)[number]
@@ -19,8 +20,9 @@ export const createServerMode = (): ServerMode => createLive<Mode>('default')
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
   mode === 'readonly' && level === 'rw' ? 'ro' : level
 
-export const modeRoute = (mode: ServerMode): Route => ({
+export const modeRoute = (mode: ServerMode): MultiModelRoute => ({
   path: '/_admin/server/mode',
+  right: RIGHTS.server,
   methods: { GET: () => showMode(mode), PUT: (context) => setMode(mode, context) },
 })
 

@@ -1,6 +1,6 @@
 // Paths about the server itself: its version, status and role, and the secrets of its tokens.
 import { Refusal } from '../../base/errors.ts'
-import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, Reply, RequestContext } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import { describeRing } from '../../keys/ring.ts'
 import { findDoorProblem } from '../../observe/health.ts'
@@ -8,26 +8,35 @@ import { mayReadAll, requireOperator, requireSuperuser } from './access.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { modeRoute } from './mode.ts'
 import { toDoneReply, toJsonReply, toMergedReply, toWrappedReply } from './reply.ts'
+import { type MultiModelRight, type MultiModelRoute, RIGHTS } from './rights.ts'
 
 /** Without an upstream, Cardea answers what drivers and tools ask first. */
-export function statusRoutes(deps: StandInDeps): readonly Route[] {
+export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
   const { product, settings } = deps
-  const get = (path: string, handler: Handler): Route => ({ path, methods: { GET: handler } })
+  const { database, server } = RIGHTS
+  const get = (path: string, right: MultiModelRight, handler: Handler): MultiModelRoute => ({
+    path,
+    right,
+    methods: { GET: handler },
+  })
   const version: Handler = (context) => showVersion(deps, context)
   return [
-    get('/', () => toMergedReply(200, { product: product.name })),
-    get('/_api/version', version),
-    get('/_admin/version', version),
-    get('/_admin/status', (context) => showStatus(deps, context)),
+    get('/', database, () => toMergedReply(200, { product: product.name })),
+    get('/_api/version', database, version),
+    get('/_admin/version', server, version),
+    get('/_admin/status', server, (context) => showStatus(deps, context)),
     modeRoute(deps.mode),
-    get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
-    get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
+    get('/_admin/server/role', server, () => toMergedReply(200, { role: ROLES[settings().role] })),
+    get('/_admin/server/id', server, () =>
+      toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` }),
+    ),
   ]
 }
 
 /** 503 while the store, or the upstream of this door, cannot be used. */
-export const availabilityRoute = ({ mode, checkHealth }: StandInDeps): Route => ({
+export const availabilityRoute = ({ mode, checkHealth }: StandInDeps): MultiModelRoute => ({
   path: '/_admin/server/availability',
+  right: RIGHTS.open,
   methods: {
     GET: async () => {
       const failed = findDoorProblem(await checkHealth(), 'multi-model')
@@ -69,8 +78,9 @@ function showStatus({ version, settings, mode }: StandInDeps, context: RequestCo
 }
 
 /** The secrets that sign and verify tokens, as digests. Only superuser tokens may see or reload them. */
-export const secretsRoute = (ring: LiveRing): Route => ({
+export const secretsRoute = (ring: LiveRing): MultiModelRoute => ({
   path: '/_admin/server/jwt',
+  right: RIGHTS.server,
   methods: {
     GET: (context) => {
       requireSuperuser(context)
@@ -91,10 +101,10 @@ async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<R
 const CANNOT_READ = 34
 
 /** Does nothing: user data is never older than a second. Tools request it all the same. */
-export function reloadUsersRoute({ settings }: MultiModelDeps): Route {
+export function reloadUsersRoute({ settings }: MultiModelDeps): MultiModelRoute {
   const reload: Handler = (context) => {
     requireOperator(context, settings())
     return toDoneReply(200)
   }
-  return { path: '/_admin/auth/reload', methods: { GET: reload, POST: reload } }
+  return { path: '/_admin/auth/reload', right: RIGHTS.server, methods: { GET: reload, POST: reload } }
 }

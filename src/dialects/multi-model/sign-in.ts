@@ -76,7 +76,8 @@ export const createSignInService = (deps: SignInDeps) => ({
   },
 })
 
-const SIGN_IN_ENDPOINT = '_open/auth'
+/** Also its name in security events. */
+export const SIGN_IN_ENDPOINT = '_open/auth'
 const CHECK_ENDPOINT = '_api/user'
 
 async function verify(deps: SignInDeps, attempt: DoorAttempt): Promise<Verified | undefined> {

@@ -7,6 +7,7 @@ import { authorizeRequest, requireScope } from './access.ts'
 import { answerOptions, trustsEveryOrigin, withoutSlash } from './cors.ts'
 import type { CheckDeps } from './deps.ts'
 import { checkPath } from './path.ts'
+import { rightOf } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
@@ -39,7 +40,7 @@ export const multiModelSteps = ({
     name: 'authorize',
     checksRights: true,
     run: async (context) => {
-      await authorizeRequest(context, settings(), databases)
+      await authorizeRequest(context, rightOf(context), settings(), databases)
       return undefined
     },
   },
@@ -59,15 +60,9 @@ function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiMod
   if (isUntrustedSimpleChange(context, { origins, hasCertificate })) throw new Refusal('cross_origin')
 }
 
-const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])
-
-/** Signing in and out and the own user stay open. */
 function rejectBeforePasswordChange(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!identity.mustChangePassword) return
-  const [first, second, third, ...rest] = context.path.segments
-  const isOwn = first === '_api' && second === 'user' && third === identity.name && rest.length === 0
-  if (first !== '_open' && !(isOwn && OWN_USER_METHODS.has(context.method))) requireNoPasswordChange(identity)
+  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoPasswordChange(identity)
 }
 
 /**

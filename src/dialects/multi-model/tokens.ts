@@ -2,20 +2,32 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/users/user.ts'
-import type { Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { isSelf, isSelfOrManager, requireReader } from './access.ts'
 import { type Members, readMembers } from './body.ts'
 import { bindDeps, type MultiModelDeps } from './deps.ts'
 import { toEmptyReply, toJsonReply } from './reply.ts'
+import { type MultiModelRoute, RIGHTS } from './rights.ts'
 import { orUserNotFound, requireUser } from './users/require-user.ts'
+import { rejectParts } from './users/routes.ts'
 
 /** Access tokens: extra passwords users give to their programs. */
-export function tokensRoutes(deps: MultiModelDeps): readonly Route[] {
+export function tokensRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
+  const { server, ownUser: right } = RIGHTS
   return [
-    { path: '/_api/token', methods: { GET: missing('user'), POST: missing('user'), DELETE: missing('user') } },
-    { path: '/_api/token/{user}', methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') } },
-    { path: '/_api/token/{user}/{id}', methods: { DELETE: by(removeToken) } },
+    {
+      path: '/_api/token',
+      right: server,
+      methods: { GET: missing('user'), POST: missing('user'), DELETE: missing('user') },
+    },
+    {
+      path: '/_api/token/{user}',
+      right,
+      methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') },
+    },
+    { path: '/_api/token/{user}/{id}', right, methods: { DELETE: by(removeToken) } },
+    { path: '/_api/token/{user}/{...}', right, handle: rejectParts },
   ]
 }
 

@@ -1,18 +1,20 @@
 import { badRequest } from '../../../base/errors.ts'
-import type { Route } from '../../../http/request-context.ts'
 import { bindDeps, type MultiModelDeps } from '../deps.ts'
+import { type MultiModelRoute, RIGHTS } from '../rights.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
 import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
 
 /** The API of users: `/_api/user` and everything below. */
-export function usersRoutes(deps: MultiModelDeps): readonly Route[] {
+export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
+  const { server, ownUser: right } = RIGHTS
   const level = { GET: by(getLevel), PUT: by(setLevel), DELETE: by(clearLevel) }
   return [
     {
       path: '/_api/user',
+      right: server,
       methods: {
         GET: by(listUsers),
         POST: by(createUser),
@@ -23,6 +25,7 @@ export function usersRoutes(deps: MultiModelDeps): readonly Route[] {
     },
     {
       path: '/_api/user/{user}',
+      right: RIGHTS.user,
       methods: {
         GET: by(getUser),
         POST: by(checkPassword),
@@ -31,14 +34,16 @@ export function usersRoutes(deps: MultiModelDeps): readonly Route[] {
         DELETE: by(removeUser),
       },
     },
-    { path: '/_api/user/{user}/database', methods: { GET: by(listDatabases) } },
-    { path: '/_api/user/{user}/database/{database}', methods: level },
-    { path: '/_api/user/{user}/database/{database}/{collection}', methods: level },
-    { path: '/_api/user/{user}/config', methods: { GET: by(getConfig), DELETE: by(clearConfig) } },
+    { path: '/_api/user/{user}/database', right, methods: { GET: by(listDatabases) } },
+    { path: '/_api/user/{user}/database/{database}', right, methods: level },
+    { path: '/_api/user/{user}/database/{database}/{collection}', right, methods: level },
+    { path: '/_api/user/{user}/config', right, methods: { GET: by(getConfig), DELETE: by(clearConfig) } },
     {
       path: '/_api/user/{user}/config/{key}',
+      right,
       methods: { GET: by(getConfig), PUT: by(setConfig), DELETE: by(clearConfig) },
     },
+    { path: '/_api/user/{user}/{...}', right, handle: rejectParts },
   ]
 }
 

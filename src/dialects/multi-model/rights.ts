@@ -1,0 +1,82 @@
+/** The rights that paths of this door need. A row of the routes names one. */
+import { Refusal } from '../../base/errors.ts'
+import type { Identity } from '../../directory/identity.ts'
+import type { RequestContext, Route } from '../../http/request-context.ts'
+
+/** Which credentials of a request are checked. */
+export type CheckedCredentials = 'all' | 'token' | 'none'
+
+type Asked = Pick<RequestContext, 'method' | 'match'>
+
+/** Without any of these, the client must be allowed to enter the database of the path. */
+export interface MultiModelRight {
+  /** For every client. Credentials are not checked. */
+  readonly isOpen?: true
+  /** The method for which the token of the request is checked although the path is open. */
+  readonly tokenMethod?: string
+  /** For every user, for its own data: the handlers check whose data it is. */
+  readonly isForUsers?: true
+  /** It concerns the whole server: an access token must be valid for the system database. */
+  readonly isAboutServer?: true
+  /** Whether a user who must change the password has it before that. */
+  isBeforePasswordChange?(request: Asked, identity: Identity): boolean
+}
+
+export type MultiModelRoute = Route<MultiModelRight>
+
+const OPEN = { isOpen: true, isBeforePasswordChange: () => true } as const
+const OWN_USER = { isAboutServer: true, isForUsers: true } as const
+
+const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])
+
+export const RIGHTS = {
+  database: {},
+  server: { isAboutServer: true },
+  open: OPEN,
+  signIn: { ...OPEN, tokenMethod: 'DELETE' },
+  renewal: { ...OPEN, tokenMethod: 'POST' },
+  /** `_open` itself: only the paths below are open. */
+  openRoot: { isBeforePasswordChange: () => true },
+  ownUser: OWN_USER,
+  /** The record of a user, in which it changes its password. */
+  user: {
+    ...OWN_USER,
+    isBeforePasswordChange: ({ method, match }, { name }) =>
+      OWN_USER_METHODS.has(method) && match?.params['user'] === name,
+  },
+} satisfies Readonly<Record<string, MultiModelRight>>
+
+/** The right that a request needs. A row that names none concerns the whole server. */
+export function rightOf({ match }: Pick<RequestContext, 'match'>): MultiModelRight {
+  if (!match) return RIGHTS.database
+  // every row of this dialect is a MultiModelRoute
+  return (match.route.right as MultiModelRight | undefined) ?? RIGHTS.server
+}
+
+/**
+ * Drivers send a password with every request. On an open path it would be hashed, and counted as a failed sign-in, for
+ * nothing: only a token that is to be renewed or revoked is checked there.
+ */
+export function selectCredentials(context: RequestContext): CheckedCredentials {
+  const { isOpen, tokenMethod } = rightOf(context)
+  if (!isOpen) return 'all'
+  return tokenMethod === context.method ? 'token' : 'none'
+}
+
+/** For paths that are never forwarded and have no handler. */
+export function rejectUnknownPath({ path: { segments } }: Pick<RequestContext, 'path'>): never {
+  throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+}
+
+/** Paths of no endpoint whose right is not that of a path without a row. */
+export const OTHER_ROUTES: readonly MultiModelRoute[] = [
+  { path: '/_admin/{...}', right: RIGHTS.server },
+  { path: '/_api/cluster/{...}', right: RIGHTS.server },
+  { path: '/_api/cluster/endpoints', right: RIGHTS.ownUser },
+  { path: '/_api/database/{...}', right: RIGHTS.server },
+  // the database does not know an API version that was not stripped
+  { path: '/_arango/{...}', right: RIGHTS.database, handle: rejectUnknownPath },
+  // only Cardea handles sign-in
+  { path: '/_open/{...}', right: RIGHTS.openRoot, handle: rejectUnknownPath },
+  { path: '/_open/{endpoint}/{...}', right: RIGHTS.open, handle: rejectUnknownPath },
+]
