@@ -2,10 +2,9 @@
 import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
-import type { Clock } from '../base/clock.ts'
 import { flagResets } from '../base/node-internals/connection-reset.ts'
 import { reportWriteErrorsLate } from '../base/node-internals/late-write-errors.ts'
-import { type Balancer, createBalancer, type Server } from './balancer.ts'
+import { Balancer, type Server } from './balancer.ts'
 
 export interface ConnectionLimits {
   readonly connectTimeoutMs: number
@@ -33,7 +32,7 @@ export type UpstreamBalancer = Balancer<Connections>
 
 /** The figures of one server, for metrics. */
 export interface ServerFigures {
-  /** Its URL, without user and password. */
+  /** Its public URL. */
   readonly url: string
   readonly isUp: boolean
   readonly connections: number
@@ -43,23 +42,23 @@ export interface ServerFigures {
 }
 
 export function toFigures({ url, connections, isUp, open, retries }: UpstreamServer): ServerFigures {
-  const { protocol, host } = new URL(url)
   const connected = connections.requests.stats.connected + connections.feeds.stats.connected
-  return { url: `${protocol}//${host}`, isUp, connections: connected, requests: open, retries }
+  return { url: toPublicUrl(url), isUp, connections: connected, requests: open, retries }
 }
 
-interface LiveConnections {
-  /** The servers of the current settings. Requests in progress on servers that were removed are finished. */
-  get(): UpstreamBalancer
-  close(): Promise<void>
+/** A URL without user and password. */
+export function toPublicUrl(url: string): string {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
 }
 
-export function createLiveConnections(settings: () => ConnectionSettings, clock: Clock): LiveConnections {
+export function createLiveConnections(settings: () => ConnectionSettings) {
   let seen: ConnectionSettings | undefined
   let key = ''
-  let balancer: UpstreamBalancer = createBalancer<Connections>([], clock)
+  let balancer: UpstreamBalancer = new Balancer([])
   return {
-    get() {
+    /** The servers of the current settings. Requests in progress on servers that were removed are finished. */
+    get(): UpstreamBalancer {
       const current = settings()
       if (current === seen) return balancer
       seen = current
@@ -67,14 +66,11 @@ export function createLiveConnections(settings: () => ConnectionSettings, clock:
       const nextKey = JSON.stringify({ urls, limits })
       if (nextKey === key) return balancer
       key = nextKey
-      void closePools(balancer)
-      balancer = createBalancer(
-        urls.map((url) => [url, openConnections(url, limits)] as const),
-        clock,
-      )
+      void endPools(balancer, (pool) => pool.close())
+      balancer = new Balancer(urls.map((url) => [url, openConnections(url, limits)] as const))
       return balancer
     },
-    close: () => destroyPools(balancer),
+    close: () => endPools(balancer, (pool) => pool.destroy()),
   }
 }
 
@@ -91,15 +87,9 @@ function openConnections(url: string, limits: ConnectionLimits): Connections {
   }
 }
 
-const poolsOf = ({ servers }: UpstreamBalancer): readonly Pool[] =>
-  servers.flatMap(({ connections }) => [connections.requests, connections.feeds])
-
-async function closePools(balancer: UpstreamBalancer): Promise<void> {
-  await Promise.allSettled(poolsOf(balancer).map((pool) => pool.close()))
-}
-
-async function destroyPools(balancer: UpstreamBalancer): Promise<void> {
-  await Promise.allSettled(poolsOf(balancer).map((pool) => pool.destroy()))
+async function endPools({ servers }: UpstreamBalancer, end: (pool: Pool) => Promise<void>): Promise<void> {
+  const pools = servers.flatMap(({ connections }) => [connections.requests, connections.feeds])
+  await Promise.allSettled(pools.map(end))
 }
 
 const require = createRequire(import.meta.url)

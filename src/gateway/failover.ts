@@ -2,42 +2,45 @@ import { Refusal } from '../base/errors.ts'
 import { isResponseStream } from '../http/reply.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
-import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
+import type { UpstreamWatch } from './health.ts'
+import type { CheckIdentity } from './identity-probe.ts'
 import { codeOf, isDisconnected, isNotHttp, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { type Failure, type SendDeps, sendRequest, toOutcome, type UpstreamRequest } from './upstream-request.ts'
 
-export interface FailoverDeps extends SendDeps {
-  /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */
-  readonly probe?: IdentityProbe
-  readonly checkIdentity: CheckIdentity | undefined
-}
-
-/** Sends the request to one server after another, as long as repeating it is safe. */
+/**
+ * Sends the request to one server after another, as long as repeating it is safe. `checkIdentity` is left out for
+ * servers that do not show whether they accept the identities that Cardea signs.
+ */
 export async function sendWithFailover(
   request: UpstreamRequest,
   balancer: UpstreamBalancer,
-  deps: FailoverDeps,
+  deps: SendDeps,
+  checkIdentity?: CheckIdentity,
 ): Promise<Reply> {
+  const { context, isSigned } = request
   const tried: UpstreamServer[] = []
   let failures: readonly ServerFailure[] = []
   for (let attempt = 0; ; attempt += 1) {
     const server = balancer.choose(tried)
-    if (server === undefined) throw createRefusal(failures, balancer, deps)
+    if (server === undefined) throw createRefusal(failures, balancer, deps.watch)
     request.onServer?.(server.url)
     const sent = sendRequest(request, server, deps)
-    const outcome = toOutcome(await sent.pipe.head, sent, { context: request.context, deps })
+    const outcome = toOutcome(await sent.pipe.head, sent, context, deps)
     if (outcome.kind === 'reply') {
       balancer.markUp(server)
       deps.watch.onResponded(server.url)
-      if (isSuspicious(request, outcome.reply, deps)) await requireAcceptedIdentity(outcome.reply, server, deps)
-      return outcome.reply
+      const { reply } = outcome
+      const checking = isSigned ? checkIdentity?.(server, reply.status) : undefined
+      const rejection = checking && (await checking)
+      if (rejection !== undefined) throw rejectIdentity(reply, rejection, server.url, deps.watch)
+      return reply
     }
     // the client disconnected: the server is not at fault
-    if (request.context.isGone) throw toUpstreamRefusal(outcome.error, balancer.createRefusal)
-    penalize(server, outcome, { balancer, deps })
+    if (context.isGone) throw toUpstreamRefusal(outcome.error, balancer)
+    penalize(server, outcome, balancer, deps.watch)
     // of a server that was asked twice, only the last failure counts
     failures = [...failures.filter((failure) => failure.server !== server), { server, error: outcome.error }]
-    if (!canRepeat(request, outcome)) throw createRefusal(failures, balancer, deps)
+    if (!canRepeat(context.method, outcome)) throw createRefusal(failures, balancer, deps.watch)
     server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
     const isWorthRepeating = isDisconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
@@ -54,41 +57,25 @@ interface ServerFailure {
  * The refusal for the client: a server that accepted the request and failed decides it (502), before those that could
  * not be reached (503). Records the failures; `penalize` has recorded the servers that could not be reached.
  */
-function createRefusal(
-  failures: readonly ServerFailure[],
-  balancer: UpstreamBalancer,
-  { watch }: FailoverDeps,
-): Refusal {
+function createRefusal(failures: readonly ServerFailure[], balancer: UpstreamBalancer, watch: UpstreamWatch): Refusal {
   const reached = failures.filter(({ error }) => !isUnconnected(error))
   for (const { server, error } of reached) if (isUpstreamFault(error)) watch.onFailed(server.url, error)
   const decisive = reached.at(-1) ?? failures.at(-1)
-  return decisive ? toUpstreamRefusal(decisive.error, balancer.createRefusal) : balancer.createRefusal()
+  return decisive ? toUpstreamRefusal(decisive.error, balancer) : balancer.createRefusal()
 }
 
-/** Whether the server may have sent this reply because it rejects Cardea's signature. */
-const isSuspicious = ({ isSigned }: UpstreamRequest, { status }: Reply, { probe }: FailoverDeps): boolean =>
-  isSigned && (probe?.suspicious.has(status) ?? false)
-
-/** The reply waits for the check. It is passed on unchanged unless the server rejects Cardea's signature. */
-async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, deps: FailoverDeps): Promise<void> {
-  const { checkIdentity, watch } = deps
-  const reason = await checkIdentity?.(server)
-  if (reason === undefined) return
+/** The server sent this reply because it rejects Cardea's signature. */
+function rejectIdentity({ body }: Reply, reason: string, url: string, watch: UpstreamWatch): Refusal {
   if (isResponseStream(body)) body.discard()
-  watch.onRejected(server.url, reason)
-  throw new Refusal('upstream_rejects_identity', { detail: reason })
+  watch.onRejected(url, reason)
+  return new Refusal('upstream_rejects_identity', { detail: reason })
 }
 
-interface PenaltyDeps {
-  readonly balancer: UpstreamBalancer
-  readonly deps: FailoverDeps
-}
-
-function penalize(server: UpstreamServer, failure: Failure, { balancer, deps }: PenaltyDeps): void {
+function penalize(server: UpstreamServer, failure: Failure, balancer: UpstreamBalancer, watch: UpstreamWatch): void {
   const { error } = failure
   if (isUnconnected(error)) {
     balancer.markDown(server)
-    deps.watch.onUnconnected(server.url, error)
+    watch.onUnconnected(server.url, error)
   } else if (isTimeout(error)) balancer.deprioritize(server)
   else if (hasBroken(failure)) balancer.suspect(server)
 }
@@ -96,10 +83,10 @@ function penalize(server: UpstreamServer, failure: Failure, { balancer, deps }: 
 /** Not `PUT`, although HTTP defines it as idempotent: ArangoDB returns the next batch of a cursor for it, and goes on. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 
-function canRepeat({ context }: UpstreamRequest, failure: Failure): boolean {
+function canRepeat(method: string, failure: Failure): boolean {
   const { error, hasBegun, hasSent } = failure
   if (isUnconnected(error) || isHandshakeFailure(failure)) return true
-  return isDisconnected(error) && REPEATABLE.has(context.method) && !hasBegun && !hasSent
+  return isDisconnected(error) && REPEATABLE.has(method) && !hasBegun && !hasSent
 }
 
 /** The TLS handshake failed, so nothing was sent. The codes of undici are for other errors. */

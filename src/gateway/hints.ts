@@ -1,19 +1,23 @@
 // What an operator should check when an upstream fails. Logged with the failure.
-import type { UpstreamHints } from './health.ts'
-import type { UpstreamAdvice } from './upstream-check.ts'
+
+/** `open`: it gives administrative rights to anonymous clients. */
+export type UpstreamProblem = 'unreachable' | 'identity rejected' | 'open'
+
+/** `failed`: it was connected, but did not send a valid response. */
+export type UpstreamHints = Readonly<Record<UpstreamProblem | 'failed', string>>
 
 const FAILED =
   'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'
 
-const toDown = (option: string): string =>
+const toUnreachable = (option: string): string =>
   `Does a server run at this URL, and can this machine reach it? See ${option}.`
 
 export type DocumentIdentity = 'jwt' | 'proxy'
 
 export const toDocumentHints = (identity: DocumentIdentity): UpstreamHints => ({
-  down: toDown('upstream.document'),
+  unreachable: toUnreachable('upstream.document'),
   failed: FAILED,
-  rejected: DOCUMENT_REJECTED[identity],
+  'identity rejected': DOCUMENT_REJECTED[identity],
   open: 'In CouchDB: an administrator in [admins]; [chttpd_auth] proxy_use_secret = true, or no proxy_authentication_handler.',
 })
 
@@ -24,22 +28,16 @@ const DOCUMENT_REJECTED: Readonly<Record<DocumentIdentity, string>> = {
 }
 
 export const toMultiModelHints = (): UpstreamHints => ({
-  down: toDown('upstream.multi-model'),
+  unreachable: toUnreachable('upstream.multi-model'),
   failed: FAILED,
-  rejected:
+  'identity rejected':
     'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
   open: 'In ArangoDB: [server] authentication = true.',
 })
 
 export const toServiceHints = (name: string): UpstreamHints => ({
-  down: toDown(`services.${name}`),
+  unreachable: toUnreachable(`services.${name}`),
   failed: FAILED,
-  rejected: '',
+  'identity rejected': '',
   open: '',
-})
-
-export const toAdvice = ({ down, rejected, open }: UpstreamHints): UpstreamAdvice => ({
-  unreachable: down,
-  'identity rejected': rejected,
-  open,
 })

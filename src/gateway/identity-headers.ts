@@ -1,5 +1,4 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
-import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import {
   ADMIN_ROLE,
@@ -39,16 +38,9 @@ const cacheKeyOf = ({ name, roles, isAdmin }: Identity): string => `${name}\n${r
 const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
   isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles
 
-interface DocumentTokenDeps {
-  signer(): Signer
-  /** The claim the database reads roles from. */
-  rolesClaim(): string
-  readonly clock: Clock
-}
-
-/** The document database: a token with name and roles. */
-export function identityHeadersByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenDeps): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
+/** The document database: a token with name and roles. `rolesClaim`: the claim it reads roles from. */
+export function identityHeadersByDocumentToken(signer: () => Signer, rolesClaim: () => string): ToIdentityHeaders {
+  const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const { identity } = who
     const { name } = identity
@@ -61,14 +53,11 @@ export function identityHeadersByDocumentToken({ signer, rolesClaim, clock }: Do
   }
 }
 
-interface ProxyHeaderDeps {
-  names(): { readonly username: string; readonly roles: string; readonly token: string }
-  /** The proof of a name, made with the shared secret. */
-  prove(name: string): string
-}
-
-/** The document database: its proxy headers. */
-export function identityHeadersByProxyHeaders({ names, prove }: ProxyHeaderDeps): ToIdentityHeaders {
+/** The document database: its proxy headers. `prove` makes the proof of a name with the shared secret. */
+export function identityHeadersByProxyHeaders(
+  names: () => { readonly username: string; readonly roles: string; readonly token: string },
+  prove: (name: string) => string,
+): ToIdentityHeaders {
   return ({ identity }) => {
     const { name } = identity
     if (name === null) return NO_IDENTITY
@@ -80,22 +69,12 @@ export function identityHeadersByProxyHeaders({ names, prove }: ProxyHeaderDeps)
   }
 }
 
-interface MultiModelTokenDeps {
-  signer(): Signer
-  readonly issuer: string
-  /** The database user that administrators act as. */
-  admin(): string
-  readonly clock: Clock
-}
-
-/** The multi-model database: a token for the same name. A superuser stays a superuser. */
-export function identityHeadersByUserToken({
-  signer,
-  issuer: iss,
-  admin,
-  clock,
-}: MultiModelTokenDeps): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
+/**
+ * The multi-model database: a token for the same name. A superuser stays a superuser. `admin`: the database user that
+ * administrators act as.
+ */
+export function identityHeadersByUserToken(signer: () => Signer, iss: string, admin: () => string): ToIdentityHeaders {
+  const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NO_IDENTITY
@@ -126,18 +105,12 @@ export const identityHeadersByClient =
     return CLIENT_CREDENTIAL
   }
 
-interface ServiceTokenDeps {
-  signer(): Signer
-  readonly service: string
-  readonly clock: Clock
-}
-
 /** The headers of services. */
 const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
 
 /** Services: a token that can be verified with the public key, and plain headers for services that trust the network. */
-export function identityHeadersForService({ signer, service: aud, clock }: ServiceTokenDeps): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
+export function identityHeadersForService(signer: () => Signer, aud: string): ToIdentityHeaders {
+  const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const { identity } = who
     // the credential of an anonymous request may be the application's own

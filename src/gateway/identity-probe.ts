@@ -3,34 +3,32 @@
  * client's request or about Cardea's signature, and both look alike. So Cardea sends a probe of its own, whose response
  * depends only on the signature.
  */
-import type { Clock } from '../base/clock.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { UpstreamServer } from './connections.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 
-export interface IdentityProbe {
-  /** Statuses of a response to a signed request that may mean that the signature was rejected. */
-  readonly suspicious: ReadonlySet<number>
+/** A request of Cardea's own, and the problem that its response may show. */
+export interface Probe {
   readonly path: string
   /** Names and values in turn; `undefined`: identities are not signed now. */
   headers(): readonly string[] | undefined
-  /** Why the signature was rejected; `undefined`: it was accepted, or this response does not show it. */
+  /** How a response with a status below 500 shows the problem; `undefined`: it does not. */
   findReason(status: number, body: unknown): string | undefined
 }
 
-/** A request without a valid credential, and what its response must not show. */
-export interface OpenProbe {
-  readonly path: string
-  /** Names and values in turn. */
-  readonly headers: readonly string[]
-  /** How the response shows administrative rights; `undefined`: it does not. */
-  findReason(status: number, body: unknown): string | undefined
+/** Shows that the server rejects the signature. */
+export interface IdentityProbe extends Probe {
+  /** Statuses of a response to a signed request that may mean that the signature was rejected. */
+  readonly suspicious: ReadonlySet<number>
 }
 
-/** Why this server rejects the signature; `undefined`: it accepts it, or that is not known now. */
-export type CheckIdentity = (server: UpstreamServer) => Promise<string | undefined>
+/**
+ * Why this server, which responded with this status, rejects the signature; `undefined`: it accepts it, or that is not
+ * known now. Without a promise, the status is not suspicious.
+ */
+export type CheckIdentity = (server: UpstreamServer, status: number) => Promise<string | undefined> | undefined
 
 /** How long a result is reused: clients may cause any number of suspicious responses. */
 const FRESH_MS = 1000
@@ -42,32 +40,37 @@ interface Finding {
   readonly reason: Promise<string | undefined>
 }
 
-export function createIdentityCheck(probe: IdentityProbe, clock: Clock): CheckIdentity {
+export function createIdentityCheck(probe: IdentityProbe): CheckIdentity {
   const findings = new WeakMap<UpstreamServer, Finding>()
-  return (server) => {
+  return (server, status) => {
+    if (!probe.suspicious.has(status)) return undefined
     const known = findings.get(server)
-    if (known && clock.nowMs() - known.atMs < FRESH_MS) return known.reason
+    if (known && Date.now() - known.atMs < FRESH_MS) return known.reason
     const reason = sendProbe(server, probe).catch(() => undefined)
-    findings.set(server, { atMs: clock.nowMs(), reason })
+    findings.set(server, { atMs: Date.now(), reason })
     return reason
   }
 }
 
-async function sendProbe({ connections }: UpstreamServer, probe: IdentityProbe): Promise<string | undefined> {
+/** The problem that the probe finds; `undefined`: none. */
+export async function sendProbe(server: UpstreamServer, probe: Probe): Promise<string | undefined> {
   const headers = probe.headers()
   if (headers === undefined) return undefined
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await connections.requests.request({
-    method: 'GET',
-    path: probe.path,
-    headers: [...headers],
-    signal,
-  })
-  return probe.findReason(response.statusCode, await readJsonBody(response.body))
+  const { status, body } = await ask(server, probe.path, headers)
+  if (status >= 500) throw new UnusableResponse(`GET ${probe.path}: status ${status}`)
+  return probe.findReason(status, body)
 }
 
-/** `undefined` if the body is too large or not JSON. */
-export async function readJsonBody(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+export class UnusableResponse extends Error {}
+
+/** Sends a request of Cardea's own. The body is `undefined` if it is too large or not JSON. */
+export async function ask({ connections }: UpstreamServer, path: string, headers: readonly string[] = []) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const response = await connections.requests.request({ method: 'GET', path, headers: [...headers], signal })
+  return { status: response.statusCode, body: await readJsonBody(response.body) }
+}
+
+async function readJsonBody(body: AsyncIterable<Uint8Array>): Promise<unknown> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -101,7 +104,6 @@ export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): Ident
   path: '/_session',
   headers: () => toIdentityHeaders(PROBE_USER).headers,
   findReason(status, body) {
-    if (status >= 500) return undefined
     if (status !== 200) return `GET /_session with a signed identity: ${describeError(status, body)}`
     const name = findIn(findIn(body, 'userCtx'), 'name')
     return name === PROBE_NAME ? undefined : 'GET /_session with a signed identity: the identity is ignored'
@@ -115,10 +117,10 @@ export interface ProxyHeaderNames {
 }
 
 /** CouchDB without administrators gives every client their rights, and so do proxy headers that it does not verify. */
-export function createDocumentOpenProbes({ username, roles }: ProxyHeaderNames): readonly OpenProbe[] {
-  const createProbe = (what: string, headers: readonly string[]): OpenProbe => ({
+export function createDocumentOpenProbes({ username, roles }: ProxyHeaderNames): readonly Probe[] {
+  const createProbe = (what: string, headers: readonly string[]): Probe => ({
     path: '/_session',
-    headers,
+    headers: () => headers,
     findReason(_status, body) {
       const given = findIn(findIn(body, 'userCtx'), 'roles')
       const isAdmin = Array.isArray(given) && given.includes(ADMIN_ROLE)
@@ -132,10 +134,10 @@ export function createDocumentOpenProbes({ username, roles }: ProxyHeaderNames):
 }
 
 /** ArangoDB protects this path unless its authentication is off. */
-export const MULTI_MODEL_OPEN_PROBES: readonly OpenProbe[] = [
+export const MULTI_MODEL_OPEN_PROBES: readonly Probe[] = [
   {
     path: '/_api/version',
-    headers: [],
+    headers: () => [],
     findReason: (status) => (status === 200 ? 'GET /_api/version without a credential: status 200' : undefined),
   },
 ]

@@ -16,66 +16,63 @@ export interface OpenStream {
   stop(): void
 }
 
-export interface OpenStreams {
-  /** Returns a function that removes it. */
-  add(stream: OpenStream): () => void
-  /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
-  end(revocation: Revocation): void
-  /** Revalidates all streams, because keys or options have changed. */
-  revalidateAll(): void
-  /** Ends all feeds, or all streams, and those that are added later. */
-  stop(which: 'feeds' | 'all'): void
-  /** Cuts the streams whose token or session has expired. Called periodically. */
-  expire(nowSeconds: number): void
-  readonly size: number
+/** The forwarded requests in progress. */
+export class OpenStreams {
+  readonly #streams = createRegistry<OpenStream>()
+  #epoch = 0
+  #stopped: 'none' | 'feeds' | 'all' = 'none'
+
   /** Increases whenever a credential ends. */
-  readonly epoch: number
-}
-
-export function createOpenStreams(): OpenStreams {
-  const streams = createRegistry<OpenStream>()
-  let epoch = 0
-  let stopped: 'none' | 'feeds' | 'all' = 'none'
-  const isStopped = ({ isFeed }: OpenStream) => stopped === 'all' || (stopped === 'feeds' && isFeed)
-
-  const listOf = (name: string) =>
-    streams.list().filter(({ authenticated }) => !isAnonymous(authenticated) && authenticated.identity.name === name)
-  const revalidateAll = () => {
-    epoch += 1
-    for (const stream of streams.list()) void cutIfInvalid(stream)
+  get epoch(): number {
+    return this.#epoch
   }
 
-  return {
-    get epoch() {
-      return epoch
-    },
-    get size() {
-      return streams.size
-    },
-    add(stream) {
-      if (isStopped(stream)) {
-        stream.stop()
-        return () => {}
-      }
-      const remove = streams.add(stream)
-      if (stream.streamEpoch !== epoch) void cutIfInvalid(stream)
-      return remove
-    },
-    end(ended) {
-      if (ended.kind === 'everything') return revalidateAll()
-      epoch += 1
-      for (const stream of listOf(ended.name))
-        if (ended.kind === 'account') void cutIfInvalid(stream)
-        else if (stream.authenticated.credential?.session?.id === ended.id) stream.cut()
-    },
-    revalidateAll,
-    stop(which) {
-      stopped = which
-      for (const stream of streams.list().filter(isStopped)) stream.stop()
-    },
-    expire(nowSeconds) {
-      for (const stream of streams.list()) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
-    },
+  get size(): number {
+    return this.#streams.size
+  }
+
+  /** Returns a function that removes it. */
+  add(stream: OpenStream): () => void {
+    if (this.#isStopped(stream)) {
+      stream.stop()
+      return () => {}
+    }
+    const remove = this.#streams.add(stream)
+    if (stream.streamEpoch !== this.#epoch) void cutIfInvalid(stream)
+    return remove
+  }
+
+  /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
+  end(ended: Revocation): void {
+    if (ended.kind === 'everything') return void this.revalidateAll()
+    this.#epoch += 1
+    for (const stream of this.#streams.list()) {
+      const { authenticated } = stream
+      if (isAnonymous(authenticated) || authenticated.identity.name !== ended.name) continue
+      if (ended.kind === 'account') void cutIfInvalid(stream)
+      else if (authenticated.credential?.session?.id === ended.id) stream.cut()
+    }
+  }
+
+  /** Revalidates all streams, because keys or options have changed. */
+  revalidateAll(): void {
+    this.#epoch += 1
+    for (const stream of this.#streams.list()) void cutIfInvalid(stream)
+  }
+
+  /** Ends all feeds, or all streams, and those that are added later. */
+  stop(which: 'feeds' | 'all'): void {
+    this.#stopped = which
+    for (const stream of this.#streams.list()) if (this.#isStopped(stream)) stream.stop()
+  }
+
+  /** Cuts the streams whose token or session has expired. Called periodically. */
+  expire(nowSeconds: number): void {
+    for (const stream of this.#streams.list()) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
+  }
+
+  #isStopped({ isFeed }: OpenStream): boolean {
+    return this.#stopped === 'all' || (this.#stopped === 'feeds' && isFeed)
   }
 }
 

@@ -4,28 +4,11 @@ import type { HealthCheck, HealthProblem } from '../observe/health.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFinding } from './upstream-check.ts'
 
-export interface UpstreamReadiness {
-  /** Begins to inspect every upstream, and repeats it from now on. */
-  inspect(): void
-  /** A request has shown that an upstream cannot be used. Inspects soon, at most once a second. */
-  inspectAgain(): void
-  /** The findings of the inspections that were begun. */
-  settled(): Promise<readonly UpstreamFinding[]>
-  /** One check for each configured upstream. */
-  checks(): readonly HealthCheck[]
-  stop(): void
-}
-
 export interface InspectedUpstream {
   readonly door: string
   readonly upstream: Pick<Upstream, 'isSet' | 'inspect' | 'checkHealth'>
   /** The path that tells whether the server can be used. */
   readonly healthPath: string
-}
-
-export interface ReadinessDeps {
-  readonly upstreams: readonly InspectedUpstream[]
-  readonly log: Log
 }
 
 /** How often upstreams are inspected again, if one has a problem and otherwise. */
@@ -34,10 +17,9 @@ const REPEAT_MS = 60_000
 /** Clients may cause any number of requests that are rejected. */
 const FRESH_MS = 1000
 
-export const createReadiness = (deps: ReadinessDeps): UpstreamReadiness => new Readiness(deps)
-
-class Readiness implements UpstreamReadiness {
-  readonly #deps: ReadinessDeps
+export class UpstreamReadiness {
+  readonly #upstreams: readonly InspectedUpstream[]
+  readonly #log: Log
   /** Of the last inspection, by door. */
   readonly #findings = new Map<string, readonly UpstreamFinding[]>()
   #timer: NodeJS.Timeout | undefined
@@ -47,10 +29,12 @@ class Readiness implements UpstreamReadiness {
   #inspectedAtMs = 0
   #running: Promise<void> = Promise.resolve()
 
-  constructor(deps: ReadinessDeps) {
-    this.#deps = deps
+  constructor(upstreams: readonly InspectedUpstream[], log: Log) {
+    this.#upstreams = upstreams
+    this.#log = log
   }
 
+  /** One check for each configured upstream. */
   checks(): readonly HealthCheck[] {
     return this.#listConfigured().map((inspected) => ({
       name: `upstream.${inspected.door}`,
@@ -60,13 +44,14 @@ class Readiness implements UpstreamReadiness {
     }))
   }
 
+  /** Begins to inspect every upstream, and repeats it from now on. */
   readonly inspect = (): void => {
     this.#hasStarted = true
     this.#begun += 1
     // in sequence, so that the last result belongs to the last call
     this.#running = this.#running
       .then(() => this.#inspectOnce())
-      .catch((error) => this.#deps.log.error('upstream servers not inspected', { error }))
+      .catch((error) => this.#log.error('upstream servers not inspected', { error }))
       .finally(() => {
         this.#begun -= 1
         this.#inspectedAtMs = performance.now()
@@ -74,6 +59,7 @@ class Readiness implements UpstreamReadiness {
       })
   }
 
+  /** A request has shown that an upstream cannot be used. Inspects soon, at most once a second. */
   readonly inspectAgain = (): void => {
     if (!this.#hasStarted || this.#isStopped || this.#begun > 0) return
     clearTimeout(this.#timer)
@@ -81,6 +67,7 @@ class Readiness implements UpstreamReadiness {
     this.#timer = setTimeout(this.inspect, Math.max(FRESH_MS - ageMs, 0)).unref()
   }
 
+  /** The findings of the inspections that were begun. */
   async settled(): Promise<readonly UpstreamFinding[]> {
     await this.#running
     return this.#listFindings()
@@ -92,7 +79,7 @@ class Readiness implements UpstreamReadiness {
   }
 
   #listConfigured(): readonly InspectedUpstream[] {
-    return this.#deps.upstreams.filter(({ upstream }) => upstream.isSet())
+    return this.#upstreams.filter(({ upstream }) => upstream.isSet())
   }
 
   #listFindings(): readonly UpstreamFinding[] {
@@ -105,7 +92,7 @@ class Readiness implements UpstreamReadiness {
       const found = await upstream.inspect()
       // its connections were closed meanwhile
       if (this.#isStopped) return
-      report(this.#deps.log, door, { before: this.#findings.get(door), found })
+      this.#report(door, this.#findings.get(door) ?? [], found)
       this.#findings.set(door, found)
     }
   }
@@ -114,6 +101,16 @@ class Readiness implements UpstreamReadiness {
     if (this.#isStopped) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(this.inspect, this.#listFindings().length > 0 ? RETRY_MS : REPEAT_MS).unref()
+  }
+
+  /** Warns once of each problem, and logs when all of them are solved. */
+  #report(door: string, before: readonly UpstreamFinding[], found: readonly UpstreamFinding[]): void {
+    const isKnown = ({ upstream, problem, reason }: UpstreamFinding) =>
+      before.some((other) => other.upstream === upstream && other.problem === problem && other.reason === reason)
+    for (const finding of found.filter((each) => !isKnown(each)))
+      this.#log.warn(`the ${door} door is not ready: ${SENTENCES[finding.problem]}`, { ...finding })
+    if (before.length > 0 && found.length === 0)
+      this.#log.info(`the ${door} door is ready: its upstream server has no problems`)
   }
 
   async #findProblem({ door, upstream, healthPath }: InspectedUpstream): Promise<HealthProblem | undefined> {
@@ -134,22 +131,6 @@ function describeUnusable(findings: readonly UpstreamFinding[]): HealthProblem |
   const counted = findings.filter(({ problem }) => problem !== 'unreachable')
   if (counted.length === 0) return undefined
   return { reason: counted.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ') }
-}
-
-interface Inspection {
-  /** `undefined`: this is the first one. */
-  readonly before: readonly UpstreamFinding[] | undefined
-  readonly found: readonly UpstreamFinding[]
-}
-
-/** Warns once of each problem, and logs when all of them are solved. */
-function report(log: Log, door: string, { before = [], found }: Inspection): void {
-  const isKnown = ({ upstream, problem, reason }: UpstreamFinding) =>
-    before.some((other) => other.upstream === upstream && other.problem === problem && other.reason === reason)
-  for (const finding of found.filter((each) => !isKnown(each)))
-    log.warn(`the ${door} door is not ready: ${SENTENCES[finding.problem]}`, { ...finding })
-  if (before.length > 0 && found.length === 0)
-    log.info(`the ${door} door is ready: its upstream server has no problems`)
 }
 
 const SENTENCES: Readonly<Record<UpstreamFinding['problem'], string>> = {

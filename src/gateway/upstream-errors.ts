@@ -1,4 +1,5 @@
 import { Refusal } from '../base/errors.ts'
+import type { UpstreamBalancer } from './connections.ts'
 
 type Kind = 'unreachable' | 'connect-timeout' | 'timeout' | 'broken'
 
@@ -18,6 +19,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ])
 
 export const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
+
+/** The code only: the message of a library may quote its input. */
+export const describeError = (error: Error): string => codeOf(error) || error.name
 
 const kindOf = (error: Error): Kind => KINDS.get(codeOf(error)) ?? 'broken'
 
@@ -39,10 +43,10 @@ const DISCONNECTED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET
 export const isNotHttp = (error: Error): boolean => error.name === 'HTTPParserError'
 
 /** The refusal for the client. It carries the code only: messages may contain internal addresses. */
-export function toUpstreamRefusal(error: Error, createUnavailable: () => Refusal): Refusal {
+export function toUpstreamRefusal(error: Error, balancer: Pick<UpstreamBalancer, 'createRefusal'>): Refusal {
   if (error instanceof Refusal) return error
   const kind = kindOf(error)
-  if (kind === 'unreachable') return createUnavailable()
+  if (kind === 'unreachable') return balancer.createRefusal()
   const code = kind === 'broken' ? 'upstream_failed' : 'upstream_timeout'
-  return new Refusal(code, { detail: codeOf(error) || error.name, cause: error })
+  return new Refusal(code, { detail: describeError(error), cause: error })
 }

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { Refusal } from '../base/errors.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
-import type { Connections, UpstreamServer } from './connections.ts'
+import type { ConnectionSettings, UpstreamServer } from './connections.ts'
 import type { UpstreamWatch } from './health.ts'
 import { isolate } from './isolate.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
@@ -25,8 +25,20 @@ export interface UpstreamRequest {
   readonly onServer?: (url: string) => void
 }
 
+export interface UpstreamSettings extends ConnectionSettings {
+  /** Longest silence within a response that is not a feed; 0: any. */
+  readonly idleTimeoutMs: number
+  /** Whether Cardea sets the CORS headers, instead of the upstream server. */
+  readonly ownsCors: boolean
+  /**
+   * Limits in bytes for a chunked body, which is read whole for a server that does not accept chunks, and for all of
+   * them together. `undefined`: the server accepts them.
+   */
+  readonly spool: { readonly bodyBytes: number; readonly totalBytes: number } | undefined
+}
+
 export interface SendDeps {
-  settings(): SendSettings
+  settings(): UpstreamSettings
   readonly ownCookies: readonly string[]
   /** Whether pages in the response are sandboxed. */
   isolates(context: RequestContext): boolean
@@ -34,14 +46,6 @@ export interface SendDeps {
   /** Whether the credential of the request is still valid, with the same rights. */
   revalidate(context: RequestContext): Promise<boolean>
   readonly watch: UpstreamWatch
-}
-
-export interface SendSettings {
-  /** Longest silence within a response that is not a feed; 0: any. */
-  readonly idleTimeoutMs: number
-  readonly limits: { readonly firstByteTimeoutMs: number }
-  /** Whether Cardea sets the CORS headers, instead of the upstream server. */
-  readonly ownsCors: boolean
 }
 
 export interface Failure {
@@ -66,37 +70,35 @@ interface SentRequest {
 
 /** Sends the request to one server. `pipe.head` resolves when the head of the response arrives. */
 export function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): SentRequest {
-  const { context } = request
+  const { context, isFeed } = request
+  const { idleTimeoutMs: idleMs, limits } = deps.settings()
   const requestBody = request.wholeBody === undefined ? context.openBody() : undefined
-  const pipe = createPipe(request, requestBody, deps)
-  trackUntilClosed(pipe, server, { context, deps })
+  const pipe = new ResponsePipe({ isFeed, requestBody, idleMs, firstByteMs: limits.firstByteTimeoutMs })
+  trackUntilClosed(pipe, server, context, deps)
   context.onGone(() => pipe.discard())
-  dispatch(request, requestBody, { connections: server.connections, pipe })
+  const { feeds, requests, servername } = server.connections
+  const pool = isFeed ? feeds : requests
+  pool.dispatch(toDispatchOptions(request, requestBody, servername), pipe)
   return { pipe, requestBody }
 }
 
 /** Converts the head of the response, or the error in its place, to a reply or a failure. */
-export function toOutcome(head: ResponseHead | Error, { pipe, requestBody }: SentRequest, scope: Scope): Outcome {
-  const reply = head instanceof Error ? head : toReply(head, pipe, scope)
+export function toOutcome(
+  head: ResponseHead | Error,
+  { pipe, requestBody }: SentRequest,
+  context: RequestContext,
+  deps: SendDeps,
+): Outcome {
+  const reply = head instanceof Error ? head : toReply(head, pipe, context, deps)
   if (!(reply instanceof Error)) return { kind: 'reply', reply }
   pipe.discard()
-  const error = scope.context.isCut ? new Refusal('authentication_required') : reply
+  const error = context.isCut ? new Refusal('authentication_required') : reply
   const { wasStarted, hasBegun } = pipe
   return { kind: 'failure', error, wasStarted, hasBegun, hasSent: requestBody?.readableDidRead ?? false }
 }
 
-function createPipe({ isFeed }: UpstreamRequest, requestBody: Readable | undefined, { settings }: SendDeps) {
-  const { idleTimeoutMs, limits } = settings()
-  return new ResponsePipe({ isFeed, requestBody, idleMs: idleTimeoutMs, firstByteMs: limits.firstByteTimeoutMs })
-}
-
-interface Scope {
-  readonly context: RequestContext
-  readonly deps: SendDeps
-}
-
 /** Counts the request and makes it revocable while it is in progress. */
-function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): void {
+function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, context: RequestContext, deps: SendDeps): void {
   const stream: OpenStream = {
     authenticated: context.authenticated ?? ANONYMOUS,
     streamEpoch: context.streamEpoch,
@@ -121,7 +123,8 @@ function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context,
 function toReply(
   { status, reason, headers, parsed }: ResponseHead,
   pipe: ResponsePipe,
-  { context, deps }: Scope,
+  context: RequestContext,
+  deps: SendDeps,
 ): Reply | Refusal {
   const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies, parsed }
   const kept = filterResponseHeaders(headers, status, rules)
@@ -130,17 +133,7 @@ function toReply(
   return { status, reason, headers: sent, body: pipe, isForwarded: true }
 }
 
-interface Target {
-  readonly connections: Connections
-  readonly pipe: ResponsePipe
-}
-
-function dispatch(request: UpstreamRequest, requestBody: Readable | undefined, { connections, pipe }: Target): void {
-  const pool = request.isFeed ? connections.feeds : connections.requests
-  pool.dispatch(toDispatchOptions(request, requestBody, connections), pipe)
-}
-
-function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | undefined, { servername }: Connections) {
+function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | undefined, servername: string) {
   const { context, headers, wholeBody } = request
   const length = requestBody && context.header('content-length')
   const hasNoBody = requestBody === undefined && wholeBody === undefined

@@ -1,5 +1,5 @@
 import { createLruCache } from '../base/caches.ts'
-import { type Clock, nowSeconds } from '../base/clock.ts'
+import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Identity } from '../directory/identity.ts'
 
 /** How long a token for an upstream server is valid. */
@@ -30,7 +30,7 @@ interface CachedToken<T> {
  * Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. Most
  * requests have the identity object of an earlier request: their token is found by it, and no subject is built.
  */
-export function createUpstreamTokenCache<T>(clock: Clock) {
+export function createUpstreamTokenCache<T>(clock: Clock = SYSTEM_CLOCK) {
   const bySubject = createLruCache<CachedToken<T>>(MAX_TOKENS)
   const byIdentity = new WeakMap<Identity, CachedToken<T>>()
   return {

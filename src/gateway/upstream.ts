@@ -2,11 +2,11 @@
  * The upstream of a door: forwards authenticated requests and returns the responses as streams. The path is forwarded
  * byte for byte as it was checked, and the headers that identify the client come from Cardea alone.
  */
-import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
+import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import {
   type ConnectionSettings,
   createLiveConnections,
@@ -14,31 +14,25 @@ import {
   toFigures,
   type UpstreamBalancer,
 } from './connections.ts'
-import { type FailoverDeps, sendWithFailover } from './failover.ts'
+import { sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
-import { createIdentityCheck } from './identity-probe.ts'
+import { createIdentityCheck, type IdentityProbe } from './identity-probe.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
-import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
-import { sendTraced } from './trace-upstream.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
-import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
+import type { SendDeps, UpstreamRequest, UpstreamSettings } from './upstream-request.ts'
+import { readWholeResponse } from './whole-response.ts'
 import { requireNarrowWorker } from './worker-scripts.ts'
 
-export interface UpstreamSettings extends ConnectionSettings, Pick<SendSettings, 'idleTimeoutMs' | 'ownsCors'> {
-  /** Limits for spooling chunked bodies, for a server that does not accept them. `undefined`: the server accepts them. */
-  readonly spool: SpoolLimits | undefined
-}
-
-export interface UpstreamDeps extends Omit<FailoverDeps, 'settings' | 'checkIdentity'> {
-  settings(): UpstreamSettings
+export interface UpstreamDeps extends SendDeps {
+  /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */
+  readonly probe?: IdentityProbe
   /** Identity headers with names of this deployment; only Cardea may set them. The same list until the names change. */
   identityHeaderNames(): readonly string[]
   readonly requestIdHeader: string
   readonly toIdentityHeaders: ToIdentityHeaders
   /** How the server is inspected. Left out: it is not. */
   readonly inspection?: Omit<UpstreamCheckDeps, 'probe'>
-  readonly clock: Clock
 }
 
 export interface Upstream {
@@ -60,7 +54,7 @@ export interface Upstream {
 }
 
 export function createUpstream(deps: UpstreamDeps): Upstream {
-  const connections = createLiveConnections(deps.settings, deps.clock)
+  const connections = createLiveConnections(deps.settings)
   const { send, sendSpooled } = createSenders(connections.get, deps)
   return {
     isSet: () => deps.settings().urls.length > 0,
@@ -94,9 +88,8 @@ async function inspectServers({ servers }: UpstreamBalancer, deps: UpstreamCheck
 export async function inspectOnce(
   settings: ConnectionSettings,
   deps: UpstreamCheckDeps,
-  clock: Clock,
 ): Promise<readonly UpstreamFinding[]> {
-  const connections = createLiveConnections(() => settings, clock)
+  const connections = createLiveConnections(() => settings)
   try {
     return await inspectServers(connections.get(), deps)
   } finally {
@@ -109,26 +102,57 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
   const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
     createRequestFilter({ identityHeaderNames: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
   )
-  const checkIdentity = deps.probe && createIdentityCheck(deps.probe, deps.clock)
-  const failoverDeps: FailoverDeps = { ...deps, checkIdentity }
-  const openShare = createSpool()
+  const checkIdentity = deps.probe && createIdentityCheck(deps.probe)
   const send = (context: RequestContext, options: SendOptions = {}) => {
-    const request = createRequest(context, options, { filter: filters.get(), deps })
-    const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), failoverDeps)
+    const request = createRequest(context, options, filters.get(), deps)
+    const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), deps, checkIdentity)
     return context.span ? sendTraced(request, context.span, sendNow) : sendNow(request)
   }
-  const sendSpooled = async (context: RequestContext, spool: SpoolLimits) => {
-    const share = openShare(spool.totalBytes)
+  /** Of all spooled bodies, so that slow clients cannot fill the memory. */
+  let spooledBytes = 0
+  const sendSpooled = async (context: RequestContext, { bodyBytes, totalBytes }: SpoolLimits) => {
+    let ownBytes = 0
+    const reserve = (bytes: number) => {
+      if (spooledBytes + bytes > totalBytes) throw new Refusal('spool_full', { retryAfterSeconds: 1 })
+      spooledBytes += bytes
+      ownBytes += bytes
+    }
     try {
-      const maxBytes = Math.min(spool.bodyBytes, spool.totalBytes)
-      const wholeBody = await context.gatherBody(maxBytes, share.reserve)
+      const wholeBody = await context.gatherBody(Math.min(bodyBytes, totalBytes), reserve)
       return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
     } finally {
-      share.release()
+      spooledBytes -= ownBytes
     }
   }
   return { send, sendSpooled }
 }
+
+type SpoolLimits = NonNullable<UpstreamSettings['spool']>
+
+/**
+ * Forwards a traced request. The upstream gets the trace headers of Cardea's span in place of the client's, whose span is
+ * an ancestor. The span ends with the response to the client.
+ */
+async function sendTraced(
+  request: UpstreamRequest,
+  parent: RequestSpan,
+  send: (request: UpstreamRequest) => Promise<Reply>,
+): Promise<Reply> {
+  const { context } = request
+  const span = parent.startUpstream(context.method)
+  const headers = [...withoutHeaders(request.headers, TRACE), ...span.headers]
+  try {
+    const reply = await send({ ...request, headers, onServer: span.setServer })
+    const { status } = reply
+    context.onGone(() => span.end(status >= 500 ? { status, error: String(status) } : { status }))
+    return reply
+  } catch (error) {
+    span.end({ error: error instanceof Refusal ? error.code : 'internal' })
+    throw error
+  }
+}
+
+const TRACE = new RegExp(`^(?:${TRACE_HEADERS.join('|')})$`, 'i')
 
 function requireForwardable(context: RequestContext, { isolates }: UpstreamDeps): void {
   if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
@@ -141,16 +165,16 @@ interface SendOptions {
   readonly isSelectionDropped?: boolean
 }
 
-interface RequestDeps {
-  readonly filter: HeaderFilter
-  readonly deps: UpstreamDeps
-}
-
-function createRequest(context: RequestContext, options: SendOptions, { filter, deps }: RequestDeps): UpstreamRequest {
+function createRequest(
+  context: RequestContext,
+  options: SendOptions,
+  filter: HeaderFilter,
+  deps: UpstreamDeps,
+): UpstreamRequest {
   const { wholeBody, isSelectionDropped = false } = options
   const identity = deps.toIdentityHeaders(context.authenticated ?? ANONYMOUS)
   const kept = filter(context.rawHeaders, identity.keepsAuthorization)
-  const headers = isSelectionDropped ? withoutSelection(kept) : kept
+  const headers = isSelectionDropped ? withoutHeaders(kept, SELECTION) : kept
   pushForwarded(headers, context.client)
   headers.push(deps.requestIdHeader, context.id, ...identity.headers)
   const isSigned = identity.headers.length > 0 && !identity.keepsAuthorization
@@ -160,9 +184,9 @@ function createRequest(context: RequestContext, options: SendOptions, { filter, 
 /** Headers that ask for a coding, a range, a condition or (ArangoDB's asynchronous jobs) a later response. */
 const SELECTION = /^(?:accept-encoding|range|te|x-arango-async|if-.*)$/i
 
-function withoutSelection(headers: readonly string[]): string[] {
-  return headers.filter((_, i) => !SELECTION.test(headers[i - (i % 2)] as string))
-}
+/** Of names and values in turn. */
+const withoutHeaders = (headers: readonly string[], names: RegExp): string[] =>
+  headers.filter((_, i) => !names.test(headers[i - (i % 2)] as string))
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
 

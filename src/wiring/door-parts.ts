@@ -195,7 +195,7 @@ function openSignIn({
 }
 
 function toForwardAuth(key: ServiceKey): DoorParts['forwardAuth'] {
-  const toHeaders = identityHeadersForService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
+  const toHeaders = identityHeadersForService(() => key.signer, GATE_AUDIENCE)
   return {
     keys: () => [key.jwk],
     toIdentityHeaders: (authenticated) => toPairs(toHeaders(authenticated).headers),

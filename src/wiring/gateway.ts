@@ -2,7 +2,7 @@
 import { mintProxyToken } from '../auth/proxy.ts'
 import { ADMIN_COOKIE } from '../auth/session/console-session.ts'
 import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -10,7 +10,7 @@ import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import type { Directory } from '../directory/directory.ts'
 import { createUpstreamWatch } from '../gateway/health.ts'
-import { toAdvice, toDocumentHints, toMultiModelHints, toServiceHints } from '../gateway/hints.ts'
+import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
 import {
   identityHeadersByClient,
   identityHeadersByDocumentToken,
@@ -25,22 +25,17 @@ import {
   createMultiModelProbe,
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
-import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import {
-  createUpstream,
-  inspectOnce,
-  type Upstream,
-  type UpstreamDeps,
-  type UpstreamSettings,
-} from '../gateway/upstream.ts'
+import { OpenStreams } from '../gateway/open-streams.ts'
+import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
 import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
 import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/upstream-registry.ts'
-import { type StreamWatchDeps, watchStreams } from '../gateway/watch-streams.ts'
+import type { UpstreamSettings } from '../gateway/upstream-request.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import { createHmacSigner } from '../keys/sign.ts'
+import type { Claims } from '../keys/verify.ts'
 import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openUpstreamSecrets, type TokenSecrets, toUpstreamSource } from '../live-config/secret-rings.ts'
@@ -66,11 +61,11 @@ interface GatewayDeps {
 
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const { liveConfig, log } = deps
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const ring = await openUpstreamSecrets(liveConfig)
   const serviceKey = openServiceKey(liveConfig)
   const registry = createUpstreamRegistry(log)
-  const stopWatching = watchStreams(streams, toStreamWatch(deps))
+  const stopWatching = watchStreams(streams, deps)
   return {
     ...registry,
     streams,
@@ -90,16 +85,26 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   }
 }
 
-const toStreamWatch = ({ liveConfig, directory, tokenSecrets }: GatewayDeps): StreamWatchDeps => ({
-  onRevoked: directory.onRevoked,
-  onKeysChanged(listener) {
-    // In a microtask, after every other listener: streams must be revalidated with the new keys.
-    liveConfig.onChange(() => queueMicrotask(listener))
-    tokenSecrets.onReload(listener)
-  },
-  isSecretRetired: followRetirement(liveConfig).isDue,
-  clock: SYSTEM_CLOCK,
-})
+/** How often streams with an expired credential are ended. */
+const EXPIRY_CHECK_MS = 1000
+
+/** Ends or revalidates streams when users, keys, options or the time change. Returns a function that stops it. */
+function watchStreams(streams: OpenStreams, { liveConfig, directory, tokenSecrets }: GatewayDeps): () => void {
+  const stopListening = directory.onRevoked((revocation) => streams.end(revocation))
+  const revalidate = () => streams.revalidateAll()
+  // In a microtask, after every other listener: streams must be revalidated with the new keys.
+  liveConfig.onChange(() => queueMicrotask(revalidate))
+  tokenSecrets.onReload(revalidate)
+  const retirement = followRetirement(liveConfig)
+  const timer = setInterval(() => {
+    streams.expire(nowSeconds(SYSTEM_CLOCK))
+    if (retirement.isDue()) revalidate()
+  }, EXPIRY_CHECK_MS).unref()
+  return () => {
+    clearInterval(timer)
+    stopListening()
+  }
+}
 
 /** What an upstream is built from. */
 export interface UpstreamParts extends Pick<UpstreamDeps, 'revalidate'> {
@@ -116,14 +121,10 @@ const toCommonDeps = ({ gateway, config, revalidate }: UpstreamParts): Common =>
   ownCookies: [...SESSION_COOKIES, ADMIN_COOKIE],
   streams: gateway.streams,
   revalidate,
-  clock: SYSTEM_CLOCK,
 })
 
-const toWatchDeps = ({ gateway, liveConfig }: UpstreamParts) => ({
-  events: liveConfig.kernel.events,
-  inspectAgain: gateway.readiness.inspectAgain,
-  clock: SYSTEM_CLOCK,
-})
+const createWatch = ({ gateway, liveConfig }: UpstreamParts, hints: () => UpstreamHints) =>
+  createUpstreamWatch(liveConfig.kernel.events, hints, gateway.readiness.inspectAgain)
 
 /** CouchDB behind the document door. */
 export function createDocumentUpstream(parts: UpstreamParts): Upstream {
@@ -147,34 +148,31 @@ export function createDocumentUpstream(parts: UpstreamParts): Upstream {
       toIdentityHeaders,
       probe,
       inspection,
-      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: () => toHints(config) }),
+      watch: createWatch(parts, inspection.hints),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
     { door: 'document', healthPath: '/_up' },
   )
 }
 
-const toHints = (config: Live<Config>) => toDocumentHints(config.get().upstream['document-identity'])
-
 const toDocumentInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
   probe: createDocumentProbe(toIdentityHeaders),
   openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
-  advice: () => toAdvice(toHints(config)),
+  hints: () => toDocumentHints(config.get().upstream['document-identity']),
 })
 
 /** The headers that tell CouchDB who sends a request. */
 export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
   const secret = () => config.get().upstream['document-secret']
   const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
-  const byToken = identityHeadersByDocumentToken({
-    signer: () => signer.get() ?? refuseToSign(),
-    rolesClaim: () => `_${config.get().document.name.toLowerCase()}.roles`,
-    clock: SYSTEM_CLOCK,
-  })
-  const byHeaders = identityHeadersByProxyHeaders({
-    names: () => toUpstreamHeaders(config.get().document.name),
-    prove: (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
-  })
+  const byToken = identityHeadersByDocumentToken(
+    () => signer.get() ?? refuseToSign(),
+    () => `_${config.get().document.name.toLowerCase()}.roles`,
+  )
+  const byHeaders = identityHeadersByProxyHeaders(
+    () => toUpstreamHeaders(config.get().document.name),
+    (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
+  )
   return (who) => (config.get().upstream['document-identity'] === 'proxy' ? byHeaders : byToken)(who)
 }
 
@@ -211,7 +209,7 @@ export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
       toIdentityHeaders,
       probe,
       inspection,
-      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: toMultiModelHints }),
+      watch: createWatch(parts, toMultiModelHints),
       requestIdHeader: 'X-Request-Id',
     }),
     { door: 'multi-model', healthPath: '/_admin/server/availability' },
@@ -221,7 +219,7 @@ export function createMultiModelUpstream(parts: UpstreamParts): Upstream {
 const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
   probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
   openProbes: MULTI_MODEL_OPEN_PROBES,
-  advice: () => toAdvice(toMultiModelHints()),
+  hints: toMultiModelHints,
 })
 
 /** The inspection of every upstream with these options, for a command without a server. */
@@ -236,8 +234,8 @@ export async function inspectUpstreams(values: Config, log: Log): Promise<readon
     identityHeadersForMultiModel(config, () => ring),
   )
   const found = await Promise.all([
-    inspectOnce({ ...common, urls: values.upstream.document }, document, SYSTEM_CLOCK),
-    inspectOnce({ ...common, urls: values.upstream['multi-model'] }, multiModel, SYSTEM_CLOCK),
+    inspectOnce({ ...common, urls: values.upstream.document }, document),
+    inspectOnce({ ...common, urls: values.upstream['multi-model'] }, multiModel),
   ])
   return found.flat()
 }
@@ -245,15 +243,11 @@ export async function inspectUpstreams(values: Config, log: Log): Promise<readon
 function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
   const admin = () => config.get().upstream['multi-model-admin']
   const byClient = identityHeadersByClient(admin)
-  const byToken = identityHeadersByUserToken({
-    signer: () => {
-      const ring = findRing() ?? refuseToSign()
-      return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
-    },
-    issuer: toWireNames(config.get()).issuer,
-    admin,
-    clock: SYSTEM_CLOCK,
-  })
+  const signer = () => {
+    const ring = findRing() ?? refuseToSign()
+    return { version: ring.version, sign: (claims: Claims) => signWithRing(ring, claims) }
+  }
+  const byToken = identityHeadersByUserToken(signer, toWireNames(config.get()).issuer, admin)
   return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? byClient : byToken)(who)
 }
 
@@ -274,12 +268,8 @@ export function createServiceUpstream({ name, url }: Service, parts: UpstreamPar
       settings: settings.get,
       // an application is mounted at this origin on purpose, and its pages run scripts
       isolates: () => false,
-      toIdentityHeaders: identityHeadersForService({
-        signer: () => parts.gateway.serviceKey.signer,
-        service: name,
-        clock: SYSTEM_CLOCK,
-      }),
-      watch: createUpstreamWatch({ ...toWatchDeps(parts), hints: () => toServiceHints(name) }),
+      toIdentityHeaders: identityHeadersForService(() => parts.gateway.serviceKey.signer, name),
+      watch: createWatch(parts, () => toServiceHints(name)),
       requestIdHeader: 'X-Request-Id',
     }),
   )

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBalancer } from '../../src/gateway/balancer.ts'
+import { Balancer } from '../../src/gateway/balancer.ts'
 
 function createPair() {
   let nowMs = 1000
-  const balancer = createBalancer(
+  const balancer = new Balancer(
     [
       ['http://a', 'a'],
       ['http://b', 'b'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { COOKIE_SESSION } from '../../src/auth/session/account-session.ts'
 import { ANONYMOUS, type Authenticated, type Credential } from '../../src/directory/identity.ts'
-import { createOpenStreams } from '../../src/gateway/open-streams.ts'
+import { OpenStreams } from '../../src/gateway/open-streams.ts'
 
 const someone = (name: string, more: Partial<Credential> = {}): Authenticated => ({
   identity: { name, roles: [], isAdmin: false, grants: new Map() },
@@ -33,7 +33,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 const session = (id: string, name = 'ada') => ({ id, name })
 
 test('a session that ends cuts its own streams at once', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const mine = open(someone('ada', { session: session('1') }))
   const other = open(someone('ada', { session: session('2') }))
   streams.add(mine)
@@ -43,7 +43,7 @@ test('a session that ends cuts its own streams at once', () => {
 })
 
 test('streams of an account that changed are revalidated', async () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const [good, bad, failing, foreign] = [
     open(someone('ada')),
     open(someone('ada'), false),
@@ -61,7 +61,7 @@ test('streams of an account that changed are revalidated', async () => {
 
 test('when everything ends, or keys change, all streams are revalidated', async () => {
   for (const tell of ['everything', 'keys']) {
-    const streams = createOpenStreams()
+    const streams = new OpenStreams()
     const [good, bad] = [open(someone('ada')), open(someone('bob'), false)]
     streams.add(good)
     streams.add(bad)
@@ -73,7 +73,7 @@ test('when everything ends, or keys change, all streams are revalidated', async 
 })
 
 test('a request whose account changed after authentication is revalidated', async () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   streams.end({ kind: 'account', name: 'ada' })
   const late = open(someone('ada'), false)
   streams.add(late)
@@ -82,7 +82,7 @@ test('a request whose account changed after authentication is revalidated', asyn
 })
 
 test('an expired token cuts its streams, a session that is renewed does not', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const token = open(someone('ada', { expiresAt: 100 }))
   const cookie = open(someone('ada', { session: session('1') }))
   streams.add(token)
@@ -94,7 +94,7 @@ test('an expired token cuts its streams, a session that is renewed does not', ()
 })
 
 test('a user who expires loses the streams', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const { identity, ...rest } = someone('ada')
   const stream = open({ ...rest, identity: { ...identity, expiresAt: 100 } })
   streams.add(stream)
@@ -105,7 +105,7 @@ test('a user who expires loses the streams', () => {
 })
 
 test('an expired access token cuts its streams', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const stream = open(someone('ada', { accessToken: 'x', expiresAt: 100 }))
   streams.add(stream)
   streams.expire(99)
@@ -115,7 +115,7 @@ test('an expired access token cuts its streams', () => {
 })
 
 test('anonymous streams are revalidated with all others', async () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const [good, bad] = [open(ANONYMOUS), open(ANONYMOUS, false)]
   const removals = [good, bad].map((stream) => streams.add(stream))
   streams.revalidateAll()
@@ -129,7 +129,7 @@ test('streams are kept until they are removed, in any order', async () => {
   const steps = fc.array(fc.record({ isAdded: fc.boolean(), at: fc.nat(50) }), { maxLength: 200 })
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
-      const streams = createOpenStreams()
+      const streams = new OpenStreams()
       const all: ReturnType<typeof open>[] = []
       const removals = new Map<(typeof all)[number], () => void>()
       for (const { isAdded, at } of list) {
@@ -153,7 +153,7 @@ test('streams are kept until they are removed, in any order', async () => {
 })
 
 test('removing a stream twice removes no other', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const [removeFirst, removeSecond] = [open(someone('ada')), open(ANONYMOUS)].map((stream) => streams.add(stream))
   removeFirst?.()
   removeFirst?.()
@@ -164,7 +164,7 @@ test('removing a stream twice removes no other', () => {
 })
 
 test('a stop ends feeds first, then everything, also what is added later', () => {
-  const streams = createOpenStreams()
+  const streams = new OpenStreams()
   const openOne = (isFeed: boolean) => {
     const stream = Object.assign(open(someone('ada')), { isFeed })
     streams.add(stream)
