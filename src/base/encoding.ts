@@ -1,3 +1,12 @@
+import { createHash } from 'node:crypto'
+
+/** Lower-case hexadecimal digest of the parts, one after the other. */
+export function digestHex(algorithm: string, ...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash(algorithm)
+  for (const part of parts) hash.update(part)
+  return hash.digest('hex')
+}
+
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Decodes UTF-8. Returns `undefined` if the bytes are not valid. */

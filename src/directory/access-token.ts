@@ -4,10 +4,9 @@
  */
 import { randomInt } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
-import { readUtf8 } from '../base/encoding.ts'
+import { digestHex, readUtf8 } from '../base/encoding.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
-import { digestHex } from '../passwords/password-digest.ts'
 import type { TokenScope } from './identity.ts'
 import type { AccessToken, SessionEpoch, User } from './users/user.ts'
 

@@ -1,4 +1,4 @@
-import { digestHex } from '../passwords/password-digest.ts'
+import { digestHex } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import { type AccessToken, findTotp, type Json, type RecordFields, type SessionEpoch, type User } from './users/user.ts'

@@ -2,7 +2,7 @@
  * The cost of verifying passwords. A failed check must take equally long for every name, or its time would reveal which
  * names exist; so the costs of different schemes have to be compared.
  */
-import type { derive } from './password-digest.ts'
+import type { Derive } from './password-digest.ts'
 
 /** `amount` steps of a kind, as iterations of a PRF. Within one unit the time is proportional to the amount. */
 export interface HashWork {
@@ -10,15 +10,11 @@ export interface HashWork {
   readonly amount: number
 }
 
-export interface HashTools {
-  readonly derive: typeof derive
-}
-
 /** The units of work of a scheme. */
 export interface WorkUnits {
   includes(unit: string): boolean
   /** Computes a hash that takes as long as this work, and discards it. */
-  spend(work: HashWork, tools: HashTools): Promise<unknown>
+  spend(work: HashWork, derive: Derive): Promise<unknown>
   /** Milliseconds one step takes on this machine. Measured once per process, when first called: some milliseconds. */
   measureStepMs(unit: string): number
 }

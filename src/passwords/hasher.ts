@@ -2,12 +2,11 @@
  * Hashes and verifies passwords off the event loop. The time of a failed check must not reveal whether a name exists.
  */
 import { availableParallelism } from 'node:os'
-import type { Clock } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { DEFAULT_MAX_STRENGTH, isAffordable, toAffordableWork } from './hash-policy.ts'
-import { findMostExpensive, type HashTools, type HashWork, type StepCosts, toMs } from './hash-work.ts'
-import { createJobQueue, type JobLoad, type Turn } from './job-queue.ts'
-import { canBePassword, createSalt, derive, isPrf } from './password-digest.ts'
+import { findMostExpensive, type HashWork, type StepCosts, toMs } from './hash-work.ts'
+import { JobQueue, type JobQueueOptions, type Turn } from './job-queue.ts'
+import { canBePassword, createSalt, type Derive, derive as deriveOnThread, isPrf } from './password-digest.ts'
 import type { HashParameters } from './schemes/scheme.ts'
 import {
   findHashWork,
@@ -22,20 +21,15 @@ import {
 /** For a check whose time may reveal its result. */
 export const NO_DECOY: HashWork = Object.freeze({ unit: 'sha256', amount: 0 })
 
-export interface HasherOptions {
+export interface HasherOptions extends Omit<JobQueueOptions, 'jobs'> {
   /** How many hashes are computed at once; `defaultJobs()` when left out. */
   readonly jobs?: number
-  /** How many more may wait; read for each job. */
-  readonly queue: () => number
-  /** Called with the time a password has waited, before it is hashed. */
-  readonly onWaited?: ((waitedMs: number) => void) | undefined
-  readonly clock?: Clock
   /** Milliseconds per step of a unit of work. Left out: measured. */
   readonly stepMs?: StepCosts
   /** The highest cost of one check, read for each. Left out: ten times the recommendation of OWASP. */
   readonly maxStrength?: () => number
   /** PBKDF2. A test replaces it to count the work. */
-  readonly derive?: typeof derive
+  readonly derive?: Derive
 }
 
 /** What a check costs at least, and its place in the queue. */
@@ -64,31 +58,28 @@ export interface Hasher {
   /** The work that takes longest on this machine. */
   findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
   /** `refused`: how many passwords were rejected so far because too many waited. */
-  load(): JobLoad & { readonly refused: number }
+  load(): ReturnType<JobQueue['load']> & { readonly refused: number }
 }
 
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions): Hasher {
-  const queue = createJobQueue({ jobs, ...options })
-  const { run } = queue
-  const tools: HashTools = { derive: options.derive ?? derive }
-  const stepMs = options.stepMs ?? measureStepMs
-  const { maxStrength = () => DEFAULT_MAX_STRENGTH } = options
+  const queue = new JobQueue({ jobs, ...options })
+  const { derive = deriveOnThread, stepMs = measureStepMs, maxStrength = () => DEFAULT_MAX_STRENGTH } = options
   const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> => {
     const limited = toAffordableWork(decoy, maxStrength())
-    return spendWork(findRest(done && findHashWork(done), limited, stepMs), tools)
+    return spendWork(findRest(done && findHashWork(done), limited, stepMs), derive)
   }
   const verify = async (given: StoredPassword | undefined, clear: string, decoy: HashWork): Promise<boolean> => {
     const stored = given && isAffordable(given, maxStrength()) ? given : undefined
-    const isRight = stored !== undefined && (await isPasswordOf(stored, clear, tools))
+    const isRight = stored !== undefined && (await isPasswordOf(stored, clear, derive))
     if (!isRight) await pad(stored, decoy)
     return isRight
   }
   return {
     hash: (clear, { salt = createSalt(), ...parameters }, turn) =>
-      run(() => createStored(clear, { ...parameters, salt }, tools), turn),
-    verify: (stored, clear, { decoy, ...turn }) => run(() => verify(stored, clear, decoy), turn),
+      queue.run(() => createStored(clear, { ...parameters, salt }, derive), turn),
+    verify: (stored, clear, { decoy, ...turn }) => queue.run(() => verify(stored, clear, decoy), turn),
     isAffordable: (stored) => isAffordable(stored, maxStrength()),
-    pad: (done, decoy, turn) => run(() => pad(done, decoy), turn),
+    pad: (done, decoy, turn) => queue.run(() => pad(done, decoy), turn),
     findMostExpensive: (first, others) => findMostExpensive(first, others, stepMs),
     load: () => ({ ...queue.load(), refused: queue.countRefused() }),
   }
@@ -105,18 +96,18 @@ export function defaultJobs(poolSize = process.env['UV_THREADPOOL_SIZE'], cores 
 async function createStored(
   clear: string,
   parameters: HashParameters & { readonly salt: string },
-  tools: HashTools,
+  derive: Derive,
 ): Promise<HashedPassword> {
   const scheme = requireScheme(parameters.scheme)
   const created = scheme.create?.(parameters, parameters.salt)
   if (!created) throw new TypeError(`no new password is stored as ${scheme.name}`)
   // only the schemes of HashedPassword have a `create`
-  return { ...created, hash: await scheme.compute(clear, created, tools) } as HashedPassword
+  return { ...created, hash: await scheme.compute(clear, created, derive) } as HashedPassword
 }
 
-async function isPasswordOf(stored: StoredPassword, clear: string, tools: HashTools): Promise<boolean> {
+async function isPasswordOf(stored: StoredPassword, clear: string, derive: Derive): Promise<boolean> {
   if (!isUsable(stored)) return false
-  const hash = await requireScheme(stored.scheme).compute(clear, stored, tools)
+  const hash = await requireScheme(stored.scheme).compute(clear, stored, derive)
   // checked last, so that a text that cannot be a password takes the same time
   return isSameSecret(hash, stored.hash) && canBePassword(clear)
 }

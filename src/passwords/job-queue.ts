@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { createLanes, type Lanes, type Waiting } from './lanes.ts'
+import { Lanes, type Waiting } from './lanes.ts'
 
 export interface JobQueueOptions {
   /** How many jobs run at once. */
@@ -23,40 +23,22 @@ export interface Turn {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface JobQueue {
-  /**
-   * Runs the job when its turn comes. Rejects with `overloaded` if too many jobs wait, with the signal's reason if it is
-   * aborted before the job begins, and with what `begin` throws.
-   */
-  run<T>(job: () => Promise<T>, turn?: Turn): Promise<T>
-  load(): JobLoad
-  /** How many jobs were rejected so far because too many waited. */
-  countRefused(): number
-}
-
-export interface JobLoad {
-  readonly running: number
-  readonly waiting: number
-}
-
 const OWN_LANE = ''
 const MAX_RETRY_SECONDS = 60
 // the newest job counts for a fifth, so that one slow job does not raise every Retry-After to a minute
 const WEIGHT_OF_NEWEST = 0.2
-
-/**
- * A bounded queue in front of a fixed number of concurrent jobs. When it is full, a new job displaces the last job of a
- * lane with lower priority, so one client cannot fill the queue for the others.
- */
-export const createJobQueue = (options: JobQueueOptions): JobQueue => new BoundedJobQueue(options)
 
 interface WaitingJob extends Waiting {
   start(): void
   reject(reason: unknown): void
 }
 
-class BoundedJobQueue implements JobQueue {
-  readonly #waiting: Lanes<WaitingJob> = createLanes()
+/**
+ * A bounded queue in front of a fixed number of concurrent jobs. When it is full, a new job displaces the last job of a
+ * lane with lower priority, so one client cannot fill the queue for the others.
+ */
+export class JobQueue {
+  readonly #waiting = new Lanes<WaitingJob>()
   readonly #jobs: number
   readonly #queue: () => number
   readonly #clock: Clock
@@ -73,7 +55,11 @@ class BoundedJobQueue implements JobQueue {
     this.#onWaited = onWaited
   }
 
-  run = async <T>(job: () => Promise<T>, turn: Turn = {}): Promise<T> => {
+  /**
+   * Runs the job when its turn comes. Rejects with `overloaded` if too many jobs wait, with the signal's reason if it is
+   * aborted before the job begins, and with what `begin` throws.
+   */
+  async run<T>(job: () => Promise<T>, turn: Turn = {}): Promise<T> {
     turn.signal?.throwIfAborted()
     const sinceMs = this.#clock.nowMs()
     if (this.#running < this.#jobs) this.#running += 1
@@ -87,10 +73,11 @@ class BoundedJobQueue implements JobQueue {
     }
   }
 
-  load(): JobLoad {
+  load() {
     return { running: this.#running, waiting: this.#waiting.size() }
   }
 
+  /** How many jobs were rejected so far because too many waited. */
   countRefused(): number {
     return this.#refused
   }

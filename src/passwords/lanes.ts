@@ -7,20 +7,6 @@ export interface Waiting {
   readonly sinceMs: number
 }
 
-/** Jobs that wait, by lane. */
-export interface Lanes<W extends Waiting> {
-  size(): number
-  add(job: W): void
-  delete(job: W): void
-  /** Removes and returns the job whose turn it is. */
-  next(nowMs: number): W | undefined
-  /**
-   * Removes and returns a job that must make room for this one; `undefined` if there is none. A job that is not preferred
-   * makes room for one that is; among equals a longer lane makes room for a shorter one.
-   */
-  displaceFor(job: W): W | undefined
-}
-
 interface Lane<W> {
   readonly jobs: Set<W>
   /** Whether no job of the lane has run yet. */
@@ -32,9 +18,8 @@ const PATIENCE_MS = 500
 /** Every eighth turn goes to lanes that are not preferred, so that they wait longer but never starve. */
 const TURNS_FOR_OTHERS = 8
 
-export const createLanes = <W extends Waiting>(): Lanes<W> => new TurnLanes<W>()
-
-class TurnLanes<W extends Waiting> implements Lanes<W> {
+/** Jobs that wait, by lane. */
+export class Lanes<W extends Waiting> {
   /** In the order of turns: a lane that was served goes to the end. */
   readonly #lanes = new Map<string, Lane<W>>()
   #size = 0
@@ -58,6 +43,7 @@ class TurnLanes<W extends Waiting> implements Lanes<W> {
     if (lane.jobs.size === 0) this.#lanes.delete(job.lane)
   }
 
+  /** Removes and returns the job whose turn it is. */
   next(nowMs: number): W | undefined {
     this.#turn += 1
     const [preferred, others] = split(this.#lanes.values())
@@ -71,6 +57,10 @@ class TurnLanes<W extends Waiting> implements Lanes<W> {
     return job
   }
 
+  /**
+   * Removes and returns a job that must make room for this one; `undefined` if there is none. A job that is not preferred
+   * makes room for one that is; among equals a longer lane makes room for a shorter one.
+   */
   displaceFor(newcomer: W): W | undefined {
     const victim = findLeast([...this.#lanes.values()])
     if (!victim || !this.#isBehind(victim, newcomer)) return undefined

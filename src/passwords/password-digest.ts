@@ -1,4 +1,4 @@
-import { createHash, pbkdf2, randomBytes } from 'node:crypto'
+import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** The pseudo-random functions of PBKDF2, by the name they are stored under. */
@@ -15,22 +15,6 @@ export type Prf = keyof typeof PRFS
 const PRF_NAMES: ReadonlySet<string> = new Set(Object.keys(PRFS))
 
 export const isPrf = (name: unknown): name is Prf => typeof name === 'string' && PRF_NAMES.has(name)
-
-/** The digests of the multi-model database's salted form, by the name they are stored under. */
-export const METHODS = {
-  sha256: { digest: 'sha256', bytes: 32 },
-  sha1: { digest: 'sha1', bytes: 20 },
-  sha224: { digest: 'sha224', bytes: 28 },
-  sha384: { digest: 'sha384', bytes: 48 },
-  sha512: { digest: 'sha512', bytes: 64 },
-  md5: { digest: 'md5', bytes: 16 },
-} as const satisfies Record<string, { digest: string; bytes: number }>
-
-export type Method = keyof typeof METHODS
-
-const METHOD_NAMES: ReadonlySet<string> = new Set(Object.keys(METHODS))
-
-export const isMethod = (name: unknown): name is Method => typeof name === 'string' && METHOD_NAMES.has(name)
 
 /** The limit of `crypto.pbkdf2`. */
 export const MAX_ITERATIONS = 2 ** 31 - 1
@@ -51,12 +35,7 @@ export async function derive(password: string | Uint8Array, by: Derivation): Pro
   return pbkdf2Async(password, by.salt, by.iterations, by.keyBytes ?? bytes, digest)
 }
 
-/** Lower-case hexadecimal digest of the parts, one after the other. */
-export function digestHex(algorithm: string, ...parts: readonly (string | Uint8Array)[]): string {
-  const hash = createHash(algorithm)
-  for (const part of parts) hash.update(part)
-  return hash.digest('hex')
-}
+export type Derive = typeof derive
 
 const LOWER_HEX = /^[0-9a-f]*$/
 

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module'
-import type { RE2JS } from 're2js'
 
 const require = createRequire(import.meta.url)
 
@@ -14,11 +13,6 @@ export interface PasswordExpression {
   isMatch(bytes: string): boolean
 }
 
-interface Condition {
-  readonly expression: RE2JS
-  readonly isWanted: boolean
-}
-
 /** Throws a RangeError if the engine does not support the expression, or if it is too large. */
 export function createPasswordExpression(source: string): PasswordExpression {
   const conditions = splitLookAheads(source).map(compile)
@@ -28,7 +22,7 @@ export function createPasswordExpression(source: string): PasswordExpression {
   }
 }
 
-function compile({ source, isWanted }: Part): Condition {
+function compile({ source, isWanted }: Part) {
   if (estimateSize(source) > MAX_ESTIMATED_SIZE) throw new RangeError('the expression repeats too much')
   try {
     return { expression: loadEngine().RE2JS.compile(source), isWanted }

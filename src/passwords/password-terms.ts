@@ -22,7 +22,7 @@ export class TermProblem extends Error {
  * Throws a TermProblem.
  */
 export function readRuleTerms(text: string): readonly RuleTerm[] {
-  const cursor = createCursor(text)
+  const cursor = new Cursor(text)
   const terms = cursor.isAtEnd() ? [] : readList(cursor)
   if (!cursor.isAtEnd()) throw cursor.problem('nothing may follow the list')
   return terms
@@ -103,45 +103,42 @@ function readEscape(escaped: RegExpExecArray, cursor: Cursor): string {
   return code <= 0xff ? String.fromCharCode(code) : Buffer.from(String.fromCodePoint(code)).toString('latin1')
 }
 
-interface Cursor {
-  readonly at: number
-  /** The next character after white space and comments; `''` at the end. */
-  peek(): string
-  isAtEnd(): boolean
-  /** Consumes the character if it comes next, after white space and comments. */
-  take(character: string): boolean
-  /** Consumes what the sticky pattern matches at this position. */
-  match(pattern: RegExp): RegExpExecArray | null
-  problem(message: string): TermProblem
-}
-
 const BLANKS = /(?:[\x00-\x20]+|%[^\n]*)*/y
 
-function createCursor(text: string): Cursor {
-  let at = 0
-  const match = (pattern: RegExp) => {
-    pattern.lastIndex = at
-    const found = pattern.exec(text)
-    at += found?.[0].length ?? 0
-    return found
+class Cursor {
+  at = 0
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
   }
-  const peek = () => {
-    match(BLANKS)
-    return text.charAt(at)
+
+  /** The next character after white space and comments; `''` at the end. */
+  peek(): string {
+    this.match(BLANKS)
+    return this.#text.charAt(this.at)
   }
-  const take = (character: string) => {
-    const isNext = peek() === character
-    if (isNext) at += 1
+
+  isAtEnd(): boolean {
+    return this.peek() === ''
+  }
+
+  /** Consumes the character if it comes next, after white space and comments. */
+  take(character: string): boolean {
+    const isNext = this.peek() === character
+    if (isNext) this.at += 1
     return isNext
   }
-  return {
-    get at() {
-      return at
-    },
-    peek,
-    take,
-    match,
-    isAtEnd: () => peek() === '',
-    problem: (message) => new TermProblem(at, message),
+
+  /** Consumes what the sticky pattern matches at this position. */
+  match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.#text)
+    this.at += found?.[0].length ?? 0
+    return found
+  }
+
+  problem(message: string): TermProblem {
+    return new TermProblem(this.at, message)
   }
 }

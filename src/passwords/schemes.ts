@@ -1,5 +1,6 @@
 /** The table of password schemes. A new scheme is one row here, in a file of its own. */
-import type { HashTools, HashWork, WorkUnits } from './hash-work.ts'
+import type { HashWork, WorkUnits } from './hash-work.ts'
+import type { Derive } from './password-digest.ts'
 import { ARGON2ID } from './schemes/argon2id.ts'
 import { BCRYPT } from './schemes/bcrypt.ts'
 import { PBKDF2, type Pbkdf2Password, SIMPLE_PBKDF2 } from './schemes/pbkdf2.ts'
@@ -58,8 +59,8 @@ const findUnits = (unit: string): WorkUnits | undefined => UNITS.find((units) =>
 /** A unit that no scheme has costs nothing: a later version may have stored it. */
 export const measureStepMs = (unit: string): number => findUnits(unit)?.measureStepMs(unit) ?? 0
 
-export const spendWork = async (work: HashWork, tools: HashTools): Promise<void> => {
-  if (work.amount > 0) await findUnits(work.unit)?.spend(work, tools)
+export const spendWork = async (work: HashWork, derive: Derive): Promise<void> => {
+  if (work.amount > 0) await findUnits(work.unit)?.spend(work, derive)
 }
 
 /** For an administrator; `null`: there is no password. */

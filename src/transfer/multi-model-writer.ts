@@ -1,4 +1,5 @@
 // Writes documents of ArangoDB's collection of users.
+import { digestHex } from '../base/encoding.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
 import {
   findTotp,
@@ -10,7 +11,6 @@ import {
   type User,
 } from '../directory/users/user.ts'
 import { toSimpleAuthData } from '../passwords/password.ts'
-import { digestHex } from '../passwords/password-digest.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
 import { isUsable } from '../passwords/schemes.ts'
 import { type Loss, renderObject, type Written } from './records.ts'

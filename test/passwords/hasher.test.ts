@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { digestHex } from '../../src/base/encoding.ts'
 import { readAdminPassword } from '../../src/passwords/admin-password.ts'
 import { createHasher, defaultJobs } from '../../src/passwords/hasher.ts'
 import { readDocumentPassword, readSimpleAuthData } from '../../src/passwords/password.ts'
 import { derive, type Prf } from '../../src/passwords/password-digest.ts'
+import { METHODS } from '../../src/passwords/schemes/salted.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
 import { measureStepMs, type StoredPassword } from '../../src/passwords/schemes.ts'
 
@@ -75,9 +77,8 @@ describe('known passwords', () => {
   }
 
   it('every method of the salted form verifies its own digests', async () => {
-    const { digestHex, METHODS } = await import('../../src/passwords/password-digest.ts')
-    for (const [method, { digest }] of Object.entries(METHODS)) {
-      const stored = readSimpleAuthData({ method, salt: 'ab', hash: digestHex(digest, 'ab', 'pässword') })
+    for (const method of METHODS) {
+      const stored = readSimpleAuthData({ method, salt: 'ab', hash: digestHex(method, 'ab', 'pässword') })
       assert.equal(await hasher.verify(stored, 'pässword', { decoy: CHEAP_DECOY }), true, method)
       assert.equal(await hasher.verify(stored, 'password', { decoy: CHEAP_DECOY }), false, method)
     }

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { createJobQueue } from '../../src/passwords/job-queue.ts'
+import { JobQueue } from '../../src/passwords/job-queue.ts'
 
 /** A job that ends when the test ends it. */
 function createJob(name: string, log: string[]) {
@@ -21,7 +21,7 @@ const isOverloaded = (error: unknown) => error instanceof Refusal && error.code 
 describe('queue of jobs', () => {
   it('runs a fixed number at once and the others in order', async () => {
     const started: string[] = []
-    const queue = createJobQueue({ jobs: 2, queue: () => 10 })
+    const queue = new JobQueue({ jobs: 2, queue: () => 10 })
     const jobs = ['a', 'b', 'c', 'd', 'e'].map((name) => createJob(name, started))
     const results = Promise.all(jobs.map((job) => queue.run(job.run)))
     await settle()
@@ -38,7 +38,7 @@ describe('queue of jobs', () => {
 
   it('a new job does not overtake a waiting one', async () => {
     const started: string[] = []
-    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 10 })
     const [first, second, third] = ['first', 'second', 'third'].map((name) => createJob(name, started))
     const running = [queue.run(first?.run as () => Promise<string>), queue.run(second?.run as () => Promise<string>)]
     first?.end()
@@ -54,7 +54,7 @@ describe('queue of jobs', () => {
     const clock = { nowMs: () => 0 }
     let now = 0
     clock.nowMs = () => now
-    const queue = createJobQueue({ jobs: 1, queue: () => 2, clock })
+    const queue = new JobQueue({ jobs: 1, queue: () => 2, clock })
     const slow = createJob('slow', [])
     const before = queue.run(slow.run)
     now = 50_000
@@ -76,7 +76,7 @@ describe('queue of jobs', () => {
   it('reports how long each job has waited, and how many were rejected', async () => {
     let now = 0
     const waited: number[] = []
-    const queue = createJobQueue({
+    const queue = new JobQueue({
       jobs: 1,
       queue: () => 1,
       clock: { nowMs: () => now },
@@ -94,7 +94,7 @@ describe('queue of jobs', () => {
 
   it('the limit is read for each job', async () => {
     let bound = 0
-    const queue = createJobQueue({ jobs: 1, queue: () => bound })
+    const queue = new JobQueue({ jobs: 1, queue: () => bound })
     const job = createJob('x', [])
     const first = queue.run(job.run)
     await assert.rejects(queue.run(job.run), isOverloaded)
@@ -109,7 +109,7 @@ describe('queue of jobs', () => {
 
   it('a job aborted while it waits leaves the queue and never runs', async () => {
     const started: string[] = []
-    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 1 })
     const [first, gone, last] = ['first', 'gone', 'last'].map((name) => createJob(name, started))
     const one = queue.run(first?.run as () => Promise<string>)
     const controller = new AbortController()
@@ -125,7 +125,7 @@ describe('queue of jobs', () => {
 
   it('calls begin when the turn has come, and runs no job that it rejects', async () => {
     const started: string[] = []
-    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 10 })
     const first = createJob('first', started)
     let isLocked = false
     const begin = () => {
@@ -144,7 +144,7 @@ describe('queue of jobs', () => {
   })
 
   it('full of jobs of one lane, it makes room for another lane', async () => {
-    const queue = createJobQueue({ jobs: 1, queue: () => 3 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 3 })
     const first = createJob('first', [])
     const running = queue.run(first.run, { lane: 'a' })
     const many = [1, 2, 3].map((at) => queue.run(async () => `a${at}`, { lane: 'a' }))
@@ -159,20 +159,20 @@ describe('queue of jobs', () => {
   })
 
   it('removes its listener from a signal that outlives the wait', async () => {
-    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 1 })
     const { signal } = new AbortController()
     await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', { signal })])
     assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 
   it('a job aborted before it is queued never runs', async () => {
-    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 1 })
     await assert.rejects(queue.run(createJob('x', []).run, { signal: AbortSignal.abort() }), { name: 'AbortError' })
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
   })
 
   it('an abort while the job runs does not free its place before it ends', async () => {
-    const queue = createJobQueue({ jobs: 1, queue: () => 0 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 0 })
     const controller = new AbortController()
     const job = createJob('x', [])
     const running = queue.run(job.run, { signal: controller.signal })
@@ -183,7 +183,7 @@ describe('queue of jobs', () => {
   })
 
   it('a job that throws, at once or later, does not affect others', async () => {
-    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const queue = new JobQueue({ jobs: 1, queue: () => 10 })
     const job = createJob('later', [])
     const outcomes = Promise.allSettled([
       queue.run(() => {
@@ -202,8 +202,7 @@ describe('queue of jobs', () => {
   })
 
   it('rejects a limit of no jobs', () => {
-    for (const jobs of [0, -1, 1.5, Number.NaN])
-      assert.throws(() => createJobQueue({ jobs, queue: () => 1 }), RangeError)
+    for (const jobs of [0, -1, 1.5, Number.NaN]) assert.throws(() => new JobQueue({ jobs, queue: () => 1 }), RangeError)
   })
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLanes, type Waiting } from '../../src/passwords/lanes.ts'
+import { Lanes, type Waiting } from '../../src/passwords/lanes.ts'
 
 interface Job extends Waiting {
   readonly name: string
@@ -15,7 +15,7 @@ const toJob = (name: string, sinceMs = 0): Job => ({
 })
 
 function fill(names: string) {
-  const lanes = createLanes<Job>()
+  const lanes = new Lanes<Job>()
   for (const name of names.split(' ')) lanes.add(toJob(name))
   const serve = (nowMs = 0) => {
     const order: string[] = []
@@ -50,7 +50,7 @@ describe('lanes of waiting jobs', () => {
   })
 
   it('remove a job that is deleted', () => {
-    const lanes = createLanes<Job>()
+    const lanes = new Lanes<Job>()
     const [first, second] = [toJob('a1'), toJob('a2')]
     for (const job of [first, second, toJob('b1')]) lanes.add(job)
     lanes.delete(first)

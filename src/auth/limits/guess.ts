@@ -1,7 +1,6 @@
-import { frame } from '../../base/encoding.ts'
+import { digestHex, frame } from '../../base/encoding.ts'
 import { toPeerKey } from '../../base/peer-key.ts'
 import type { Failure } from '../../directory/store-port/sign-ins.ts'
-import { digestHex } from '../../passwords/password-digest.ts'
 
 /** An account whose limits are shown or lifted. */
 export type LimitedAccount = Pick<Guess, 'name' | 'salt'>

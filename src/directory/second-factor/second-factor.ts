@@ -1,8 +1,7 @@
 /** The second factor of users and administrators: TOTP, and the recovery codes that replace its codes. */
 import { randomBytes } from 'node:crypto'
-import { frame } from '../../base/encoding.ts'
+import { digestHex, frame } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { digestHex } from '../../passwords/password-digest.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'

@@ -7,9 +7,10 @@
  * The key of the MAC is Cardea's own and never leaves the store. The secrets for tokens and cookies, which other servers
  * may share, are therefore not enough to forge the proof. All other ids have random bits in place of the MAC.
  */
+
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
-import { digestHex } from '../../passwords/password-digest.ts'
+import { digestHex } from '../../base/encoding.ts'
 import { generationOf, type SessionEpoch } from '../users/user.ts'
 
 /** One sign-in, carried by a cookie or a token. */

@@ -1,6 +1,6 @@
 import { pbkdf2Sync } from 'node:crypto'
-import { type HashTools, type HashWork, measureMs, type WorkUnits } from '../hash-work.ts'
-import { createSalt, isLowerHex, isPrf, MAX_ITERATIONS, PRFS, type Prf } from '../password-digest.ts'
+import { type HashWork, measureMs, type WorkUnits } from '../hash-work.ts'
+import { createSalt, type Derive, isLowerHex, isPrf, MAX_ITERATIONS, PRFS, type Prf } from '../password-digest.ts'
 import {
   type AdminTextForm,
   BAD_ADMIN_SALT,
@@ -34,7 +34,7 @@ const stepMs = new Map<string, number>()
 /** The unit is the PRF, a step is one iteration. */
 const units: WorkUnits = {
   includes: isPrf,
-  async spend({ unit, amount }, { derive }) {
+  async spend({ unit, amount }, derive) {
     if (isPrf(unit)) await derive('decoy', { prf: unit, iterations: amount, salt: DECOY_SALT })
   },
   measureStepMs(unit) {
@@ -84,7 +84,7 @@ export const PBKDF2 = {
   ...ITERATED,
   name: 'pbkdf2',
   read: (members: PasswordMembers) => readPbkdf2('pbkdf2', members),
-  compute: (clear, stored, tools) => deriveHex(clear, stored, tools),
+  compute: deriveHex,
   create: ({ prf, iterations }: HashParameters, salt) => ({ scheme: 'pbkdf2', prf, iterations, salt }),
   adminText: { read: readAdminText, render: renderAdminText },
 } satisfies PasswordScheme<Pbkdf2Password>
@@ -93,10 +93,10 @@ export const SIMPLE_PBKDF2 = {
   ...ITERATED,
   name: 'simple+pbkdf2',
   read: (members: PasswordMembers) => readPbkdf2('simple+pbkdf2', members),
-  compute: (clear, stored, tools) => deriveHex(simpleHash(clear, stored.salt), stored, tools),
+  compute: (clear, stored, derive) => deriveHex(simpleHash(clear, stored.salt), stored, derive),
 } satisfies PasswordScheme<SimplePbkdf2Password>
 
-async function deriveHex(text: string, { prf, iterations, salt }: Parameters, { derive }: HashTools): Promise<string> {
+async function deriveHex(text: string, { prf, iterations, salt }: Parameters, derive: Derive): Promise<string> {
   return (await derive(text, { prf, iterations, salt })).toString('hex')
 }
 

@@ -1,5 +1,10 @@
-import { digestHex, isMethod, METHODS, type Method } from '../password-digest.ts'
+import { digestHex } from '../../base/encoding.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme, StoredHash } from './scheme.ts'
+
+/** The digests that ArangoDB stores, by their names in `node:crypto`. */
+export const METHODS = ['sha256', 'sha1', 'sha224', 'sha384', 'sha512', 'md5'] as const
+
+type Method = (typeof METHODS)[number]
 
 /** ArangoDB's digest of salt ++ password. */
 export interface SaltedPassword extends StoredHash {
@@ -14,7 +19,7 @@ export const SALTED = {
   read: ({ salted_method: method, salt, salted_hash: hash }: PasswordMembers): SaltedPassword | PasswordFlaw =>
     readSalted(method, salt, hash),
   write: ({ method, salt, hash }) => ({ password_scheme: 'salted', salted_method: method, salt, salted_hash: hash }),
-  compute: async (clear, { method, salt }) => digestHex(METHODS[method].digest, salt, clear),
+  compute: async (clear, { method, salt }) => digestHex(method, salt, clear),
   findWork: () => undefined,
   toStrength: () => 0,
   describe: ({ method }) => `salted ${method}`,
@@ -22,7 +27,8 @@ export const SALTED = {
 } satisfies PasswordScheme<SaltedPassword>
 
 export function readSalted(method: unknown, salt: unknown, hash: unknown): SaltedPassword | PasswordFlaw {
-  if (!isMethod(method)) return 'method'
+  const known = METHODS.find((name) => name === method)
+  if (!known) return 'method'
   if (typeof salt !== 'string') return 'salt'
-  return typeof hash === 'string' ? { scheme: 'salted', method, salt, hash } : 'hash'
+  return typeof hash === 'string' ? { scheme: 'salted', method: known, salt, hash } : 'hash'
 }

@@ -1,5 +1,5 @@
-import type { HashTools, HashWork, WorkUnits } from '../hash-work.ts'
-import type { Prf } from '../password-digest.ts'
+import type { HashWork, WorkUnits } from '../hash-work.ts'
+import type { Derive, Prf } from '../password-digest.ts'
 
 export type PasswordMembers = Readonly<Record<string, unknown>>
 
@@ -61,7 +61,7 @@ export interface PasswordScheme<P extends StoredHash = StoredHash> {
   read(members: PasswordMembers): P | PasswordFlaw
   write(password: P): PasswordMembers
   /** Computes the hash of a clear text with the salt and parameters of this password. */
-  compute(clear: string, stored: Omit<P, 'hash'>, tools: HashTools): Promise<string>
+  compute(clear: string, stored: Omit<P, 'hash'>, derive: Derive): Promise<string>
   /** What `compute` costs; `undefined` for a single digest, whose time is not measurable. */
   findWork(password: Omit<P, 'hash'>): HashWork | undefined
   /** The units of work that `findWork` returns. */

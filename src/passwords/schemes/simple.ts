@@ -1,4 +1,5 @@
-import { digestHex, isLowerHex, PRFS } from '../password-digest.ts'
+import { digestHex } from '../../base/encoding.ts'
+import { isLowerHex, PRFS } from '../password-digest.ts'
 import {
   BAD_ADMIN_SALT,
   isAdminSalt,

@@ -5,12 +5,13 @@
  * the change. The `version` of a link detects a change between reading the user and storing the link. Without
  * `console.public-url` a link is a path: the host that a request names may be that of an attacker, who would get the link.
  */
+
 import { createHash, randomBytes } from 'node:crypto'
+import { digestHex } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
 import { isExpired, type User } from '../../../directory/users/user.ts'
-import { digestHex } from '../../../passwords/password-digest.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { LINK_OWNER } from '../schemas/account.ts'
