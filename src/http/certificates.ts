@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type Watching, type WatchOptions, watchSecrets } from '../keys/watch.ts'
+import { type WatchOptions, watchSecrets } from '../keys/watch.ts'
 import { checkCertificateDates } from './certificate-dates.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { loadTlsFiles, type NamedFile, type TlsLoad, type TlsProtocol } from './tls-files.ts'
@@ -56,7 +56,7 @@ export class Certificates<S> {
   readonly #deps: CertificateDeps
   /** The last problem of each file, so that it is reported once. */
   readonly #reported = new Map<string, string>()
-  #watching: readonly Watching[] = []
+  #stopWatching: readonly (() => void)[] = []
   #datesCheck: NodeJS.Timeout | undefined
 
   constructor(deps: CertificateDeps) {
@@ -73,7 +73,7 @@ export class Certificates<S> {
     const renew = () => this.#renew(settings)
     const sources = this.#served.flatMap(({ toSource }) => toSource(settings) ?? [])
     const files = new Set(sources.flatMap(listPaths))
-    this.#watching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew, this.#deps.watch))
+    this.#stopWatching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew, this.#deps.watch))
     const checkDates = () => this.#checkDates(settings)
     checkDates()
     this.#datesCheck = setInterval(checkDates, DATES_CHECK_MS).unref()
@@ -93,8 +93,8 @@ export class Certificates<S> {
   }
 
   stop(): void {
-    for (const watching of this.#watching) watching.stop()
-    this.#watching = []
+    for (const stop of this.#stopWatching) stop()
+    this.#stopWatching = []
     clearInterval(this.#datesCheck)
   }
 

@@ -11,14 +11,13 @@ export interface Algorithm {
   readonly digest: string | null
   /** The curves its key may be on; empty if it has none. */
   readonly curves: readonly Curve[]
-  /** Length of a signature; `undefined`: the key decides. */
-  readonly signatureBytes: number | undefined
-  /** Minimum length of an RSA modulus, or of an HMAC secret in a JWK (RFC 7518 3.2). */
-  readonly keyBytes: number
+  /** Of HMAC: the length of a signature, and the least of a secret in a JWK (RFC 7518 3.2). */
+  readonly macBytes: number | undefined
   readonly isPss: boolean
 }
 
-export interface CurveRow {
+interface CurveRow {
+  readonly curve: Curve
   readonly kind: 'ec' | 'eddsa'
   /** The curve of an EC `KeyObject`, or the type of another one. */
   readonly nodeName: string
@@ -26,7 +25,7 @@ export interface CurveRow {
   readonly signatureBytes: number
 }
 
-export const CURVES: ReadonlyMap<string, CurveRow & { readonly curve: Curve }> = new Map(
+export const CURVES: ReadonlyMap<string, CurveRow> = new Map(
   (
     [
       { curve: 'P-256', kind: 'ec', nodeName: 'prime256v1', coordinateBytes: 32, signatureBytes: 64 },
@@ -38,58 +37,23 @@ export const CURVES: ReadonlyMap<string, CurveRow & { readonly curve: Curve }> =
   ).map((row) => [row.curve, Object.freeze(row)]),
 )
 
-const hmac = (bits: number): Algorithm => ({
-  name: `HS${bits}`,
-  kind: 'hmac',
-  digest: `sha${bits}`,
-  curves: [],
-  signatureBytes: bits / 8,
-  keyBytes: bits / 8,
-  isPss: false,
-})
-
 /** RFC 7518 3.3 and 3.5. */
 export const MINIMUM_RSA_BITS = 2048
 
-const rsa = (prefix: 'RS' | 'PS', bits: number): Algorithm => ({
-  name: `${prefix}${bits}`,
-  kind: 'rsa',
-  digest: `sha${bits}`,
-  curves: [],
-  signatureBytes: undefined,
-  keyBytes: MINIMUM_RSA_BITS / 8,
-  isPss: prefix === 'PS',
-})
+const BITS = [256, 384, 512]
 
-const ec = (bits: number, curve: EcCurve, coordinateBytes: number): Algorithm => ({
-  name: `ES${bits}`,
-  kind: 'ec',
-  digest: `sha${bits}`,
-  curves: [curve],
-  signatureBytes: 2 * coordinateBytes,
-  keyBytes: coordinateBytes,
-  isPss: false,
-})
-
-const EDDSA: Algorithm = {
-  name: 'EdDSA',
-  kind: 'eddsa',
-  digest: null,
-  curves: ['Ed25519', 'Ed448'],
-  signatureBytes: undefined,
-  keyBytes: 32,
-  isPss: false,
-}
+const toRow = (name: string, kind: KeyKind, digest: Algorithm['digest'], others: Partial<Algorithm> = {}): Algorithm =>
+  Object.freeze({ name, kind, digest, curves: [], macBytes: undefined, isPss: false, ...others })
 
 /** Every algorithm a token may name. `none` is not among them. */
 export const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map(
   [
-    ...[256, 384, 512].map(hmac),
-    ...[256, 384, 512].map((bits) => rsa('RS', bits)),
-    ...[256, 384, 512].map((bits) => rsa('PS', bits)),
-    ec(256, 'P-256', 32),
-    ec(384, 'P-384', 48),
-    ec(512, 'P-521', 66),
-    EDDSA,
-  ].map((row) => [row.name, Object.freeze(row)]),
+    ...BITS.map((bits) => toRow(`HS${bits}`, 'hmac', `sha${bits}`, { macBytes: bits / 8 })),
+    ...BITS.map((bits) => toRow(`RS${bits}`, 'rsa', `sha${bits}`)),
+    ...BITS.map((bits) => toRow(`PS${bits}`, 'rsa', `sha${bits}`, { isPss: true })),
+    toRow('ES256', 'ec', 'sha256', { curves: ['P-256'] }),
+    toRow('ES384', 'ec', 'sha384', { curves: ['P-384'] }),
+    toRow('ES512', 'ec', 'sha512', { curves: ['P-521'] }),
+    toRow('EdDSA', 'eddsa', null, { curves: ['Ed25519', 'Ed448'] }),
+  ].map((row) => [row.name, row]),
 )

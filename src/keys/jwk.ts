@@ -87,11 +87,11 @@ const readText = (value: unknown): string =>
 function readSecret(jwk: Members, names: KeyNames, trust: JwkTrust): VerificationKey | KeyProblem {
   if (!trust.secrets) return toKeyProblem('secret_not_allowed')
   const algorithm = ALGORITHMS.get(names.alg ?? '')
-  if (algorithm?.kind !== 'hmac') return toKeyProblem('wrong_algorithm')
+  if (algorithm?.macBytes === undefined) return toKeyProblem('wrong_algorithm')
   const text = findMember(jwk, 'k')
   const secret = typeof text === 'string' ? readBase64Url(text) : undefined
   if (secret === undefined) return toKeyProblem('invalid')
-  return secret.length < algorithm.keyBytes ? toKeyProblem('short_secret') : createHmacKey(secret, names)
+  return secret.length < algorithm.macBytes ? toKeyProblem('short_secret') : createHmacKey(secret, names)
 }
 
 export interface JwkSet {

@@ -84,7 +84,7 @@ export function isKeyFor(key: VerificationKey, algorithm: Algorithm): boolean {
 /** The length of a signature of this key and algorithm. */
 export function signatureBytesOf(key: VerificationKey, algorithm: Algorithm): number | undefined {
   if (key.kind === 'rsa') return Math.ceil(key.bits / 8)
-  return 'curve' in key ? CURVES.get(key.curve)?.signatureBytes : algorithm.signatureBytes
+  return 'curve' in key ? CURVES.get(key.curve)?.signatureBytes : algorithm.macBytes
 }
 
 /** An HMAC secret. A public key, in PEM or DER, is rejected. */

@@ -1,5 +1,5 @@
+import { digestHex } from '../base/encoding.ts'
 import type { SecretKind } from './new-secret.ts'
-import { sha256Hex } from './ring.ts'
 import { readSecretFile, type Secret, trim } from './secret.ts'
 import { listSecretFiles, loadSmallFile } from './secret-folder.ts'
 
@@ -20,7 +20,7 @@ export async function listFolder(folder: string): Promise<readonly ListedSecret[
     const bytes = await loadSmallFile(path)
     const secret = readSecretFile(bytes)
     const use = listed.length === 0 ? 'active' : KINDS[secret.kind] ? 'passive' : 'unused'
-    listed.push({ name, use, kind: kindOf(secret), sha256: sha256Hex(trim(bytes)) })
+    listed.push({ name, use, kind: kindOf(secret), sha256: digestHex('sha256', trim(bytes)) })
   }
   return listed
 }

@@ -1,28 +1,10 @@
-import { createLive, type Live } from '../base/live.ts'
+import { createLive } from '../base/live.ts'
 import type { KeyRing } from './ring.ts'
 import type { RingProblem } from './ring-problem.ts'
 import type { RingLoad, SecretSource } from './secret-files.ts'
 import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
-/** The current ring. Callers use `get` once per operation and keep that value. */
-export interface LiveRing extends Live<KeyRing> {
-  /** Why the last reload kept the old ring; `undefined`: it succeeded. */
-  readonly problem: RingProblem | undefined
-  /** Loads a new ring, or keeps the old one and returns why. The load always begins after the call. */
-  reload(): Promise<RingLoad>
-  /** Loads a new ring without using it yet, for a caller that has more to check; by `load` if given. */
-  prepare(load?: LoadRing): Promise<PreparedRing>
-  /** Stops watching the files. */
-  stop(): void
-}
-
 type LoadRing = () => Promise<RingLoad>
-
-export interface PreparedRing {
-  readonly load: RingLoad
-  /** Makes it the current ring, unless one that was loaded later already is. */
-  take(): void
-}
 
 export interface LiveRingOptions {
   readonly initial: KeyRing
@@ -33,18 +15,22 @@ export interface LiveRingOptions {
   readonly watch?: { readonly source: SecretSource; readonly options?: WatchOptions }
 }
 
-export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptions): LiveRing {
+export type LiveRing = ReturnType<typeof createLiveRing>
+
+/** The current ring. Callers use `get` once per operation and keep that value. */
+export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptions) {
   const ring = createLive(initial)
   let problem: RingProblem | undefined
   let begun = 0
   let taken = 0
-  const prepare = async (loadIt = load): Promise<PreparedRing> => {
+  const prepare = async (loadIt = load) => {
     begun += 1
     const turn = begun
     const loaded = await loadSafely(loadIt)
     // the caller gives up now, but a restart would fail
     if (loaded.kind === 'refused' && turn > taken) problem = loaded
-    return { load: loaded, take: () => turn > taken && take(loaded, turn) }
+    /** `take` makes it the current ring, unless one that was loaded later already is. */
+    return { load: loaded, take: () => void (turn > taken && take(loaded, turn)) }
   }
   const take = (loaded: RingLoad, turn: number): void => {
     taken = turn
@@ -57,15 +43,19 @@ export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptio
     prepared.take()
     return prepared.load
   })
-  const watching = watch && watchSecrets(watch.source, () => void reload(), watch.options)
+  const stopWatching = watch && watchSecrets(watch.source, () => void reload(), watch.options)
   return {
     get: ring.get,
-    get problem() {
+    /** Why the last reload kept the old ring; `undefined`: it succeeded. */
+    get problem(): RingProblem | undefined {
       return problem
     },
+    /** Loads a new ring, or keeps the old one and returns why. The load always begins after the call. */
     reload,
+    /** Loads a new ring without using it yet, for a caller that has more to check; by `load` if given. */
     prepare,
-    stop: () => watching?.stop(),
+    /** Stops watching the files. */
+    stop: () => stopWatching?.(),
   }
 }
 

@@ -1,6 +1,6 @@
 import { findMember } from '../base/json.ts'
 import { findNumber } from './document-claims.ts'
-import type { Claims } from './verify.ts'
+import { type Claims, type Refused, refuse } from './verify.ts'
 
 interface AnyMultiModelToken {
   readonly exp: number | undefined
@@ -20,6 +20,7 @@ export interface SuperuserClaims extends AnyMultiModelToken {
   readonly serverId: string
 }
 
+/** For the log; never sent to clients. */
 export type MultiModelFlaw =
   | 'iss'
   | 'preferred_username'
@@ -29,24 +30,13 @@ export type MultiModelFlaw =
   | 'expired'
   | 'allowed_paths'
 
-export interface RefusedMultiModelClaims {
-  readonly kind: 'refused'
-  /** For the log; never sent to clients. */
-  readonly reason: MultiModelFlaw
-}
-
-export interface MultiModelRules {
-  readonly issuer: string
-  readonly nowSeconds: number
-}
-
 type Identity = Pick<UserClaims, 'kind' | 'name'> | Pick<SuperuserClaims, 'kind' | 'serverId'>
 
 /** The subject of verified claims at the multi-model door. Does not check whether the user exists. */
 export function readMultiModelClaims(
   claims: Claims,
-  rules: MultiModelRules,
-): UserClaims | SuperuserClaims | RefusedMultiModelClaims {
+  rules: { readonly issuer: string; readonly nowSeconds: number },
+): UserClaims | SuperuserClaims | Refused<MultiModelFlaw> {
   if (findMember(claims, 'iss') !== rules.issuer) return refuse('iss')
   const identity = readIdentity(claims)
   if (identity.kind === 'refused') return identity
@@ -58,10 +48,8 @@ export function readMultiModelClaims(
   return { ...identity, ...common, iat: findNumber(claims, 'iat'), jti: typeof jti === 'string' ? jti : undefined }
 }
 
-const refuse = (reason: MultiModelFlaw): RefusedMultiModelClaims => ({ kind: 'refused', reason })
-
 /** A token with a user name and a server id counts as the user's. */
-function readIdentity(claims: Claims): Identity | RefusedMultiModelClaims {
+function readIdentity(claims: Claims): Identity | Refused<MultiModelFlaw> {
   const [name, serverId] = [findMember(claims, 'preferred_username'), findMember(claims, 'server_id')]
   if (name !== undefined) {
     return typeof name === 'string' && name !== '' ? { kind: 'user', name } : refuse('preferred_username')

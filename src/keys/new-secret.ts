@@ -1,8 +1,9 @@
 // Makes secrets of tokens. Never shows one.
+
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { digestHex } from '../base/encoding.ts'
 import { replaceFile } from '../base/files.ts'
-import { sha256Hex } from './ring.ts'
 import { describeFileError } from './secret-folder.ts'
 
 /** Why a secret cannot be made, listed or replaced, as a message. */
@@ -43,5 +44,5 @@ export function createSecretFile(path: string, kind: SecretKind, bytes?: number)
   } catch (error) {
     throw new SecretProblem(`${path} cannot be written: ${describeFileError(error)}`)
   }
-  return { path, kind, sha256: sha256Hex(Buffer.from(text)) }
+  return { path, kind, sha256: digestHex('sha256', Buffer.from(text)) }
 }

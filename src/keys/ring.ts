@@ -1,5 +1,4 @@
 /** A key ring: one key signs, all verify. Immutable: a change builds a new ring, so no request sees half of it. */
-import { createHash } from 'node:crypto'
 import type { Algorithm } from './algorithms.ts'
 import { isKeyFor, type VerificationKey, versionOf } from './key.ts'
 import { type SigningKey, signToken } from './sign.ts'
@@ -24,8 +23,6 @@ export interface KeyRing {
   readonly version: string
 }
 
-export const sha256Hex = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
-
 export function createRing(signing: RingSigner, passive: readonly RingKey[] = []): KeyRing {
   const own: RingKey = { key: signing.key.verifying, sha256: signing.sha256 }
   const verifying = Object.freeze([own, ...passive].map((entry) => Object.freeze(entry)))
@@ -46,13 +43,8 @@ function findRingKeys(ring: KeyRing, algorithm: Algorithm): FoundKeys {
   return keys.length > 0 ? { kind: 'keys', keys } : { kind: 'refused', reason: 'invalid_alg' }
 }
 
-export interface RingDescription {
-  readonly active: { readonly sha256: string }
-  readonly passive: readonly { readonly sha256: string }[]
-}
-
 /** Holds digests of the secrets, never a secret. */
-export function describeRing(ring: KeyRing): RingDescription {
+export function describeRing(ring: KeyRing) {
   const passive = ring.verifying.slice(1).map(({ sha256 }) => ({ sha256 }))
   return { active: { sha256: ring.signing.sha256 }, passive }
 }

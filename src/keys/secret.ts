@@ -1,7 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { digestHex } from '../base/encoding.ts'
 import { createHmacKey, type EcKey, isPemLike, toVerificationKey } from './key.ts'
 import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
-import { type RingKey, type RingSigner, sha256Hex } from './ring.ts'
+import type { RingKey, RingSigner } from './ring.ts'
 import { toEcSigningKey, toHmacSigningKey } from './sign.ts'
 
 export type Secret =
@@ -44,12 +45,12 @@ function readHmacSecret(bytes: Buffer): Secret {
   const key = createHmacKey(bytes, { alg: 'HS256' })
   // a public key in DER is not a secret
   if (key.kind === 'problem') return { kind: 'not_ec' }
-  const signer = { key: toHmacSigningKey(key), sha256: sha256Hex(bytes) }
+  const signer = { key: toHmacSigningKey(key), sha256: digestHex('sha256', bytes) }
   return { kind: 'signer', signer, isShort: bytes.length < SHORT_SECRET_BYTES }
 }
 
 function readEcSecret(bytes: Buffer): Secret {
-  const sha256 = sha256Hex(bytes)
+  const sha256 = digestHex('sha256', bytes)
   // `openssl ecparam -genkey` writes the curve in a block of its own before the key
   const [block, ...others] = readPem(bytes.toString('latin1')).filter(({ label }) => label !== 'EC PARAMETERS')
   if (block === undefined || others.length > 0) return { kind: 'not_ec' }

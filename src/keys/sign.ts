@@ -4,21 +4,13 @@ import { createHmacKey, type EcKey, type HmacKey } from './key.ts'
 import type { Claims } from './verify.ts'
 
 /** A key that signs, with its half that verifies. */
-export type SigningKey = HmacSigningKey | EcSigningKey
-
-export interface HmacSigningKey {
-  readonly alg: 'HS256'
-  readonly verifying: HmacKey
+export interface SigningKey {
+  readonly alg: 'HS256' | 'ES256'
+  readonly verifying: HmacKey | EcKey
   readonly sign: (bytes: Uint8Array) => Buffer
 }
 
-export interface EcSigningKey {
-  readonly alg: 'ES256'
-  readonly verifying: EcKey
-  readonly sign: (bytes: Uint8Array) => Buffer
-}
-
-export const toHmacSigningKey = (verifying: HmacKey): HmacSigningKey =>
+export const toHmacSigningKey = (verifying: HmacKey): SigningKey =>
   Object.freeze({
     alg: 'HS256',
     verifying,
@@ -26,7 +18,7 @@ export const toHmacSigningKey = (verifying: HmacKey): HmacSigningKey =>
   })
 
 /** `key` is the private half of `verifying`, on P-256. */
-export const toEcSigningKey = (key: KeyObject, verifying: EcKey): EcSigningKey =>
+export const toEcSigningKey = (key: KeyObject, verifying: EcKey): SigningKey =>
   Object.freeze({
     alg: 'ES256',
     verifying,
@@ -40,14 +32,12 @@ export interface Signer {
   sign(claims: Claims): string
 }
 
-/** Members of a header beside `alg`, which the key decides. */
-export interface NewHeader {
-  readonly typ?: string
-  readonly kid?: string
-}
-
-/** Keeps the order of the claims. */
-export function signToken(header: NewHeader, claims: Claims, key: SigningKey): string {
+/** Keeps the order of the claims. The key decides the `alg` of the header. */
+export function signToken(
+  header: { readonly typ: string; readonly kid?: string },
+  claims: Claims,
+  key: SigningKey,
+): string {
   const head = toBase64Url(JSON.stringify({ alg: key.alg, ...header }))
   const signed = `${head}.${toBase64Url(JSON.stringify(claims))}`
   return `${signed}.${toBase64Url(key.sign(Buffer.from(signed, 'latin1')))}`

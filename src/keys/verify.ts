@@ -43,7 +43,7 @@ export interface Refused<R> {
   readonly reason: R
 }
 
-const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
+export const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
 
 /** A token must fit in a header line. */
 export const MAX_TOKEN_CHARACTERS = 65_536

@@ -12,41 +12,15 @@ export interface WatchOptions {
   readonly useEvents?: boolean
 }
 
-export interface Watching {
-  stop(): void
-}
-
 const POLL_MS = 5000
 const SETTLE_MS = 100
 
 /**
  * Calls `onChange` once at the start and whenever the file or folder changed: written in place, replaced, or swapped
- * by a link above it, as mounted secrets are. Does not keep the process alive.
+ * by a link above it, as mounted secrets are. Does not keep the process alive. Returns a function that stops it.
  */
-export function watchSecrets(source: SecretSource, onChange: () => void, options: WatchOptions = {}): Watching {
+export function watchSecrets(source: SecretSource, onChange: () => void, options: WatchOptions = {}): () => void {
   const { pollMs = POLL_MS, settleMs = SETTLE_MS, useEvents = true } = options
-  const looking = createLooking(source, onChange)
-  const polling = setInterval(looking.look, pollMs).unref()
-  let settling: NodeJS.Timeout | undefined
-  const events = useEvents
-    ? openEvents(source, () => {
-        clearTimeout(settling)
-        settling = setTimeout(looking.look, settleMs).unref()
-      })
-    : undefined
-  looking.look()
-  return {
-    stop: () => {
-      looking.stop()
-      clearInterval(polling)
-      clearTimeout(settling)
-      events?.close()
-    },
-  }
-}
-
-/** Compares the files with the last time. The first comparison finds a change. */
-function createLooking(source: SecretSource, onChange: () => void) {
   let last: string | undefined
   let isStopped = false
   const look = shareNext(async () => {
@@ -55,11 +29,19 @@ function createLooking(source: SecretSource, onChange: () => void) {
     last = state
     if (isChanged && !isStopped) onChange()
   })
-  return {
-    look: () => void look(),
-    stop: () => {
-      isStopped = true
-    },
+  const polling = setInterval(look, pollMs).unref()
+  let settling: NodeJS.Timeout | undefined
+  const lookSoon = () => {
+    clearTimeout(settling)
+    settling = setTimeout(look, settleMs).unref()
+  }
+  const events = useEvents ? openEvents(source, lookSoon) : undefined
+  void look()
+  return () => {
+    isStopped = true
+    clearInterval(polling)
+    clearTimeout(settling)
+    events?.close()
   }
 }
 

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { toVerificationKey } from '../keys/key.ts'
 import { readSecret } from '../keys/secret.ts'
-import { type EcSigningKey, type Signer, signToken, toEcSigningKey } from '../keys/sign.ts'
+import { type Signer, type SigningKey, signToken, toEcSigningKey } from '../keys/sign.ts'
 import type { LiveConfig } from './live-config.ts'
 import { type SharedSecrets, USES } from './shared-secrets.ts'
 
@@ -16,7 +16,7 @@ export interface ServiceKey {
 }
 
 /** The key a server with these settings would start with. */
-export function loadServiceKey(settings: Settings, secrets: SharedSecrets): EcSigningKey {
+export function loadServiceKey(settings: Settings, secrets: SharedSecrets): SigningKey {
   const { upstream } = settings.values
   const key = upstream['service-keyfile'] === '' ? makeKey() : loadKey(upstream['service-keyfile'])
   const message = secrets.check(settings, new Map([[USES.services, [key.verifying]]]))
@@ -38,18 +38,18 @@ export function openServiceKey({ get, secrets }: LiveConfig): ServiceKey {
 /** RFC 7638: these members, in this order. */
 const toThumbprint = (jwk: object): string => createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
 
-function makeKey(): EcSigningKey {
+function makeKey(): SigningKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return toSigning(privateKey)
 }
 
-function toSigning(privateKey: KeyObject): EcSigningKey {
+function toSigning(privateKey: KeyObject): SigningKey {
   const verifying = toVerificationKey(createPublicKey(privateKey), { alg: 'ES256' })
   if (verifying.kind !== 'ec') throw new TypeError('a key on P-256 is one')
   return toEcSigningKey(privateKey, verifying)
 }
 
-function loadKey(file: string): EcSigningKey {
+function loadKey(file: string): SigningKey {
   const secret = readSecret(loadFile(file))
   if (secret.kind === 'signer' && secret.signer.key.alg === 'ES256') return secret.signer.key
   throw new StartError(`upstream.service-keyfile: ${file} holds no private key on P-256 in PEM`)

@@ -1,9 +1,11 @@
 // Secrets with different uses must differ: otherwise a proof of one kind would be accepted as another.
+
 import { trimHmacKey } from '../base/compare.ts'
+import { digestHex } from '../base/encoding.ts'
 import type { Config } from '../config/options.ts'
 import type { AllValues, Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
-import { type KeyRing, sha256Hex } from '../keys/ring.ts'
+import type { KeyRing } from '../keys/ring.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { readConfiguredKeys } from './key-sets.ts'
 
@@ -69,8 +71,10 @@ export function refuseShared(load: RingLoad, use: Use, settings: Settings, secre
 
 /** For key pairs the public key: it identifies the pair. */
 export function digestOf(key: Keys[number]): string {
-  if (key instanceof Uint8Array) return sha256Hex(Buffer.from(trimHmacKey(key)))
-  return key.kind === 'hmac' ? digestOf(key.key.export()) : sha256Hex(key.key.export({ type: 'spki', format: 'der' }))
+  if (key instanceof Uint8Array) return digestHex('sha256', Buffer.from(trimHmacKey(key)))
+  return key.kind === 'hmac'
+    ? digestOf(key.key.export())
+    : digestHex('sha256', key.key.export({ type: 'spki', format: 'der' }))
 }
 
 const toNamed = (name: string, keys: Keys): Named => ({ name, digests: new Set(keys.map(digestOf)) })

@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { digestHex } from '../../src/base/encoding.ts'
 import { createLiveRing } from '../../src/keys/live-ring.ts'
-import { describeRing, type KeyRing, sha256Hex } from '../../src/keys/ring.ts'
+import { describeRing, type KeyRing } from '../../src/keys/ring.ts'
 import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../../src/keys/secret-files.ts'
 
-const digest = (text: string) => sha256Hex(Buffer.from(text))
+const digest = (text: string) => digestHex('sha256', Buffer.from(text))
 const activeOf = (ring: KeyRing) => describeRing(ring).active.sha256
 
 async function load(secret: string): Promise<RingLoad & { kind: 'ring' }> {

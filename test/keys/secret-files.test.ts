@@ -5,7 +5,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { describeRing, sha256Hex, signWithRing, verifyWithRing } from '../../src/keys/ring.ts'
+import { digestHex } from '../../src/base/encoding.ts'
+import { describeRing, signWithRing, verifyWithRing } from '../../src/keys/ring.ts'
 import { createRandomSecret } from '../../src/keys/secret.ts'
 import { loadSecretRing, type RingLoad, reloadSecretRing } from '../../src/keys/secret-files.ts'
 import { makeSigned, PAIRS, toPem, toPrivatePem } from './signing.ts'
@@ -20,7 +21,7 @@ function makeFolder(t: TestContext, files: Readonly<Record<string, string | Buff
   return folder
 }
 
-const digest = (text: string | Buffer) => sha256Hex(Buffer.from(text))
+const digest = (text: string | Buffer) => digestHex('sha256', Buffer.from(text))
 const LONG = 'a secret of thirty-two bytes, ok'
 
 /** Digests of the current secrets, the active one first; or number and message of the problem. */
