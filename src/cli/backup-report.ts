@@ -3,23 +3,19 @@ import { Refusal } from '../base/errors.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { BackupError } from '../store/backup/backup-error.ts'
 import { type BackupSummary, countRows } from '../store/backup/format.ts'
+import type { OnProgress } from '../store/backup/write-backup.ts'
 import { IncompatibleStoreError } from '../store/engine.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { toPrintable } from './table.ts'
-import { createProgress, type Progress, renderCount } from './transfer/progress.ts'
+import { createProgress, renderCount } from './transfer/progress.ts'
 
-export interface BackupReport {
-  readonly onProgress: (state: { readonly done: number; readonly total: number }) => void
-  /** `verb`: Saved, Restored or Checked. */
-  end(verb: string, file: string, summary: BackupSummary): void
-}
-
-export function createBackupReport(context: Context, what: string, isJson: boolean): BackupReport {
-  const progress: Progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
+export function createBackupReport(context: Context, what: string, isJson: boolean) {
+  const progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
   return {
-    onProgress: ({ done, total }) => progress.update({ done, total, records: done }),
-    end(verb, file, summary) {
+    onProgress: ({ done, total }: Parameters<OnProgress>[0]) => progress.update({ done, total, records: done }),
+    /** `verb`: Saved, Restored or Checked. */
+    end(verb: string, file: string, summary: BackupSummary): void {
       progress.clear()
       context.print(isJson ? JSON.stringify(toJson(file, summary), undefined, 2) : renderSummary(verb, file, summary))
     },

@@ -1,12 +1,13 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
 import { isLost } from '../dialects/admin-api/system/nodes.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { createTotalsRecorder } from '../observe/record-totals.ts'
+import { TotalsRecorder } from '../observe/record-totals.ts'
 import { readCounts, type TotalsStore } from '../observe/totals.ts'
 import { createNodeRegistry } from './node-registry.ts'
 
@@ -40,15 +41,14 @@ export interface RunningMonitor extends Monitor {
 export function createMonitor(deps: MonitorDeps): RunningMonitor {
   const { store, metrics, clock } = deps
   const instance = randomUUID()
-  const recorder = createTotalsRecorder({ metrics, store, clock, instance })
+  const recorder = new TotalsRecorder(metrics, store, clock, instance)
   const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
   const describe = async () => describeNode(deps, startedAt, await deps.checkHealth())
   const registry = createNodeRegistry({ store, clock, instance, name: deps.nodeName, describe })
   return {
     instance,
     async listTotals(step, from) {
-      // the health says that the store cannot be written
-      await recorder.flush().catch(() => {})
+      await recorder.flush().catch(ignoreRefusal)
       return store.listTotals(step, from)
     },
     readCounts: () => readCounts(metrics),
@@ -68,6 +68,11 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
       await recorder.stop()
     },
   }
+}
+
+/** The health says that the store cannot be written. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof Refusal)) throw error
 }
 
 const describeNode = (

@@ -65,15 +65,22 @@ export interface Administration {
 }
 
 export interface FollowOptions {
+  /** The sequence up to which all changes are known already. */
   readonly from: number
-  readonly onChange: (changes: readonly Change[]) => Promise<void>
-  readonly onReset: () => Promise<void>
+  /** If it fails, the same changes are delivered again, with later ones. */
+  readonly onChange: (changes: readonly Change[]) => Promise<void> | void
+  /** The store's sequence is lower than before, as after a backup was restored: everything known is invalid. */
+  readonly onReset: () => Promise<void> | void
+  /** A poll failed; `ageMs`: time since the last successful one. Must not throw. */
   readonly onStale: (failure: { readonly error: unknown; readonly ageMs: number }) => void
+  /** The first successful poll after a failed one. Must not throw. */
   readonly onRecovered: () => void
 }
 
 export interface Follower {
+  /** Time since the start of the last successful poll. Also grows while the store does not respond. */
   stalenessMs(): number
+  /** Resolves when every change written before this call has been delivered. Throws what prevented that. */
   catchUp(): Promise<void>
   stop(): Promise<void>
 }

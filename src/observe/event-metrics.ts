@@ -6,28 +6,28 @@ import type { SecurityRecord } from './security-record.ts'
 export function createEventCounter(metrics: Metrics): (record: SecurityRecord) => void {
   return (record) => {
     metrics.counter('cardea_security_events_total', { event: record.event }).count += 1
-    const counter = FURTHER[record.event]?.(metrics, record.fields)
+    const counter = OWN_COUNTERS[record.event]?.(metrics, record.fields)
     if (counter) counter.count += 1
   }
 }
 
-type Further = (metrics: Metrics, fields: SecurityRecord['fields']) => CounterCell
+type FindCounter = (metrics: Metrics, fields: SecurityRecord['fields']) => CounterCell
 
 const textOf = (value: SecurityRecord['fields'][string] | undefined): string =>
   typeof value === 'string' ? value : 'none'
 
 const signIn =
-  (outcome: string): Further =>
+  (outcome: string): FindCounter =>
   (metrics, { door, handler }) =>
     metrics.counter('cardea_sign_ins_total', { door: textOf(door), outcome, handler: textOf(handler) })
 
 const revoked =
-  (what: string): Further =>
+  (what: string): FindCounter =>
   (metrics) =>
     metrics.counter('cardea_sessions_revoked_total', { what })
 
 /** The events that have a metric of their own. */
-const FURTHER: Partial<Record<EventKind, Further>> = {
+const OWN_COUNTERS: Partial<Record<EventKind, FindCounter>> = {
   'sign-in.accepted': signIn('accepted'),
   'sign-in.refused': signIn('refused'),
   'session.revoked': revoked('all'),

@@ -35,9 +35,7 @@ export interface HealthFinding {
 }
 
 /** The result of a check. */
-export interface HealthPart {
-  readonly name: string
-  readonly door?: string
+export interface HealthPart extends Pick<HealthCheck, 'name' | 'door'> {
   /** `undefined`: it works. */
   readonly problem: HealthProblem | undefined
   readonly findings: readonly HealthFinding[]
@@ -45,7 +43,7 @@ export interface HealthPart {
 
 export type CheckHealth = () => Promise<readonly HealthPart[]>
 
-export interface HealthSources {
+interface HealthSources {
   readonly directory: {
     /** Rejects if the store cannot be read. */
     catchUp(): Promise<void>
@@ -100,11 +98,8 @@ const MAX_MS = 3000
 
 async function findFailure(work: () => Promise<void>): Promise<string | undefined> {
   try {
-    return await inTime(
-      work().then(() => undefined),
-      MAX_STORE_MS,
-      NO_RESPONSE,
-    )
+    const done = work().then(() => undefined)
+    return await inTime(done, MAX_STORE_MS, NO_RESPONSE)
   } catch (error) {
     return (error instanceof Refusal ? error.detail : undefined) ?? 'the store cannot be used'
   }

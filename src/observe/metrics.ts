@@ -2,12 +2,6 @@ import { type Clock, MONOTONIC_CLOCK } from '../base/clock.ts'
 import { HistogramCell, type RenderedSample } from './histogram-cell.ts'
 import { type Labels, METRICS, type MetricName, type MetricOf, type MetricRow } from './metric-table.ts'
 
-/** One value at the time of a scrape. */
-export interface Sample<N extends MetricName> {
-  readonly labels: Labels<N>
-  readonly value: number
-}
-
 export interface CounterCell {
   count: number
 }
@@ -19,16 +13,16 @@ export interface Metrics {
   /** The histogram of these labels, to be kept too. */
   histogram<N extends MetricOf<'histogram'>>(name: N, labels: Labels<N>): HistogramCell
   /** Adds values that are read at each scrape. `read` must not throw. */
-  collect<N extends MetricOf<'counter' | 'gauge'>>(name: N, read: () => Iterable<Sample<N>>): void
+  collect<N extends MetricOf<'counter' | 'gauge'>>(
+    name: N,
+    read: () => Iterable<{ readonly labels: Labels<N>; readonly value: number }>,
+  ): void
+  /** The same for a metric without labels. `undefined`: the value is not known. */
+  collectValue(name: MetricOf<'counter' | 'gauge'>, read: () => number | undefined): void
   /** The values of a metric now; of a histogram one for each bucket, with its upper bound as `le`. */
   read(name: MetricName): readonly RenderedSample[]
   /** All metrics in the text format of Prometheus. */
-  render(): Promise<RenderedMetrics>
-}
-
-export interface RenderedMetrics {
-  readonly contentType: string
-  readonly body: string
+  render(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
 interface Family {
@@ -63,6 +57,12 @@ export function createMetrics(): Metrics {
     counter: (name, labels) => find(name, labels, () => ({ count: 0 })),
     histogram: (name, labels) => find(name, labels, () => new HistogramCell(METRICS[name].buckets)),
     collect: (name, read) => void familyOf(name).readers.push(read),
+    collectValue(name, read) {
+      familyOf(name).readers.push(() => {
+        const value = read()
+        return value === undefined ? [] : [{ labels: {}, value }]
+      })
+    },
     read: (name) => listSamples(familyOf(name), (cell, labels) => cell.toBuckets(labels)),
     async render() {
       const rows = Object.entries(METRICS) as [MetricName, MetricRow][]
@@ -77,7 +77,7 @@ export function createMetrics(): Metrics {
 
 /** Renders at most once a second. For clients without a credential: rendering takes milliseconds of CPU time. */
 export function renderOnceASecond({ render }: Metrics, clock: Clock = MONOTONIC_CLOCK): Metrics['render'] {
-  let rendered: Promise<RenderedMetrics> | undefined
+  let rendered: ReturnType<Metrics['render']> | undefined
   let renderedAtMs = 0
   return () => {
     if (rendered && clock.nowMs() - renderedAtMs < 1000) return rendered

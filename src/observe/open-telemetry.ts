@@ -25,15 +25,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { PRODUCT } from '../base/product.ts'
-import type {
-  ChildSpan,
-  RequestSpan,
-  TracedOutcome,
-  TracedRequest,
-  TracedStoreOperation,
-  Tracing,
-  UpstreamSpan,
-} from './tracing.ts'
+import { waitAtMost } from '../base/sleep.ts'
+import type { ChildSpan, RequestSpan, TracedOutcome, TracedRequest, Tracing, UpstreamSpan } from './tracing.ts'
 
 export interface OpenTelemetryOptions {
   /** Where traces are sent: OTLP over HTTP, as JSON. */
@@ -57,18 +50,17 @@ export function createTracing(options: OpenTelemetryOptions): Tracing {
   const provider = createProvider(options)
   const tracer = provider.getTracer(PRODUCT.name, PRODUCT.version)
   const active = new AsyncLocalStorage<Context>()
+  const attributes = { 'db.system.name': options.store === 'postgres' ? 'postgresql' : options.store }
   return {
     startRequest: (request) => new TracedRequestSpan(tracer, active, request),
-    onStoreOperation(operation) {
+    onStoreOperation({ access, isFailed, durationMs }) {
       const parent = active.getStore()
-      if (parent) recordStoreOperation(operation, parent, { tracer, store: options.store })
+      if (!parent) return
+      const startTime = Date.now() - durationMs
+      const span = tracer.startSpan(`store ${access}`, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
+      finish(span, isFailed ? 'store_unavailable' : undefined)
     },
-    async close() {
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)
-      await Promise.race([provider.shutdown().catch(() => {}), late])
-      clearTimeout(timer)
-    },
+    close: () => waitAtMost([provider.shutdown()], CLOSE_TIMEOUT_MS),
   }
 }
 
@@ -204,16 +196,3 @@ function toServer(text: string): Attributes {
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
-
-interface StoreTrace {
-  readonly tracer: Tracer
-  readonly store: string
-}
-
-function recordStoreOperation(operation: TracedStoreOperation, parent: Context, { tracer, store }: StoreTrace): void {
-  const { access, isFailed, durationMs } = operation
-  const startTime = Date.now() - durationMs
-  const attributes = { 'db.system.name': store === 'postgres' ? 'postgresql' : store }
-  const span = tracer.startSpan(`store ${access}`, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
-  finish(span, isFailed ? 'store_unavailable' : undefined)
-}

@@ -2,14 +2,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PRODUCT } from '../base/product.ts'
+import type { DeliveryFigures } from './audit/delivery.ts'
 import { createEventCounter } from './event-metrics.ts'
+import type { Labels, MetricOf } from './metric-table.ts'
 import type { Metrics } from './metrics.ts'
-
-export interface StoreOperation {
-  readonly access: 'read' | 'write'
-  readonly isFailed: boolean
-  readonly durationMs: number
-}
+import type { StoreOperation } from './tracing.ts'
 
 /** Counts what the store, the hasher and the security events report. */
 export function createPartObserver(metrics: Metrics) {
@@ -29,6 +26,17 @@ export function createPartObserver(metrics: Metrics) {
   }
 }
 
+/** Adds metrics of things that count for themselves. At each scrape, every figure of every thing is read. */
+function collectFigures<N extends MetricOf<'counter' | 'gauge'>, T>(
+  metrics: Metrics,
+  list: () => Iterable<T>,
+  toLabels: (item: T) => Labels<N>,
+  figures: Readonly<Record<N, (item: T) => number>>,
+): void {
+  for (const [name, read] of Object.entries(figures) as [N, (item: T) => number][])
+    metrics.collect(name, () => [...list()].map((item) => ({ labels: toLabels(item), value: read(item) })))
+}
+
 export interface MeasuredParts {
   /** The name of the store's engine. */
   readonly store: string
@@ -36,8 +44,6 @@ export interface MeasuredParts {
   stalenessMs(): number
   countStreams(): number
 }
-
-const single = (value: number) => [{ labels: {}, value }]
 
 /** The values that are read at each scrape. */
 export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, countStreams }: MeasuredParts): void {
@@ -49,44 +55,35 @@ export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, c
       { labels: { state: 'waiting' }, value: waiting },
     ]
   })
-  metrics.collect('cardea_hash_refused_total', () => single(hasher.load().refused))
-  metrics.collect('cardea_store_staleness_seconds', () => single(stalenessMs() / 1000))
-  metrics.collect('cardea_open_streams', () => single(countStreams()))
+  metrics.collectValue('cardea_hash_refused_total', () => hasher.load().refused)
+  metrics.collectValue('cardea_store_staleness_seconds', () => stalenessMs() / 1000)
+  metrics.collectValue('cardea_open_streams', countStreams)
 }
 
-export interface AuditDestination {
+interface AuditDestination extends DeliveryFigures {
   readonly destination: string
-  readonly waiting: number
-  readonly lost: number
-  readonly problem: string | undefined
 }
 
-export function addAuditMetrics(metrics: Metrics, listDestinations: () => readonly AuditDestination[]): void {
-  const collect = (name: AuditMetric, read: (figures: AuditDestination) => number) =>
-    metrics.collect(name, () =>
-      listDestinations().map((figures) => ({ labels: { destination: figures.destination }, value: read(figures) })),
-    )
-  collect('cardea_audit_waiting', ({ waiting }) => waiting)
-  collect('cardea_audit_lost_total', ({ lost }) => lost)
-  collect('cardea_audit_failing', ({ problem }) => Number(problem !== undefined))
-}
-
-type AuditMetric = 'cardea_audit_waiting' | 'cardea_audit_lost_total' | 'cardea_audit_failing'
-
-interface CacheUses {
-  readonly hits: number
-  readonly misses: number
-}
+export const addAuditMetrics = (metrics: Metrics, list: () => readonly AuditDestination[]): void =>
+  collectFigures(metrics, list, ({ destination }) => ({ destination }), {
+    cardea_audit_waiting: ({ waiting }) => waiting,
+    cardea_audit_lost_total: ({ lost }) => lost,
+    cardea_audit_failing: ({ problem }) => Number(problem !== undefined),
+  })
 
 /** Adds the uses of one cache, which counts them itself. */
-export function addCacheMetrics(metrics: Metrics, cache: string, uses: CacheUses): void {
+export function addCacheMetrics(
+  metrics: Metrics,
+  cache: string,
+  uses: { readonly hits: number; readonly misses: number },
+): void {
   metrics.collect('cardea_cache_uses_total', () => [
     { labels: { cache, result: 'hit' }, value: uses.hits },
     { labels: { cache, result: 'miss' }, value: uses.misses },
   ])
 }
 
-export interface UpstreamFigures {
+interface UpstreamFigures {
   readonly door: string
   readonly url: string
   readonly isUp: boolean
@@ -95,32 +92,26 @@ export interface UpstreamFigures {
   readonly retries: number
 }
 
-const UPSTREAM_METRICS = [
-  ['cardea_upstream_up', ({ isUp }: UpstreamFigures) => Number(isUp)],
-  ['cardea_upstream_connections', ({ connections }: UpstreamFigures) => connections],
-  ['cardea_upstream_requests', ({ requests }: UpstreamFigures) => requests],
-  ['cardea_upstream_retries_total', ({ retries }: UpstreamFigures) => retries],
-] as const
+export const addUpstreamMetrics = (metrics: Metrics, listServers: () => readonly UpstreamFigures[]): void =>
+  collectFigures(metrics, listServers, ({ door, url }) => ({ door, server: url }), {
+    cardea_upstream_up: ({ isUp }) => Number(isUp),
+    cardea_upstream_connections: ({ connections }) => connections,
+    cardea_upstream_requests: ({ requests }) => requests,
+    cardea_upstream_retries_total: ({ retries }) => retries,
+  })
 
-export function addUpstreamMetrics(metrics: Metrics, listServers: () => readonly UpstreamFigures[]): void {
-  for (const [name, readFigure] of UPSTREAM_METRICS)
-    metrics.collect(name, () =>
-      listServers().map((server) => ({ labels: { door: server.door, server: server.url }, value: readFigure(server) })),
-    )
-}
-
-export interface MeasuredSecrets {
-  /** The files and folders of secrets, by the option that names them. Empty paths are ignored. */
-  readonly paths: Readonly<Record<string, string>>
-  /** By what they sign; `undefined`: not configured. */
-  readonly rings: Readonly<Record<string, { readonly problem: unknown } | undefined>>
-  nowMs(): number
-}
-
-export function addSecretMetrics(metrics: Metrics, { paths, rings, nowMs }: MeasuredSecrets): void {
+/**
+ * `paths`: the files and folders of secrets, by the option that names them; empty ones are ignored. `rings`: by what they
+ * sign; `undefined`: not configured.
+ */
+export function addSecretMetrics(
+  metrics: Metrics,
+  paths: Readonly<Record<string, string>>,
+  rings: Readonly<Record<string, { readonly problem: unknown } | undefined>>,
+): void {
   metrics.collect('cardea_secret_age_seconds', () =>
     Object.entries(paths).flatMap(([option, path]) => {
-      const age = path === '' ? undefined : findSecretAge(path, nowMs())
+      const age = path === '' ? undefined : findSecretAge(path, Date.now())
       return age === undefined ? [] : [{ labels: { option }, value: age }]
     }),
   )
@@ -148,19 +139,20 @@ function listFiles(path: string): readonly string[] {
     .map((name) => join(path, name))
 }
 
-export interface MeasuredListeners {
-  readonly doors: Readonly<Record<string, { countConnections(): number; countRefused(): number }>>
-  /** More may be added later. */
-  readonly listeners: readonly { readonly url: string; readonly certificateEndsAtMs?: number | undefined }[]
-}
-
-/** Adds the open connections of the doors, and the certificates of the listeners. */
-export function addListenerMetrics(metrics: Metrics, { doors, listeners }: MeasuredListeners): void {
-  metrics.collect('cardea_connections', () =>
-    Object.entries(doors).map(([door, each]) => ({ labels: { door }, value: each.countConnections() })),
-  )
-  metrics.collect('cardea_connections_refused_total', () =>
-    Object.entries(doors).map(([door, each]) => ({ labels: { door }, value: each.countRefused() })),
+/** Adds the connections of the doors, and the certificates of the listeners. More listeners may be added later. */
+export function addListenerMetrics(
+  metrics: Metrics,
+  doors: Readonly<Record<string, { countConnections(): number; countRefused(): number }>>,
+  listeners: readonly { readonly url: string; readonly certificateEndsAtMs?: number | undefined }[],
+): void {
+  collectFigures(
+    metrics,
+    () => Object.entries(doors),
+    ([door]) => ({ door }),
+    {
+      cardea_connections: ([, door]) => door.countConnections(),
+      cardea_connections_refused_total: ([, door]) => door.countRefused(),
+    },
   )
   metrics.collect('cardea_certificate_expiry_timestamp_seconds', () =>
     listeners.flatMap(({ url, certificateEndsAtMs: endMs }) =>

@@ -4,12 +4,10 @@ import type { Metrics } from './metrics.ts'
 
 const RESOLUTION_MS = 20
 const NANOSECONDS = 1e9
-const NO_LABELS = Object.freeze({})
 
 /** Adds the figures of the process. Returns a function that stops measuring. */
 export function addProcessMetrics(metrics: Metrics): () => void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  const single = (value: number) => [{ labels: NO_LABELS, value }]
   metrics.collect('cardea_event_loop_delay_seconds', () => {
     // the timer itself takes its resolution, which is no delay
     const toSeconds = (nanoseconds: number) => Math.max(nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000, 0)
@@ -22,17 +20,15 @@ export function addProcessMetrics(metrics: Metrics): () => void {
     delay.enable()
     return samples
   })
-  metrics.collect('process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
-  metrics.collect('nodejs_heap_size_used_bytes', () => single(process.memoryUsage().heapUsed))
-  metrics.collect('process_cpu_seconds_total', () => {
+  metrics.collectValue('process_resident_memory_bytes', process.memoryUsage.rss)
+  metrics.collectValue('nodejs_heap_size_used_bytes', () => process.memoryUsage().heapUsed)
+  metrics.collectValue('process_cpu_seconds_total', () => {
     const { user, system } = process.cpuUsage()
-    return single((user + system) / 1e6)
+    return (user + system) / 1e6
   })
-  metrics.collect('process_open_fds', () => toSamples(countOpenFiles()))
-  metrics.collect('process_max_fds', () => toSamples(findOpenFileLimit()))
+  metrics.collectValue('process_open_fds', countOpenFiles)
+  metrics.collectValue('process_max_fds', findOpenFileLimit)
   const startedAt = Date.now() / 1000 - process.uptime()
-  metrics.collect('process_start_time_seconds', () => single(startedAt))
+  metrics.collectValue('process_start_time_seconds', () => startedAt)
   return () => delay.disable()
 }
-
-const toSamples = (value: number | undefined) => (value === undefined ? [] : [{ labels: NO_LABELS, value }])

@@ -21,37 +21,6 @@ export const RANGES = {
 /** Listeners of Cardea's own paths have no line. */
 const DOORS = ['document', 'multi-model'] as const
 
-export type Line = readonly (number | null)[]
-
-/** Lines by the name of a door or credential handler. */
-export type Lines = Readonly<Record<string, Line>>
-
-export interface Percentiles<T> {
-  readonly p50: T
-  readonly p95: T
-}
-
-export interface TotalSeries {
-  /** Accepted sign-ins, by door. */
-  readonly signIns: Lines
-  readonly signInsByHandler: Lines
-  /** Refused sign-ins, by door. */
-  readonly refusals: Lines
-  readonly refusalsByHandler: Lines
-  /** By door. */
-  readonly requests: Lines
-  /** Responses with a status of 5xx. */
-  readonly serverErrors: Line
-  /** The time until Cardea replied or forwarded. */
-  readonly latencyMs: Percentiles<Line>
-  /** The time until an upstream server replied. */
-  readonly upstreamMs: Percentiles<Line>
-  /** How often a limit on password checks was reached. */
-  readonly lockouts: Line
-  /** Revocations of sessions, without sign-outs. */
-  readonly revokedSessions: Line
-}
-
 /** The beginning of the first step. The last one has begun and may not be over. */
 export const startOf = ({ seconds, stepSeconds }: RangeRow, nowSeconds: number): number =>
   nowSeconds - (nowSeconds % stepSeconds) + stepSeconds - seconds
@@ -70,11 +39,13 @@ export function toSteps(
   return steps
 }
 
-export function toTotalSeries(steps: readonly (Counts | undefined)[]): TotalSeries {
-  const sum = (prefix: string, suffix = '') => steps.map((counts) => (counts ? sumOf(counts, prefix, suffix) : null))
+/** Lines, some of them by the name of a door or credential handler. */
+export function toTotalSeries(steps: readonly (Counts | undefined)[]) {
+  const toLine = (read: (counts: Counts) => number | null) => steps.map((counts) => (counts ? read(counts) : null))
+  const sum = (prefix: string, suffix = '') => toLine((counts) => sumOf(counts, prefix, suffix))
   const percentiles = (timing: Timing) => ({
-    p50: steps.map((counts) => (counts ? toPercentileMs(counts, timing, 0.5) : null)),
-    p95: steps.map((counts) => (counts ? toPercentileMs(counts, timing, 0.95) : null)),
+    p50: toLine((counts) => toPercentileMs(counts, timing, 0.5)),
+    p95: toLine((counts) => toPercentileMs(counts, timing, 0.95)),
   })
   const doors = (prefix: string) => Object.fromEntries(DOORS.map((door) => [door, sum(`${prefix}/${door}/`)]))
   const handlers = (prefix: string) =>
@@ -86,9 +57,12 @@ export function toTotalSeries(steps: readonly (Counts | undefined)[]): TotalSeri
     refusalsByHandler: handlers('refusals'),
     requests: doors('requests'),
     serverErrors: sum('requests/', '/5xx'),
+    // the time until Cardea replied or forwarded
     latencyMs: percentiles('decision'),
+    // the time until an upstream server replied
     upstreamMs: percentiles('upstream'),
     lockouts: sum('lockouts/'),
+    // without sign-outs
     revokedSessions: sum('revocations'),
   }
 }

@@ -27,13 +27,14 @@ export interface TracedOutcome {
 export interface Tracing {
   startRequest(request: TracedRequest): RequestSpan
   /** Adds a span to the request that the running code works for, if any. */
-  onStoreOperation(operation: TracedStoreOperation): void
+  onStoreOperation(operation: StoreOperation): void
   /** Sends the spans that wait. Takes at most a few seconds. */
   close(): Promise<void>
 }
 
-export interface TracedStoreOperation {
+export interface StoreOperation {
   readonly access: 'read' | 'write'
+  /** Whether the store did not respond. */
   readonly isFailed: boolean
   readonly durationMs: number
 }

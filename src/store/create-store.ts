@@ -1,6 +1,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port/store.ts'
+import type { StoreOperation } from '../observe/tracing.ts'
 import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
 import { type Engine, IncompatibleStoreError, isRead } from './engine.ts'
 import { createAuditStore } from './operations/audit.ts'
@@ -11,8 +12,7 @@ import { createPasswordLinkStore, createRecoveryCodeStore } from './operations/o
 import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
-import { createCodeStore, createFailureStore, createSignInStore } from './operations/sign-ins.ts'
-import { createTokenUseStore } from './operations/token-uses.ts'
+import { createCodeStore, createFailureStore, createSignInStore, createTokenUseStore } from './operations/sign-ins.ts'
 import { createTotalsStore } from './operations/totals.ts'
 import { createUserSearchStore } from './operations/user-search.ts'
 import { createUserStore } from './operations/users.ts'
@@ -20,17 +20,8 @@ import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
 export interface StoreOptions {
   readonly log: Log
-  readonly onOperation?: OnOperation | undefined
-}
-
-/** Called after each operation. */
-export type OnOperation = (operation: ObservedOperation) => void
-
-export interface ObservedOperation {
-  readonly access: 'read' | 'write'
-  /** Whether the store did not respond. */
-  readonly isFailed: boolean
-  readonly durationMs: number
+  /** Called after each operation. */
+  readonly onOperation?: ((operation: StoreOperation) => void) | undefined
 }
 
 /**
@@ -74,8 +65,8 @@ const createStore = (engine: Engine, damaged: DamagedRecords): Store =>
     close: () => engine.close(),
   })
 
-function observe(engine: Engine, onOperation: OnOperation): Engine {
-  const watch = async <T>(access: ObservedOperation['access'], run: () => Promise<T>): Promise<T> => {
+function observe(engine: Engine, onOperation: NonNullable<StoreOptions['onOperation']>): Engine {
+  const watch = async <T>(access: StoreOperation['access'], run: () => Promise<T>): Promise<T> => {
     const startMs = performance.now()
     let isFailed = false
     try {

@@ -31,6 +31,13 @@ export const many = (statement: Statement, rows: readonly (readonly Value[])[]):
   rows,
 })
 
+/** The same statement for many values of its only parameter. */
+export const manyKeys = (statement: Statement, keys: Iterable<string>): Step =>
+  many(
+    statement,
+    Array.from(keys, (key) => [key]),
+  )
+
 export type Operation<T> = Generator<Step, T, readonly Row[]>
 
 export interface Engine {
@@ -64,6 +71,14 @@ export function textOf(row: Row | undefined, column: string): string {
   const value = row?.[column]
   if (typeof value === 'string') return value
   throw new TypeError(`the store returned no text as ${column}`)
+}
+
+/** Sorted by the first column: two nodes that write the same rows lock them in the same order. */
+export function* putSorted(statement: Statement, rows: readonly (readonly [string, ...Value[]])[]): Operation<void> {
+  yield many(
+    statement,
+    rows.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
 
 /** Deletes expired rows in batches with a pause between them, so that other work is not blocked. Returns how many. */

@@ -5,48 +5,23 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createWakeableSleep } from '../base/sleep.ts'
-import type { Change, ChangeFeed } from '../directory/store-port/changes.ts'
+import type { Follower, FollowOptions } from '../directory/deps.ts'
+import type { ChangeFeed } from '../directory/store-port/changes.ts'
 import { toDelayMs } from './retry.ts'
 
 const PAGE_SIZE = 1000
 const MAX_BACK_OFF_MS = 2000
 
-export interface FollowOptions {
-  /** The sequence up to which all changes are known already. */
-  readonly from: number
+export interface FeedOptions extends FollowOptions {
   readonly pollMs?: number
-  /** If it fails, the same changes are delivered again, with later ones. */
-  readonly onChange: (changes: readonly Change[]) => void | Promise<void>
-  /** The store's sequence is lower than before, as after a backup was restored: everything known is invalid. */
-  readonly onReset: () => void | Promise<void>
-  /** A poll failed. Must not throw. */
-  readonly onStale: (failure: StaleFailure) => void
-  /** The first successful poll after a failed one. Must not throw. */
-  readonly onRecovered?: () => void
   readonly clock: Clock
 }
 
-export interface StaleFailure {
-  readonly error: unknown
-  /** Time since the last successful poll. */
-  readonly ageMs: number
-}
-
-export interface Follower {
-  /** Time since the start of the last successful poll. Also grows while the store does not respond. */
-  stalenessMs(): number
-  /** Resolves when every change written before this call has been delivered. Throws what prevented that. */
-  catchUp(): Promise<void>
-  stop(): Promise<void>
-}
-
-export const followChanges = (feed: ChangeFeed, options: FollowOptions): Follower => new FeedFollower(feed, options)
-
 type Waiter = PromiseWithResolvers<void>
 
-class FeedFollower implements Follower {
+export class FeedFollower implements Follower {
   readonly #feed: ChangeFeed
-  readonly #options: FollowOptions
+  readonly #options: FeedOptions
   readonly #pause = createWakeableSleep()
   readonly #running: Promise<void>
   readonly #stopListening: () => void
@@ -55,7 +30,7 @@ class FeedFollower implements Follower {
   #waiters: Waiter[] = []
   #isStopped = false
 
-  constructor(feed: ChangeFeed, options: FollowOptions) {
+  constructor(feed: ChangeFeed, options: FeedOptions) {
     this.#feed = feed
     this.#options = options
     this.#position = options.from
@@ -88,7 +63,7 @@ class FeedFollower implements Follower {
     const { pollMs = 250 } = this.#options
     for (let failures = 0; !this.#isStopped; ) {
       const isSuccess = await this.#serveWaiters()
-      if (isSuccess && failures > 0) this.#options.onRecovered?.()
+      if (isSuccess && failures > 0) this.#options.onRecovered()
       failures = isSuccess ? 0 : failures + 1
       if (!this.#isStopped) await this.#pause.sleep(failures === 0 ? pollMs : toBackOffMs(pollMs, failures))
     }
@@ -117,7 +92,7 @@ class FeedFollower implements Follower {
 }
 
 /** Delivers every change after `from`. Returns the new position. */
-async function deliverChanges(feed: ChangeFeed, from: number, { onChange, onReset }: FollowOptions): Promise<number> {
+async function deliverChanges(feed: ChangeFeed, from: number, { onChange, onReset }: FeedOptions): Promise<number> {
   const latest = await feed.sequence()
   if (latest < from) {
     await onReset()

@@ -132,7 +132,7 @@ class RunningApp implements App {
     this.#doors = createDoors(doorParts)
     // a stream may have been authenticated by a client certificate whose authority was replaced
     this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
-    addListenerMetrics(parts.metrics, { doors: this.#doors, listeners: this.#listeners })
+    addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
     this.signIn = createProgramSignIn({
       ...doorParts,
       accounts: doorParts.cookies.accounts,

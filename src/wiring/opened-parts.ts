@@ -30,7 +30,7 @@ import {
 import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { createRequestObserver, type RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { followChanges } from '../store/feed.ts'
+import { FeedFollower } from '../store/feed.ts'
 import { type Gateway, openGateway } from './gateway.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'
 
@@ -194,16 +194,13 @@ function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: O
   addAuditMetrics(metrics, () => liveConfig.kernel.audit.listDestinations())
   addCacheMetrics(metrics, 'tokens', tokenSecrets.cache.counts)
   addUpstreamMetrics(metrics, gateway.listServers)
-  addSecretMetrics(metrics, {
-    paths: {
-      'server.jwt-secret-keyfile': server['jwt-secret-keyfile'],
-      'server.jwt-secret-folder': server['jwt-secret-folder'],
-      'upstream.multi-model-secret-keyfile': upstream['multi-model-secret-keyfile'],
-      'upstream.multi-model-secret-folder': upstream['multi-model-secret-folder'],
-    },
-    rings: { tokens: tokenSecrets.ring, upstream: gateway.ring },
-    nowMs: SYSTEM_CLOCK.nowMs,
-  })
+  const secretPaths = {
+    'server.jwt-secret-keyfile': server['jwt-secret-keyfile'],
+    'server.jwt-secret-folder': server['jwt-secret-folder'],
+    'upstream.multi-model-secret-keyfile': upstream['multi-model-secret-keyfile'],
+    'upstream.multi-model-secret-folder': upstream['multi-model-secret-folder'],
+  }
+  addSecretMetrics(metrics, secretPaths, { tokens: tokenSecrets.ring, upstream: gateway.ring })
 }
 
 export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCounts()): Promise<Directory> {
@@ -216,7 +213,7 @@ export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCou
     administration: createAdministration(liveConfig),
     settings: settings.get,
     cacheCounts,
-    follow: (options) => followChanges(store, { ...options, clock: MONOTONIC_CLOCK }),
+    follow: (options) => new FeedFollower(store, { ...options, clock: MONOTONIC_CLOCK }),
     clock: SYSTEM_CLOCK,
     steadyClock: createSteadyClock(),
     ownKey: () => liveConfig.get().ownKey,

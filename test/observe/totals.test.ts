@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
-import { createTotalsRecorder } from '../../src/observe/record-totals.ts'
+import { TotalsRecorder } from '../../src/observe/record-totals.ts'
 import { RANGES, startOf, toPercentileMs, toSteps, toTotalSeries } from '../../src/observe/total-series.ts'
 import { readCounts, type Totals, type TotalsStore } from '../../src/observe/totals.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -18,7 +18,7 @@ async function startRecorder(scope: Scope, replaced: Partial<TotalsStore> = {}) 
   const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
   const metrics = createMetrics()
   const clock = { now: START, nowMs: () => clock.now * 1000 }
-  const recorder = createTotalsRecorder({ metrics, store: { ...store, ...replaced }, clock, instance: 'a' })
+  const recorder = new TotalsRecorder(metrics, { ...store, ...replaced }, clock, 'a')
   scope.after(async () => {
     await recorder.stop()
     await store.close()

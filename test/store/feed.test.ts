@@ -5,14 +5,14 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Change, ChangeFeed } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { openStore } from '../../src/store/create-store.ts'
-import { type Follower, type FollowOptions, followChanges, type StaleFailure } from '../../src/store/feed.ts'
+import { FeedFollower, type FeedOptions } from '../../src/store/feed.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
 
 /** Longer than any test: a test that waits for the poll fails. */
 const NEVER_MS = 3_600_000
 
 let store: Store
-let followers: Follower[]
+let followers: FeedFollower[]
 beforeEach(async () => {
   store = await openStore('sqlite::memory:', { log: SILENT_LOG })
   followers = []
@@ -23,25 +23,25 @@ afterEach(async () => {
 })
 
 interface Followed {
-  readonly follower: Follower
+  readonly follower: FeedFollower
   /** The keys of the delivered changes. */
   readonly delivered: string[]
-  readonly failures: StaleFailure[]
+  readonly failures: Parameters<FeedOptions['onStale']>[0][]
   readonly resets: number[]
   /** Resolves when the condition holds; checked after each delivery and each failure. */
   until(isReached: () => boolean): Promise<void>
 }
 
-function follow(feed: ChangeFeed, options: Partial<FollowOptions> = {}): Followed {
+function follow(feed: ChangeFeed, options: Partial<FeedOptions> = {}): Followed {
   const delivered: string[] = []
-  const failures: StaleFailure[] = []
+  const failures: Parameters<FeedOptions['onStale']>[0][] = []
   const resets: number[] = []
   let { promise, resolve } = Promise.withResolvers<void>()
   const happened = () => {
     resolve()
     ;({ promise, resolve } = Promise.withResolvers<void>())
   }
-  const follower = followChanges(feed, {
+  const follower = new FeedFollower(feed, {
     from: 0,
     pollMs: NEVER_MS,
     clock: SYSTEM_CLOCK,
@@ -52,6 +52,7 @@ function follow(feed: ChangeFeed, options: Partial<FollowOptions> = {}): Followe
     onReset: () => {
       resets.push(1)
     },
+    onRecovered: () => {},
     onStale: (failure) => {
       failures.push(failure)
       happened()

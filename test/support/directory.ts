@@ -12,7 +12,7 @@ import type { UserEditor } from '../../src/directory/users/user-directory.ts'
 import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
-import { followChanges } from '../../src/store/feed.ts'
+import { FeedFollower } from '../../src/store/feed.ts'
 import type { Scope } from './scope.ts'
 
 export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
@@ -87,7 +87,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     ownKey: () => OWN_KEY,
     administration: await createAdministration(line.store),
     settings: () => ({ ...SETTINGS, ...options.settings }),
-    follow: (deps) => followChanges(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
+    follow: (deps) => new FeedFollower(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
     steadyClock: clock,
     events: options.events ?? { record: () => {}, requireRecording: () => {} },

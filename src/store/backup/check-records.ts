@@ -6,9 +6,9 @@ import { readSetting } from '../operations/settings.ts'
 import { readBatch } from '../operations/sign-ins.ts'
 import { readTotals } from '../operations/totals.ts'
 import { readRecord } from '../record.ts'
-import type { Cells, CountedTable, Table } from './format.ts'
+import type { CountedTable } from './format.ts'
 import type { BackupPage } from './read-backup.ts'
-import type { StoreSnapshot } from './snapshot.ts'
+import { readRows, type StoreSnapshot, toRow } from './snapshot.ts'
 
 type CheckRow = (row: Row) => string | undefined
 
@@ -26,18 +26,14 @@ const CHECKS: Readonly<Record<string, CheckRow>> = {
   cardea_totals: readableBy((row) => readTotals(row, 60)),
 }
 
-/** Why Cardea could not use this row; `undefined`: it could. */
-function checkRecord({ name, columns }: Table, cells: Cells): string | undefined {
-  const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
-  return check?.(Object.fromEntries(columns.map((column, index) => [column, cells[index]])))
-}
-
 /** What is wrong with the rows, each with its line. `line` is that of the first row. */
-export const listProblems = ({ table, rows, line }: BackupPage): readonly string[] =>
-  rows.flatMap((cells, index) => {
-    const problem = checkRecord(table, cells)
+export function listProblems({ table, rows, line }: BackupPage): readonly string[] {
+  const check = Object.hasOwn(CHECKS, table.name) ? CHECKS[table.name] : undefined
+  return rows.flatMap((cells, index) => {
+    const problem = check?.(toRow(table, cells))
     return problem === undefined ? [] : [`line ${line + index}, a row of ${table.name}: ${problem}`]
   })
+}
 
 function checkUser(row: Row): string | undefined {
   const flaw = describeNameFlaw(String(row['name']))
@@ -87,11 +83,8 @@ export function createCounterCheck() {
 
 /** The names of the users whose records a server could not read. */
 export async function listUnreadableUsers(snapshot: StoreSnapshot): Promise<readonly string[]> {
-  const table = snapshot.tables.find(({ name }) => name === USERS)
-  if (!table) return []
-  const place = table.columns.indexOf('name')
   const unreadable: string[] = []
-  for await (const rows of snapshot.readPages(table))
-    for (const cells of rows) if (checkRecord(table, cells) !== undefined) unreadable.push(String(cells[place]))
+  for await (const row of readRows(snapshot, USERS))
+    if (checkUser(row) !== undefined) unreadable.push(String(row['name']))
   return unreadable
 }

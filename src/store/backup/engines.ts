@@ -4,27 +4,15 @@ import { MIGRATIONS, pendingMigrations } from '../migrations.ts'
 import { readSetting } from '../operations/settings.ts'
 import { MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
 import { BackupError } from './backup-error.ts'
-import {
-  type BackupDatabase,
-  findSchema,
-  type RestoreTarget,
-  readSnapshot,
-  type StoreSnapshot,
-  type TargetOptions,
-} from './snapshot.ts'
-
-interface BackupEngine {
-  /** Opens a view that does not change, of a store that a server may be using. */
-  openForReading(url: string): Promise<BackupDatabase>
-  openTarget(url: string, options: TargetOptions): Promise<RestoreTarget>
-}
+import { type BackupDatabase, type BackupEngine, findSchema, readSnapshot, type StoreSnapshot } from './snapshot.ts'
 
 const ENGINES: Readonly<Record<StoreScheme, () => Promise<BackupEngine>>> = {
   sqlite: async () => (await import('../sqlite/backup.ts')).SQLITE_BACKUP,
   postgres: async () => (await import('../postgres/backup.ts')).POSTGRES_BACKUP,
 }
 
-async function findEngine(url: string): Promise<BackupEngine> {
+/** Throws a `BackupError` if there is none. */
+export async function findEngine(url: string): Promise<BackupEngine> {
   const read = readStoreUrl(url)
   if (!read) throw new BackupError('The address of the store begins with sqlite: or postgres://')
   if (read.scheme === 'sqlite' && read.path === MEMORY)
@@ -76,6 +64,3 @@ function requireKnown(schema: number): void {
     `The store has schema ${schema}, written by a newer Cardea; this one knows schema ${newest}. Make the backup with the newer version.`,
   )
 }
-
-export const openTarget = async (url: string, options: TargetOptions): Promise<RestoreTarget> =>
-  (await findEngine(url)).openTarget(url, options)

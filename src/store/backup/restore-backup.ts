@@ -3,17 +3,17 @@ import { describeHolder, lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { BackupError, damaged } from './backup-error.ts'
 import { createCounterCheck, listProblems } from './check-records.ts'
-import { openTarget } from './engines.ts'
+import { findEngine } from './engines.ts'
 import { type BackupSummary, countRows, type Table } from './format.ts'
 import { readBackup } from './read-backup.ts'
 import { digestContent, listTables, type RestoreTarget, readSnapshot } from './snapshot.ts'
-import type { BackupProgress } from './write-backup.ts'
+import type { OnProgress } from './write-backup.ts'
 
 export interface RestoreOptions {
   readonly url: string
   readonly mayReplace: boolean
   readonly log: Log
-  onProgress?(progress: BackupProgress): void
+  readonly onProgress?: OnProgress
 }
 
 /** Reads the whole file without changing anything. Throws a `BackupError` if this version cannot restore it. */
@@ -35,13 +35,13 @@ export async function checkRestorable(file: string): Promise<BackupSummary> {
  */
 export async function restoreBackup(file: string, options: RestoreOptions): Promise<BackupSummary> {
   const summary = await checkRestorable(file)
-  const { url, mayReplace, log, onProgress } = options
+  const { url, mayReplace, log } = options
   const lock = await requireLock(url)
   try {
-    const migrations = MIGRATIONS.filter(({ number }) => number <= summary.schema)
-    const target = await openTarget(url, { migrations, mayReplace, log })
+    const schema = MIGRATIONS.filter(({ number }) => number <= summary.schema)
+    const target = await (await findEngine(url)).openTarget(url, schema, mayReplace, log)
     try {
-      await fill(target, file, summary, onProgress)
+      await fill(target, file, summary, options)
       await target.commit()
       return summary
     } finally {
@@ -68,7 +68,7 @@ async function fill(
   target: RestoreTarget,
   file: string,
   { tables, sha256 }: BackupSummary,
-  onProgress?: (progress: BackupProgress) => void,
+  { onProgress }: RestoreOptions,
 ): Promise<void> {
   const expected = await listTables(target)
   requireSameTables(tables, expected)

@@ -24,12 +24,15 @@ export interface RestoreTarget extends BackupDatabase {
   commit(): Promise<void>
 }
 
-export interface TargetOptions {
-  /** Those of the backup. The target is migrated further when the rows are in place. */
-  readonly migrations: readonly Migration[]
-  /** Whether a store that is not empty may be replaced. */
-  readonly mayReplace: boolean
-  readonly log: Log
+/** What an engine needs to save and restore a store. */
+export interface BackupEngine {
+  /** Opens a view that does not change, of a store that a server may be using. */
+  openForReading(url: string): Promise<BackupDatabase>
+  /**
+   * `schema`: that of the backup; the target is migrated further when the rows are in place. `mayReplace`: whether a store
+   * that is not empty may be replaced.
+   */
+  openTarget(url: string, schema: readonly Migration[], mayReplace: boolean, log: Log): Promise<RestoreTarget>
 }
 
 /** All tables of a store. Writes that happen later are not seen. */
@@ -91,6 +94,16 @@ export async function listTables(database: BackupDatabase): Promise<readonly Key
       .map((row) => textOf(row, 'column')),
   }))
 }
+
+/** The rows of one table. Of a table that the store does not have yet there are none. */
+export async function* readRows({ tables, readPages }: StoreSnapshot, name: string): AsyncGenerator<Row> {
+  const table = tables.find((each) => each.name === name)
+  if (!table) return
+  for await (const page of readPages(table)) for (const cells of page) yield toRow(table, cells)
+}
+
+export const toRow = ({ columns }: Table, cells: Cells): Row =>
+  Object.fromEntries(columns.map((column, index) => [column, cells[index]]))
 
 /** The lines of a backup file that the SHA-256 is of. `onRows` gets the number of rows that were just rendered. */
 export async function* renderContent(

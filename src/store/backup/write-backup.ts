@@ -11,15 +11,13 @@ import { BACKUP_FORMAT, type BackupHeader, type BackupSummary, countRows, FORMAT
 import { readBackup } from './read-backup.ts'
 import { renderContent, type StoreSnapshot } from './snapshot.ts'
 
-export interface BackupProgress {
-  readonly done: number
-  readonly total: number
+interface WriteOptions {
+  readonly nowMs: number
+  readonly onProgress?: OnProgress
 }
 
-export interface WriteOptions {
-  readonly nowMs: number
-  onProgress?(progress: BackupProgress): void
-}
+/** Called with the number of rows. */
+export type OnProgress = (progress: { readonly done: number; readonly total: number }) => void
 
 export interface WrittenBackup extends BackupSummary {
   /** Records that were damaged in the store already. The file has them as they are and cannot be restored. */

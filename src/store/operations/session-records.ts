@@ -1,12 +1,13 @@
 import type { SessionRecord, SessionRecordRange, SessionRecordStore } from '../../directory/store-port/sessions.ts'
 import {
   type Engine,
-  many,
+  manyKeys,
   numberOf,
   type OneStep,
   type Operation,
   one,
   purgeExpired,
+  putSorted,
   type Row,
   textOf,
   type Value,
@@ -18,7 +19,7 @@ export const createSessionRecordStore = (engine: Engine): SessionRecordStore => 
   async putSessionRecords(records) {
     for (const record of records) requireStorable(record)
     if (records.length === 0) return
-    await engine.transact(() => putSessions(records))
+    await engine.transact(() => putSorted(STATEMENTS.putSession, records.map(toRow)))
     await engine.transact(() => trimSessions(new Set(records.map(({ name }) => name))))
   },
   async findSessionRecord(id) {
@@ -41,21 +42,12 @@ function requireStorable({ id, name, peer, userAgent }: SessionRecord): void {
   requireText(userAgent, 'a user agent')
 }
 
-/** Sorted: two nodes that write the same sessions lock the rows in the same order. */
-function* putSessions(records: readonly SessionRecord[]): Operation<void> {
-  const sorted = records.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  yield many(STATEMENTS.putSession, sorted.map(toRow))
-}
-
 /** A transaction of its own: one that holds rows it wrote could deadlock with another node's. */
 function* trimSessions(names: ReadonlySet<string>): Operation<void> {
-  yield many(
-    STATEMENTS.trimSessions,
-    [...names].map((name) => [name]),
-  )
+  yield manyKeys(STATEMENTS.trimSessions, names)
 }
 
-const toRow = (record: SessionRecord): readonly Value[] => [
+const toRow = (record: SessionRecord): readonly [string, ...Value[]] => [
   record.id,
   record.name,
   record.generation ?? null,

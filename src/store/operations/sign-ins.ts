@@ -1,4 +1,5 @@
-/** What nodes share about sign-ins: the last one of each account, used one-time codes, failed password checks. */
+/** What nodes share about sign-ins: the last one of each account, the last use of each access token, used
+ * one-time codes, failed password checks. */
 import type { CodeStore } from '../../directory/store-port/one-time-secrets.ts'
 import type {
   FailureBatch,
@@ -6,8 +7,10 @@ import type {
   FailureStore,
   LastSignIn,
   SignInStore,
+  TokenUse,
+  TokenUseStore,
 } from '../../directory/store-port/sign-ins.ts'
-import { type Engine, many, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, type Operation, one, purgeExpired, putSorted, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -30,7 +33,7 @@ export const createSignInStore = (engine: Engine): SignInStore => ({
       requireKey(name, 'a name')
       requireText(peer, 'an address')
     }
-    if (signIns.length > 0) await engine.transact(() => putSignIns(signIns))
+    if (signIns.length > 0) await engine.transact(() => putSorted(STATEMENTS.putSignIn, signIns.map(toSignInRow)))
   },
   async listSignIns(names) {
     const rows = await engine.ask(one(STATEMENTS.listSignIns, JSON.stringify(names.filter(isKey))))
@@ -44,14 +47,30 @@ const readSignIn = (row: Row): LastSignIn => ({
   peer: textOf(row, 'peer'),
 })
 
-/** Sorted: two nodes that write the same names lock the rows in the same order. */
-function* putSignIns(signIns: readonly LastSignIn[]): Operation<void> {
-  const sorted = signIns.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  yield many(
-    STATEMENTS.putSignIn,
-    sorted.map(({ name, at, peer }) => [name, at, peer]),
-  )
-}
+const toSignInRow = ({ name, at, peer }: LastSignIn) => [name, at, peer] as const
+
+export const createTokenUseStore = (engine: Engine): TokenUseStore => ({
+  async putTokenUses(uses) {
+    for (const { name, mark } of uses) {
+      requireKey(mark, 'the mark of a token')
+      requireKey(name, 'a name')
+    }
+    if (uses.length > 0) await engine.transact(() => putSorted(STATEMENTS.putTokenUse, uses.map(toUseRow)))
+  },
+  async listTokenUses(name) {
+    if (!isKey(name)) return []
+    return (await engine.ask(one(STATEMENTS.listTokenUses, name))).map(readUse)
+  },
+  purgeTokenUses: (usedUntil) => purgeExpired(engine, STATEMENTS.purgeTokenUses, usedUntil),
+})
+
+const toUseRow = ({ mark, name, usedAt }: TokenUse) => [mark, name, usedAt] as const
+
+const readUse = (row: Row): TokenUse => ({
+  name: textOf(row, 'name'),
+  mark: textOf(row, 'mark'),
+  usedAt: numberOf(row, 'used_at'),
+})
 
 export function createFailureStore(engine: Engine): FailureStore {
   return {

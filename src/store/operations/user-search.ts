@@ -11,7 +11,7 @@ import {
 import type { UserRecord } from '../../directory/users/user.ts'
 import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
-import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, many, manyKeys, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { readRecord, readUser } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
@@ -75,10 +75,8 @@ const readRow = (row: Row): UserRecord =>
 
 /** Replaces the entries of these users. Those of a deleted user are removed. */
 export function* writeEntries(records: readonly UserRecord[]): Operation<void> {
-  yield many(
-    STATEMENTS.removeEntries,
-    records.map(({ name }) => [name]),
-  )
+  const names = records.map(({ name }) => name)
+  yield manyKeys(STATEMENTS.removeEntries, names)
   const rows = records.flatMap((record) =>
     record.kind === 'user' ? listEntries(record).map(({ kind, key }) => [kind, key, record.name]) : [],
   )

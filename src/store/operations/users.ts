@@ -7,6 +7,7 @@ import type { DamagedRecords } from '../damaged-records.ts'
 import {
   type Engine,
   many,
+  manyKeys,
   numberOf,
   type OneStep,
   type Operation,
@@ -85,10 +86,7 @@ const isLive = (row: Row): boolean => numberOf(row, 'is_live') === 1
 function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutcome[]> {
   const counters = yield* lockCounters()
   const names = new Set(writes.map(({ record }) => record.name))
-  const rows = yield many(
-    STATEMENTS.findVersion,
-    [...names].map((name) => [name]),
-  )
+  const rows = yield manyKeys(STATEMENTS.findVersion, names)
   const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes)
   if (decision.accepted.size > 0) yield* putUsers(decision)
   yield* endPasswordLinks(rows.map((row) => textOf(row, 'name')).filter((name) => decision.accepted.has(name)))
@@ -97,11 +95,7 @@ function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutc
 
 /** A link is for the user as it was: who created it may not be allowed to manage the user after the change. */
 function* endPasswordLinks(names: readonly string[]): Operation<void> {
-  if (names.length === 0) return
-  yield many(
-    STATEMENTS.removePasswordLinkOf,
-    names.map((name) => [name]),
-  )
+  if (names.length > 0) yield manyKeys(STATEMENTS.removePasswordLinkOf, names)
 }
 
 export interface Version {
@@ -149,14 +143,11 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   ])
   yield many(STATEMENTS.putUser, rows)
   yield* writeEntries([...accepted.values()].map(({ record }) => record))
-  const deleted = [...accepted.values()].filter(({ record }) => record.kind === 'tombstone')
+  const deleted = [...accepted.values()].flatMap(({ record }) => (record.kind === 'tombstone' ? record.name : []))
   // they must not become those of a later user of the same name
   if (deleted.length > 0)
     for (const statement of [STATEMENTS.removeSignIn, STATEMENTS.removeRecoveryCodes])
-      yield many(
-        statement,
-        deleted.map(({ record }) => [record.name]),
-      )
+      yield manyKeys(statement, deleted)
   yield* writeCounters(counters)
 }
 

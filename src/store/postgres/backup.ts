@@ -1,12 +1,12 @@
 import type { Client } from 'pg'
 import { notEmpty, refusedRow } from '../backup/backup-error.ts'
 import { PAGE_ROWS } from '../backup/format.ts'
-import { type BackupDatabase, listTables, type RestoreTarget, type TargetOptions } from '../backup/snapshot.ts'
+import { type BackupDatabase, type BackupEngine, listTables, type RestoreTarget } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { applyPending, checkServer, createClient } from './database.ts'
 import { findConflict, toStoreError } from './errors.ts'
 
-export const POSTGRES_BACKUP = { openForReading, openTarget }
+export const POSTGRES_BACKUP: BackupEngine = { openForReading, openTarget }
 
 /** Text in primary keys has the collation "C", so the order of rows is that of SQLite. */
 const COLUMN_LIST = `SELECT item.relname AS "table", item_column.attname AS "column",
@@ -43,14 +43,16 @@ async function openForReading(url: string): Promise<BackupDatabase> {
 }
 
 /** Replaces all tables in one transaction. */
-async function openTarget(url: string, { migrations, mayReplace, log }: TargetOptions): Promise<RestoreTarget> {
+async function openTarget(
+  ...[url, schema, mayReplace, log]: Parameters<BackupEngine['openTarget']>
+): Promise<RestoreTarget> {
   const client = await connect(url, async (client) => {
     await checkServer(client, log)
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
     if (!mayReplace && !(await isEmpty(client))) throw notEmpty()
     for (const { name } of await listTables(toBackupDatabase(client))) await client.query(`DROP TABLE ${name}`)
     await client.query('DROP TABLE IF EXISTS cardea_migrations')
-    await applyPending(client, migrations)
+    await applyPending(client, schema)
   })
   return {
     ...toBackupDatabase(client),

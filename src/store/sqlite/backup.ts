@@ -6,13 +6,13 @@ import { openNew, syncFolder } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError, notEmpty, refusedRow } from '../backup/backup-error.ts'
 import { type Cells, PAGE_ROWS } from '../backup/format.ts'
-import type { BackupDatabase, RestoreTarget, TargetOptions } from '../backup/snapshot.ts'
+import type { BackupDatabase, BackupEngine, RestoreTarget } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { findStoreFile } from '../store-url.ts'
 import { migrateSqlite, requireStore } from './database.ts'
 import { findConflict, toStoreError } from './errors.ts'
 
-export const SQLITE_BACKUP = { openForReading, openTarget }
+export const SQLITE_BACKUP: BackupEngine = { openForReading, openTarget }
 
 const COLUMN_LIST = `SELECT item.name AS "table", item_column.name AS "column", item_column.pk AS "key"
   FROM sqlite_schema item JOIN pragma_table_info(item.name) item_column
@@ -73,7 +73,9 @@ async function openForReading(url: string): Promise<BackupDatabase> {
 }
 
 /** Builds a new file beside the existing one and renames it at the end. The caller holds the lock of the store. */
-async function openTarget(url: string, { migrations, mayReplace, log }: TargetOptions): Promise<RestoreTarget> {
+async function openTarget(
+  ...[url, schema, mayReplace, log]: Parameters<BackupEngine['openTarget']>
+): Promise<RestoreTarget> {
   const path = findStoreFile(url) ?? ''
   if (!mayReplace && !isEmpty(path)) throw notEmpty()
   const temporary = `${path}.restoring`
@@ -82,7 +84,7 @@ async function openTarget(url: string, { migrations, mayReplace, log }: TargetOp
   const database = new DatabaseSync(temporary)
   // the file is thrown away if anything fails, and synced once when it is complete
   database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF')
-  migrateSqlite(database, migrations, SILENT_LOG)
+  migrateSqlite(database, schema, SILENT_LOG)
   database.exec('BEGIN')
   return {
     ...toBackupDatabase(database),

@@ -2,6 +2,8 @@
  * The SQLite engine. Its calls are synchronous, so a transaction begins and ends within one turn of the event loop.
  * Nothing may be awaited between the two.
  */
+import { type BigIntStats, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
@@ -9,9 +11,9 @@ import { createNotifier } from '../../base/notifier.ts'
 import { type Engine, isRead, type Operation, type Row, type Statement, type Step } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
+import { MEMORY } from '../store-url.ts'
 import { configureConnection, migrateSqlite, openFile, requireIntact } from './database.ts'
-import { isBusy, isDamaged, toStoreError } from './errors.ts'
-import { createPlace, type Place } from './place.ts'
+import { createMisplaced, isBusy, isDamaged, toStoreError } from './errors.ts'
 
 /** Together with SQLite's own timeout about ten seconds. */
 const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
@@ -141,4 +143,32 @@ function runOperation<T>(operation: Operation<T>, runStep: StepRunner): T {
   let turn = operation.next()
   while (!turn.done) turn = operation.next(runStep(turn.value))
   return turn.value
+}
+
+type Place = Pick<Engine, 'requirePlace'>
+
+/**
+ * Whether the open files of the database are still the ones at their paths. Call it when the database is open. The
+ * write-ahead log is looked for too: it holds the last writes.
+ */
+function createPlace(location: string): Place {
+  if (location === MEMORY) return {}
+  const path = resolve(location)
+  const opened = [path, `${path}-wal`].map((file) => ({ file, stats: findStats(file) }))
+  return {
+    requirePlace() {
+      for (const { file, stats } of opened) if (stats && !isSame(stats, findStats(file))) throw createMisplaced(file)
+    },
+  }
+}
+
+const isSame = (opened: BigIntStats, found: BigIntStats | undefined): boolean =>
+  opened.ino === found?.ino && opened.dev === found.dev
+
+function findStats(file: string): BigIntStats | undefined {
+  try {
+    return statSync(file, { bigint: true })
+  } catch {
+    return undefined
+  }
 }
