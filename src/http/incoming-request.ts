@@ -41,6 +41,9 @@ const renderRandomDigits = (): string =>
 /** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
 
+/** Of every request without a query: to create one takes 2 µs (`npm run bench -- session`). */
+const EMPTY_QUERY = new URLSearchParams()
+
 /** The RequestContext of a request of `node:http`. Values that need work are computed on first use. */
 export class IncomingRequest implements RequestContext {
   readonly id: string
@@ -100,7 +103,7 @@ export class IncomingRequest implements RequestContext {
   }
 
   get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(this.rawQuery)
+    this.#query ??= this.rawQuery === '' ? EMPTY_QUERY : new URLSearchParams(this.rawQuery)
     return this.#query
   }
 
