@@ -1,9 +1,16 @@
-// The claims of tokens that Cardea issues at the multi-model door, written and read in one file.
+// Tokens that Cardea issues at the multi-model door: their claims are written and read in one file.
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
-import type { Session } from '../directory/sessions/session.ts'
+import { type OpenedCookie, type Session, toForeignMark } from '../directory/sessions/session.ts'
+import type { SessionOpening } from '../directory/sessions/session-directory.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
+import { type KeyRing, signWithRing } from '../keys/ring.ts'
 import type { Claims } from '../keys/verify.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
 
 /** A token that Cardea issued at the multi-model door for a session. */
 export const ISSUED_TOKEN: CredentialKind = { name: 'issued token', provesPassword: 'its session' }
@@ -29,29 +36,80 @@ const RENEWABLE_UNTIL = 'cdu'
 const ACCESS_TOKEN = 'cdt'
 const FOREIGN_MARK = 'cdf'
 
-export interface IssuedToken {
+interface NewToken extends Pick<UserToken, 'renewableUntil' | 'accessToken' | 'allowedPaths'> {
   readonly session: Session
-  readonly issuer: string
-  readonly issuedAt: number
-  readonly expiresAt: number
-  readonly renewableUntil: number | undefined
-  readonly accessToken: string | undefined
-  readonly allowedPaths: readonly string[] | undefined
+  readonly lifetimeSeconds: number
 }
 
 /** The claims of ArangoDB, in its order, then those that identify the session. */
-export const toIssuedClaims = (token: IssuedToken): Claims => ({
-  preferred_username: token.session.name,
-  iss: token.issuer,
-  iat: token.issuedAt,
-  exp: token.expiresAt,
-  ...(token.allowedPaths ? { allowed_paths: token.allowedPaths } : {}),
-  jti: token.session.id,
-  [GENERATION]: token.session.generation,
-  ...(token.renewableUntil === undefined ? {} : { [RENEWABLE_UNTIL]: token.renewableUntil }),
-  ...(token.accessToken === undefined ? {} : { [ACCESS_TOKEN]: token.accessToken }),
-  ...(token.session.foreignToken === undefined ? {} : { [FOREIGN_MARK]: token.session.foreignToken }),
+function toClaims({ session, ...token }: NewToken, { issuer, clock }: IssueDeps): Claims {
+  const iat = nowSeconds(clock)
+  const exp = iat + token.lifetimeSeconds
+  return {
+    preferred_username: session.name,
+    iss: issuer,
+    iat,
+    exp: Math.min(exp, token.renewableUntil ?? exp),
+    ...(token.allowedPaths ? { allowed_paths: token.allowedPaths } : {}),
+    jti: session.id,
+    [GENERATION]: session.generation,
+    ...(token.renewableUntil === undefined ? {} : { [RENEWABLE_UNTIL]: token.renewableUntil }),
+    ...(token.accessToken === undefined ? {} : { [ACCESS_TOKEN]: token.accessToken }),
+    ...(session.foreignToken === undefined ? {} : { [FOREIGN_MARK]: session.foreignToken }),
+  }
+}
+
+export interface IssueDeps {
+  readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionEnded'>
+  ring(): KeyRing
+  readonly issuer: string
+  /** Seconds after the sign-in at which a session ends; 0: never. */
+  maxLifetimeSeconds(): number
+  readonly events: SecurityEvents
+  readonly clock: Clock
+}
+
+export interface TokenOpening extends SessionOpening {
+  readonly lifetimeSeconds: number
+  /** When the access token it is opened with expires. */
+  readonly validUntil: number | undefined
+}
+
+export const createIssuedTokens = (deps: IssueDeps) => ({
+  /** The token of a new session. */
+  issue(account: Account, { lifetimeSeconds, validUntil, ...opening }: TokenOpening): OpenedCookie {
+    const session = deps.directory.createSession(account, opening)
+    const renewableUntil = limitRenewal(deps, validUntil, session.issuedAt)
+    const token = { session, lifetimeSeconds, renewableUntil, accessToken: opening.accessToken, allowedPaths: undefined }
+    return { id: session.id, value: sign(token, deps), maxAgeSeconds: lifetimeSeconds }
+  },
+  /** A new token for the same session. A token that another program has signed has no session yet. */
+  async renew(name: string, token: UserToken, lifetimeSeconds: number): Promise<string> {
+    const { session: known, accessToken, allowedPaths } = token
+    if (!known) deps.events.requireRecording()
+    const session = known ?? (await createForeignSession(deps, name, token))
+    const renewableUntil = limitRenewal(deps, token.renewableUntil, session.issuedAt)
+    const renewed = sign({ session, lifetimeSeconds, renewableUntil, accessToken, allowedPaths }, deps)
+    if (!known) deps.events.record('sign-in.accepted', { subject: name, opened: 'token' })
+    return renewed
+  },
 })
+
+const sign = (token: NewToken, deps: IssueDeps): string => signWithRing(deps.ring(), toClaims(token, deps))
+
+/** A session is never renewed beyond its lifetime, which begins with the first token that is known of it. */
+function limitRenewal({ maxLifetimeSeconds }: IssueDeps, until: number | undefined, openedAt: number) {
+  const max = maxLifetimeSeconds()
+  return max === 0 ? until : Math.min(until ?? Number.POSITIVE_INFINITY, openedAt + max)
+}
+
+async function createForeignSession({ directory }: IssueDeps, name: string, token: UserToken): Promise<Session> {
+  const account = await directory.findAccount(name)
+  if (!account) throw new Refusal('user_not_found')
+  const foreignToken = toForeignMark(name, [token.issuedAt, token.expiresAt])
+  if (directory.isSessionEnded(foreignToken)) throw new Refusal('token_refused', { detail: 'too many sessions ended' })
+  return { ...directory.createSession(account), foreignToken }
+}
 
 /** Whether the claims are those of a session that was opened here with a credential. A program may have made them up. */
 export const hasIssuedForm = (claims: Claims): boolean =>

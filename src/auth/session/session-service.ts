@@ -1,9 +1,10 @@
+/** Opens and ends sessions, and records both: with a cookie, for a JWT of another issuer, or with an issued token. */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
 import type { OpenedCookie, PresentedSession, RenewedSession } from '../../directory/sessions/session.ts'
-import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
+import type { EndingSession, SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
 import type { CredentialSource } from '../handler.ts'
@@ -12,15 +13,39 @@ import type { SessionRecorder } from '../record-sessions.ts'
 import type { AccountSessions } from './account-session.ts'
 import type { TokenSessions } from './token-session.ts'
 
-export interface SessionServiceDeps {
-  readonly signIn: DoorSignIn
-  readonly accounts: AccountSessions
+interface OpenerDeps<O extends SessionOpening> {
+  /** Makes the cookie or token of a new session. */
+  issue(account: Account, opening: O): OpenedCookie
+  readonly opened: 'session' | 'token'
   readonly directory: Pick<Directory, 'endSession' | 'makeRoom'>
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder
   readonly clock: Clock
   /** Recorded as the handler of a sign-in. */
   readonly endpoint: string
+}
+
+/** Sessions of accounts, however they are issued. */
+export const createSessionOpener = <O extends SessionOpening>(deps: OpenerDeps<O>) => ({
+  /** Opens a session for an account that was authenticated before. */
+  async openFor(given: Account, source: CredentialSource, opening: O) {
+    const { endpoint: handler, events, opened } = deps
+    events.requireRecording()
+    const account = await deps.directory.makeRoom(given, opening)
+    const cookie = deps.issue(account, opening)
+    noteOpened({ identity: account, cookie, accessToken: opening.accessToken }, source, deps)
+    events.record('sign-in.accepted', { subject: account.name, opened, actor: account.name, handler })
+    return { identity: account, cookie }
+  },
+  async end(session: EndingSession): Promise<void> {
+    await deps.directory.endSession(session)
+    deps.events.record('sign-out', { subject: session.name })
+  },
+})
+
+export interface SessionServiceDeps extends Omit<OpenerDeps<SessionOpening>, 'issue' | 'opened'> {
+  readonly signIn: DoorSignIn
+  readonly accounts: AccountSessions
 }
 
 export interface SignInCredentials {
@@ -35,48 +60,23 @@ export interface OpenedSession {
   readonly cookie: RenewedSession
 }
 
-/** A session of an account, and the cookie of it. */
-export interface OpenedAccountSession extends OpenedSession {
-  readonly cookie: OpenedCookie
-}
+export type SessionService = ReturnType<typeof createSessionService>
 
-/** Opens and ends sessions, and records both. */
-export interface SessionService {
-  /** `undefined`: wrong name, password or code. */
-  open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined>
-  /** Opens a session for an account that was authenticated before. */
-  openFor(account: Account, source: CredentialSource, opening: SessionOpening): Promise<OpenedAccountSession>
-  /** Ends the session of a cookie. */
-  end(session: PresentedSession): Promise<void>
-}
-
-export const createSessionService = (deps: SessionServiceDeps): SessionService => ({
-  async open(credentials, source) {
-    const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
-    // a password without the code that the account needs is not accepted
-    return account && openFor(deps, account, { source, hasPassword: true, hasFactor: account.totp !== undefined })
-  },
-  openFor: (account, source, opening) => openFor(deps, account, { source, ...opening }),
-  async end({ id, name, cookie, foreignToken }) {
-    if (!cookie) throw new TypeError('the session has no cookie')
-    await deps.directory.endSession({ id, name, expiresAt: cookie.lastExpiry(), foreignToken })
-    deps.events.record('sign-out', { subject: name })
-  },
-})
-
-async function openFor(
-  deps: SessionServiceDeps,
-  given: Account,
-  { source, ...opening }: SessionOpening & { readonly source: CredentialSource },
-): Promise<OpenedAccountSession> {
-  const { endpoint: handler, events } = deps
-  events.requireRecording()
-  const account = await deps.directory.makeRoom(given, opening)
-  const cookie = deps.accounts.open(account, opening)
-  noteOpened({ identity: account, cookie }, source, deps)
-  const subject = account.name
-  events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
-  return { identity: account, cookie }
+/** Sessions of accounts with a cookie. */
+export function createSessionService(deps: SessionServiceDeps) {
+  const { openFor, end } = createSessionOpener({ ...deps, issue: deps.accounts.open, opened: 'session' })
+  return {
+    /** `undefined`: wrong name, password or code. */
+    async open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined> {
+      const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
+      // a password without the code that the account needs is not accepted
+      return account && openFor(account, source, { hasPassword: true, hasFactor: account.totp !== undefined })
+    },
+    openFor,
+    async end({ id, name, foreignToken, cookie }: PresentedSession): Promise<void> {
+      if (cookie) await end({ id, name, foreignToken, expiresAt: cookie.lastExpiry() })
+    },
+  }
 }
 
 interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder' | 'clock'> {
@@ -84,7 +84,7 @@ interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'r
   readonly directory: Pick<Directory, 'makeRoomForToken'>
 }
 
-/** Opens a session for a JWT that was accepted. */
+/** Opens a session with a cookie for a JWT that was accepted. */
 export async function openTokenSession(
   { identity, credential }: Authenticated,
   source: CredentialSource,
@@ -99,8 +99,13 @@ export async function openTokenSession(
   return { identity, cookie }
 }
 
+interface NewSession extends Pick<OpenedSession, 'identity'> {
+  readonly cookie: OpenedCookie
+  readonly accessToken?: string | undefined
+}
+
 const noteOpened = (
-  { identity, cookie }: { readonly identity: Identity; readonly cookie: OpenedCookie },
+  { identity, cookie: { id, maxAgeSeconds }, accessToken }: NewSession,
   source: CredentialSource,
   { recorder, clock }: Pick<SessionServiceDeps, 'recorder' | 'clock'>,
-): void => recorder.onOpened({ id: cookie.id, identity, expiresAt: nowSeconds(clock) + cookie.maxAgeSeconds }, source)
+): void => recorder.onOpened({ id, identity, accessToken, expiresAt: nowSeconds(clock) + maxAgeSeconds }, source)

@@ -1,5 +1,6 @@
 // `/_open/auth`: signs in with a password, renews a token, and ends its session.
 import { isUserToken } from '../../auth/issued-token.ts'
+import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
@@ -9,7 +10,7 @@ import type { MultiModelDeps } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
-import { type Credentials, SIGN_IN_ENDPOINT } from './sign-in.ts'
+import { SIGN_IN_ENDPOINT } from './sign-in.ts'
 
 export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const signIn: Handler = (context) => createToken(deps, context)
@@ -62,7 +63,7 @@ async function readSignInBody(context: RequestContext): Promise<Members> {
 
 const INVALID = new Refusal('bad_parameter', { about: 'invalid JSON' })
 
-function readCredentials(members: Members): Credentials {
+function readCredentials(members: Members): SignInCredentials {
   const name = findMember(members, 'username')
   const password = findMember(members, 'password')
   const code = findMember(members, 'token') ?? ''
