@@ -80,7 +80,13 @@ export const createIssuedTokens = (deps: IssueDeps) => ({
   issue(account: Account, { lifetimeSeconds, validUntil, ...opening }: TokenOpening): OpenedCookie {
     const session = deps.directory.createSession(account, opening)
     const renewableUntil = limitRenewal(deps, validUntil, session.issuedAt)
-    const token = { session, lifetimeSeconds, renewableUntil, accessToken: opening.accessToken, allowedPaths: undefined }
+    const token = {
+      session,
+      lifetimeSeconds,
+      renewableUntil,
+      accessToken: opening.accessToken,
+      allowedPaths: undefined,
+    }
     return { id: session.id, value: sign(token, deps), maxAgeSeconds: lifetimeSeconds }
   },
   /** A new token for the same session. A token that another program has signed has no session yet. */

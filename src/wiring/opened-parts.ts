@@ -1,7 +1,6 @@
 // What is opened before the doors and closed after them: directory, gateway, limits on password checks, monitor.
 import type { PasswordLimits } from '../auth/limits/limits.ts'
-import { openLimits } from '../auth/limits/open-limits.ts'
-import type { SharedLimits } from '../auth/limits/share.ts'
+import { openLimits, type SharedLimits } from '../auth/limits/share.ts'
 import type { SignUpLimits } from '../auth/limits/sign-ups.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'

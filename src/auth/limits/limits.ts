@@ -9,8 +9,14 @@ import { Refusal } from '../../base/errors.ts'
 import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port/sign-ins.ts'
 import { UNKNOWN_NAME } from '../../observe/security-event-table.ts'
-import { type BucketSettings, createBuckets, createLocks, type LockSettings } from './counters.ts'
-import { createFailedNames, type FailedNames } from './failed-names.ts'
+import {
+  type BucketSettings,
+  createBuckets,
+  createLocks,
+  createOutbox,
+  type LockSettings,
+  type Outbox,
+} from './counters.ts'
 import {
   findPeers,
   type Guess,
@@ -21,9 +27,14 @@ import {
   toLockKey,
   toLockPrefix,
 } from './guess.ts'
-import { createKnownPeers, type KnownPeers } from './known-peers.ts'
-import { createLockEnds, type LockEnds } from './lock-ends.ts'
-import { createOutbox, type Outbox } from './outbox.ts'
+import {
+  createFailedNames,
+  createKnownPeers,
+  createLockEnds,
+  type FailedNames,
+  type KnownPeers,
+  type LockEnds,
+} from './memory.ts'
 import { createSignUps, type SignUpLimits, type SignUpWait } from './sign-ups.ts'
 
 export interface LimitSettings {
@@ -96,24 +107,15 @@ export interface LimitsOptions {
   /** Called once when a limit is reached, not for each attempt it refuses. */
   onReached?(reached: ReachedLimit): void
   /** Called when a lock that was reached is over. */
-  onEnded?(ended: EndedLock): void
+  onEnded?(ended: Pick<Guess, 'name' | 'peer'>): void
 }
 
-export interface EndedLock {
-  readonly name: string
-  /** Address of the client. */
-  readonly peer: string
-}
-
-/** Work that is not part of a request. */
-export interface LimitReports {
+export interface Limits extends PasswordLimits, SignUpLimits, SharedCounters, AccountLimits {
   /** Reports the locks that are over by now. To be called every few seconds. */
   reportEnded(): void
 }
 
-export function createLimits(
-  options: LimitsOptions,
-): PasswordLimits & SignUpLimits & SharedCounters & AccountLimits & LimitReports {
+export function createLimits(options: LimitsOptions): Limits {
   const { clock, settings, log = SILENT_LOG } = options
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
@@ -148,7 +150,7 @@ export function createLimits(
       for (const failure of failures) failed.note(failure)
     },
     ...createSignUps({ counters, outbox, clock, report: (wait) => report(undefined, wait) }),
-    ...createAccountLimits(counters, { outbox, failed, ends, clock }),
+    ...createAccountLimits(counters, failed, ends, { outbox, clock }),
     reportEnded: ends.report,
     take: outbox.take,
     putBack: outbox.putBack,
@@ -156,11 +158,11 @@ export function createLimits(
 }
 
 const createEnds = ({ onEnded, clock }: LimitsOptions, { lock }: AllCounters) =>
-  createLockEnds({
-    lockedMs: (guess) => lock.waitMs(toLockKey(guess)),
-    onEnded: (guess) => onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
+  createLockEnds(
+    (guess) => lock.waitMs(toLockKey(guess)),
+    (guess) => onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
     clock,
-  })
+  )
 
 /** For `chttpd_auth_lockout.mode = warn`. */
 function warnOfOverlooked({ lock }: AllCounters, guess: Guess, log: Log): void {
@@ -176,16 +178,11 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
   }
 }
 
-interface LimitParts {
-  readonly outbox: Outbox
-  readonly failed: FailedNames
-  readonly ends: LockEnds
-  readonly clock: Clock
-}
-
 function createAccountLimits(
   { lock, account }: AllCounters,
-  { outbox, failed, ends, clock }: LimitParts,
+  failed: FailedNames,
+  ends: LockEnds,
+  { outbox, clock }: { readonly outbox: Outbox; readonly clock: Clock },
 ): AccountLimits {
   return {
     findLimit(limited) {

@@ -4,14 +4,47 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
 import type { Failure, FailureStore } from '../../directory/store-port/sign-ins.ts'
-import type { RecordGuard } from '../../observe/security-events.ts'
+import type { RecordGuard, SecurityEvents } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
-import { type AccountLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
+import { type AccountLimits, createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
 
-export interface SharingOptions {
+export interface OpenLimitsDeps {
+  settings(): LimitSettings
+  readonly store: FailureStore
+  readonly events: SecurityEvents
+  readonly log: Log
+}
+
+const REPORT_ENDED_MS = 1000
+
+/** The limits on password checks, shared with other nodes through the store. */
+export function openLimits({ settings, store, events, log }: OpenLimitsDeps) {
+  const limits = createLimits({
+    settings,
+    clock: SYSTEM_CLOCK,
+    log,
+    onReached: ({ limit, name, seconds }) => events.record('limit.started', { limit, subject: name, seconds }),
+    onEnded: ({ name, peer }) =>
+      events.record('limit.ended', { limit: 'lockout', subject: name, peer: peer || undefined }),
+  })
+  const timer = setInterval(limits.reportEnded, REPORT_ENDED_MS).unref()
+  const sharing = shareFailures({ counters: limits, store, settings, clock: SYSTEM_CLOCK })
+  return {
+    guesses: limits,
+    /** For the administrator. */
+    accounts: createSharedLimits(limits, sharing, events),
+    async close() {
+      clearInterval(timer)
+      await sharing.stop()
+    },
+  }
+}
+
+interface SharingOptions {
   readonly counters: SharedCounters
   readonly store: FailureStore
   settings(): LimitSettings

@@ -1,8 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Locks } from './counters.ts'
+import type { Locks, Outbox } from './counters.ts'
 import { findPeers, type Guess } from './guess.ts'
-import type { Outbox } from './outbox.ts'
 
 /** Limits the users that clients create for themselves: from one address, and in total. */
 export interface SignUpLimits {
