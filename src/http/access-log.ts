@@ -3,23 +3,13 @@ import type { Log } from '../base/log.ts'
 import { toSafeText } from '../observe/security-record.ts'
 import { describeOrigin, type IncomingRequest } from './incoming-request.ts'
 
+export type AccessLog = ReturnType<typeof createAccessLog>
+
 /** One log line per request, written when the response is complete or its client has disconnected. */
-export interface AccessLog {
-  isOn(): boolean
-  write(request: LoggedRequest): void
-}
-
-export interface LoggedRequest {
-  readonly context: IncomingRequest
-  readonly response: ServerResponse
-  readonly door: string
-  /** Bytes that were sent, the head included. */
-  readonly bytes: number
-}
-
-export const createAccessLog = (log: Log, isOn: () => boolean): AccessLog => ({
+export const createAccessLog = (log: Log, isOn: () => boolean) => ({
   isOn,
-  write({ context, response, door, bytes }) {
+  /** `bytes` were sent, the head included. */
+  write(context: IncomingRequest, response: ServerResponse, door: string, bytes: number): void {
     const { actor: user, ...origin } = describeOrigin(context, door)
     log.info('request', {
       method: toSafeText(context.method),

@@ -29,7 +29,7 @@ export const hasBody = (request: IncomingMessage): boolean =>
 /** Reads a whole body within its limits. */
 export async function readWholeBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const { maxBodyBytes: maxBytes, bodyTimeoutMs: silenceMs, bodyDeadlineMs, take } = limits
-  const stream = openBodyStream(source, { silenceMs, maxBytes })
+  const stream = openBodyStream(source, silenceMs, maxBytes)
   const deadline = setTimeout(() => stream.destroy(new Refusal('request_timeout')), bodyDeadlineMs)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -45,40 +45,37 @@ export async function readWholeBody(source: BodySource, limits: BodyLimits): Pro
   return Buffer.concat(chunks, bytes)
 }
 
-export interface StreamLimits {
-  /** Longest time without data from the client. */
-  readonly silenceMs: number
-  readonly maxBytes: number
-}
-
 /**
  * A body as a stream. It is separate from the request, because destroying the request would close the connection before
  * the reply is sent. If the client expects `100 Continue`, it is sent when the stream is first read: the request is
- * authorised then. Only silence of the client counts as silence: the timer stops while the reader is slow.
+ * authorised then. `silenceMs` is the longest time without data from the client: the timer stops while the reader is
+ * slow.
  */
-export function openBodyStream(source: BodySource, limits: StreamLimits): Readable {
-  requireDeclaredLength(source.request, limits.maxBytes)
-  return new BodyStream(source, limits)
+export function openBodyStream(source: BodySource, silenceMs: number, maxBytes: number): Readable {
+  if (Number(source.request.headers['content-length'] ?? 0) > maxBytes) throw new Refusal('body_too_large')
+  return new BodyStream(source, silenceMs, maxBytes)
 }
 
 class BodyStream extends Readable {
   readonly #source: BodySource
-  readonly #limits: StreamLimits
+  readonly #silenceMs: number
+  readonly #maxBytes: number
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #isOpen = false
 
-  constructor(source: BodySource, limits: StreamLimits) {
+  constructor(source: BodySource, silenceMs: number, maxBytes: number) {
     super()
     this.#source = source
-    this.#limits = limits
+    this.#silenceMs = silenceMs
+    this.#maxBytes = maxBytes
   }
 
   override _read(): void {
     if (!this.#isOpen) this.#open()
     // Broken before it was opened: do not start a timer that no event would stop.
     if (this.destroyed) return
-    this.#timer ??= setTimeout(() => this.destroy(new Refusal('request_timeout')), this.#limits.silenceMs)
+    this.#timer ??= setTimeout(() => this.destroy(new Refusal('request_timeout')), this.#silenceMs)
     this.#source.request.resume()
   }
 
@@ -111,7 +108,7 @@ class BodyStream extends Readable {
   readonly #onData = (chunk: Buffer): void => {
     this.#timer?.refresh()
     this.#bytes += chunk.length
-    if (this.#bytes > this.#limits.maxBytes) return void this.destroy(new Refusal('body_too_large'))
+    if (this.#bytes > this.#maxBytes) return void this.destroy(new Refusal('body_too_large'))
     if (this.push(chunk)) return
     this.#source.request.pause()
     clearTimeout(this.#timer)
@@ -125,10 +122,6 @@ class BodyStream extends Readable {
 
   readonly #onBroken = (): void =>
     void this.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
-}
-
-function requireDeclaredLength({ headers }: IncomingMessage, maxBytes: number): void {
-  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('body_too_large')
 }
 
 /** A client that already sends its body does not wait. */

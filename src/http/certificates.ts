@@ -1,18 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type WatchOptions, watchSecrets } from '../keys/watch.ts'
-import { checkCertificateDates } from './certificate-dates.ts'
 import type { Listener, TlsSettings } from './server.ts'
-import { loadTlsFiles, type NamedFile, type TlsLoad, type TlsProtocol } from './tls-files.ts'
-
-/** The files of a certificate and what is offered with it. */
-export interface TlsSource {
-  readonly cert: NamedFile
-  readonly key: NamedFile
-  readonly protocol: TlsProtocol
-}
-
-export const loadTlsSource = ({ cert, key, protocol }: TlsSource): TlsLoad => loadTlsFiles(cert, key, protocol)
+import { checkCertificateDates, loadTlsFiles, type TlsLoad, type TlsSource } from './tls-files.ts'
 
 export interface CertificateDeps {
   /** A listener uses another certificate or other versions and ciphers. Must not throw. */
@@ -28,7 +18,7 @@ export interface CertificateDeps {
 /** A listener with TLS. `S`: the settings that name its files; `undefined` if they name none. */
 export interface TlsListener<S> {
   readonly listener: Listener
-  readonly tls: TlsSettings
+  tls: TlsSettings
   toSource(settings: S): TlsSource | undefined
 }
 
@@ -38,21 +28,17 @@ export interface PreparedCertificates {
   apply(): void
 }
 
-interface Served<S> extends TlsListener<S> {
-  tls: TlsSettings
-}
-
 const DATES_CHECK_MS = 3_600_000
 
 interface Loaded<S> {
-  readonly served: Served<S>
+  readonly served: TlsListener<S>
   readonly source: TlsSource
   readonly load: TlsLoad
 }
 
 /** The certificates of all listeners. They are replaced on reload and when their files change. */
 export class Certificates<S> {
-  readonly #served: Served<S>[] = []
+  readonly #served: TlsListener<S>[] = []
   readonly #deps: CertificateDeps
   /** The last problem of each file, so that it is reported once. */
   readonly #reported = new Map<string, string>()
@@ -101,7 +87,7 @@ export class Certificates<S> {
   #load(settings: S): readonly Loaded<S>[] {
     return this.#served.flatMap((served) => {
       const source = served.toSource(settings)
-      return source ? [{ served, source, load: loadTlsSource(source) }] : []
+      return source ? [{ served, source, load: loadTlsFiles(source) }] : []
     })
   }
 

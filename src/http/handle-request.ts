@@ -11,30 +11,37 @@ import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import type { Connection } from './connections.ts'
-import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
+import { type ChooseDialect, dispatch, type Mount, type RoutedDialect } from './dispatch.ts'
+import type { ConnectionLimits } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
-import type { PendingReply, Reply, RequestContext } from './request-context.ts'
+import type { Dialect, PendingReply, Reply, RequestContext } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
 import { handlerOf } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
 
-export interface HandleRequestDeps {
-  readonly limits: Live<GuardLimits & BodyLimits>
+export interface DoorOptions {
+  readonly dialect: Dialect
+  readonly mounts?: readonly Mount[]
+  readonly limits: Live<GuardLimits & BodyLimits & ConnectionLimits>
   readonly trust: Live<TrustRules>
-  readonly hsts?: Live<string> | undefined
+  /** The header `Strict-Transport-Security` for clients that use TLS; empty: none. */
+  readonly hsts?: Live<string>
   readonly log: Log
+  readonly observer?: RequestObserver
+  readonly accessLog?: AccessLog
+  /** Left out where requests are not traced. */
+  readonly tracing?: Tracing | undefined
+}
+
+export interface HandleRequestDeps extends DoorOptions {
   /** Name of the door, for security events. */
   readonly door: string
   readonly chooseDialect: ChooseDialect
   /** Throws if requests on this connection or for this client are not accepted now. */
   admit(context: RequestContext, socket: Socket): void
   isStopping(): boolean
-  readonly observer?: RequestObserver | undefined
-  readonly accessLog?: AccessLog | undefined
-  /** Left out where requests are not traced. */
-  readonly tracing?: Tracing | undefined
 }
 
 /** A request whose turn on its connection has come. */
@@ -104,7 +111,7 @@ interface FoundReply {
 async function findErrorReply(error: unknown, { request, routed, context, deps }: ActiveRequest): Promise<FoundReply> {
   // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
   if (isChunked(request) && !request.complete) await nextTurn()
-  const reply = toErrorReply(error, { dialect: routed.dialect, context, log: deps.log })
+  const reply = toErrorReply(error, routed.dialect, deps.log, context)
   return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
 }
 
@@ -113,10 +120,8 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
   deps.admit(context, request.socket)
   checkRequest(request, deps.limits.get(), routed.dialect)
   if (isChunked(request)) {
-    limitTinyChunks(request, {
-      isForwarded: () => context.isBodyForwarded && !isAnonymous(context.authenticated),
-      reject: () => rejectTinyChunks(active),
-    })
+    const isForwarded = () => context.isBodyForwarded && !isAnonymous(context.authenticated)
+    limitTinyChunks(request, isForwarded, () => rejectTinyChunks(active))
     // Only chunked bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
@@ -183,7 +188,7 @@ function endSpan({ context, response }: ActiveRequest): void {
 
 function logAccess({ request, response, context, bytesBefore, deps }: ActiveRequest): void {
   if (bytesBefore === undefined) return
-  deps.accessLog?.write({ context, response, door: deps.door, bytes: request.socket.bytesWritten - bytesBefore })
+  deps.accessLog?.write(context, response, deps.door, request.socket.bytesWritten - bytesBefore)
 }
 
 function removeFromConnection({ request, context, connection, deps }: ActiveRequest): void {

@@ -1,18 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { isClientError } from '../base/errors.ts'
-import type { Live } from '../base/live.ts'
 import { type AuthenticatedRequest, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
-import type { BodyLimits } from './body.ts'
-import { describeOrigin, IncomingRequest } from './incoming-request.ts'
+import { describeOrigin, IncomingRequest, type IncomingRequestOptions } from './incoming-request.ts'
 import type { Dialect, HeaderPair, RequestContext, Step } from './request-context.ts'
-import type { TrustRules } from './trust.ts'
 
-export interface IdentifyOptions {
-  readonly dialect: Dialect
-  readonly limits: BodyLimits
-  readonly trust: Live<TrustRules>
+export interface IdentifyOptions extends Omit<IncomingRequestOptions, 'target'> {
   readonly door: string
 }
 

@@ -212,7 +212,7 @@ export class IncomingRequest implements RequestContext {
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     this.isBodyForwarded = true
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
-    return openBodyStream(this.#bodySource, { silenceMs, maxBytes })
+    return openBodyStream(this.#bodySource, silenceMs, maxBytes)
   }
 
   get #bodySource(): BodySource {

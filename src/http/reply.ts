@@ -64,7 +64,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
 }
 
 function writeHead(response: ServerResponse, { dialect, context, reply, hsts }: Delivery, isLast: boolean): void {
-  const all = headersOf(reply, dialect, { context, request: response.req })
+  const all = headersOf(reply, dialect, context, response.req)
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
   if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
@@ -122,13 +122,8 @@ function reasonOf({ status, reason }: Reply): string | undefined {
 
 const PRINTABLE = /^[\t\x20-\x7e]*$/
 
-/** `request` and `context` are absent if the request could not be parsed. */
-interface RepliedRequest {
-  readonly context?: RequestContext
-  readonly request?: IncomingMessage
-}
-
-function headersOf(reply: Reply, dialect: Dialect, { context, request }: RepliedRequest): string[] {
+/** `context` and `request` are absent if the request could not be parsed. */
+function headersOf(reply: Reply, dialect: Dialect, context?: RequestContext, request?: IncomingMessage): string[] {
   const flat: string[] = []
   for (const [name, value] of reply.headers)
     if (!isTrailer(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
@@ -173,25 +168,19 @@ function breakOff(sink: Sink): void {
   else sink.destroy()
 }
 
-type RawDelivery = Pick<Delivery, 'dialect' | 'reply' | 'hsts'>
-
 /** Writes a reply to bytes that could not be parsed as a request, and ends the connection. */
-export function writeRawReply(socket: Socket, { dialect, reply, hsts }: RawDelivery): void {
+export function writeRawReply(socket: Socket, reply: Reply, dialect: Dialect, hsts: string): void {
   const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`, `Date: ${new Date().toUTCString()}`]
-  const headers = withTransportSecurity(headersOf(reply, dialect, {}), hsts, schemeOf(socket))
+  const headers = withTransportSecurity(headersOf(reply, dialect), hsts, schemeOf(socket))
   for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
   socket.end(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${typeof reply.body === 'string' ? reply.body : ''}`)
 }
 
-export interface ErrorReplyDeps {
-  readonly dialect: Dialect
-  readonly log: Log
-  /** Absent if the request could not be parsed. */
-  readonly context?: RequestContext
-}
-
-/** The only place where an error becomes a reply. Errors that are not Refusals are logged and sent as `internal`. */
-export function toErrorReply(error: unknown, { dialect, log, context }: ErrorReplyDeps): Reply {
+/**
+ * The only place where an error becomes a reply. Errors that are not Refusals are logged and sent as `internal`.
+ * `context` is absent if the request could not be parsed.
+ */
+export function toErrorReply(error: unknown, dialect: Dialect, log: Log, context?: RequestContext): Reply {
   const refusal = toRefusal(error)
   const { code, detail, retryAfterSeconds, headers } = refusal
   if (code === 'internal') log.error('request failed', { request: context?.id, error: refusal.cause })

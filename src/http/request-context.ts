@@ -35,8 +35,10 @@ export interface Path {
   readonly prefix?: string
 }
 
-/** Method and target. */
-export interface RequestLine {
+/** One request. Code that needs a part asks for that part. */
+export interface RequestContext {
+  /** For logs and the response header. */
+  readonly id: string
   readonly method: string
   /** The request target, unchanged. */
   readonly target: string
@@ -47,9 +49,6 @@ export interface RequestLine {
   /** The query without `?`, unchanged. */
   readonly rawQuery: string
   readonly query: URLSearchParams
-}
-
-export interface RequestHeaders {
   /** Names and values in turn, unchanged. */
   readonly rawHeaders: readonly string[]
   /** The value of a header. The values of a repeated one are joined by commas. */
@@ -57,9 +56,6 @@ export interface RequestHeaders {
   /** Whether a header is present more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
-}
-
-export interface RequestBody {
   /** How large a body may be that is read whole. Higher for administrators than for users and anonymous requests. */
   readonly maxBodyBytes: number
   /** Limits for a JSON body. */
@@ -79,10 +75,6 @@ export interface RequestBody {
    * can be opened again.
    */
   openBody(): Readable | undefined
-}
-
-/** The connection to the client. */
-export interface RequestConnection {
   readonly client: Client
   /** The certificate that the client connected with; `undefined`: none, or this listener accepts none. */
   readonly certificate: ClientCertificate | undefined
@@ -93,10 +85,6 @@ export interface RequestConnection {
   /** Called when the client disconnects, and when the reply is sent. */
   onGone(listener: () => void): void
   readonly isGone: boolean
-}
-
-/** The result of authentication. */
-export interface RequestIdentity {
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
@@ -105,10 +93,6 @@ export interface RequestIdentity {
   streamEpoch: number | undefined
   /** Set if the credential is revoked while the request is handled: no more of its body is accepted. */
   isCut: boolean
-}
-
-/** What metrics and the access log need to know. */
-export interface RequestProgress {
   /** Milliseconds of `performance.now()`. */
   readonly startedAtMs: number
   /** When it was first forwarded; `undefined`: not yet. */
@@ -117,18 +101,6 @@ export interface RequestProgress {
   route: string | undefined
   /** Its span; `undefined`: requests are not traced. */
   readonly span: RequestSpan | undefined
-}
-
-/** One request. Code that needs a part asks for that part. */
-export interface RequestContext
-  extends RequestLine,
-    RequestHeaders,
-    RequestBody,
-    RequestConnection,
-    RequestIdentity,
-    RequestProgress {
-  /** For logs and the response header. */
-  readonly id: string
 }
 
 export type HeaderPair = readonly [name: string, value: string]

@@ -25,12 +25,18 @@ export interface ClientFiles {
   readonly crl?: NamedFile | undefined
 }
 
+/** The files of a certificate, which may be the same file, and what is offered with it. */
+export interface TlsSource {
+  readonly cert: NamedFile
+  readonly key: NamedFile
+  readonly protocol: TlsProtocol
+}
+
 export type TlsLoad =
   | { readonly kind: 'files'; readonly files: TlsSettings }
   | { readonly kind: 'problem'; readonly message: string }
 
-/** `cert` and `key` may be the same file. */
-export function loadTlsFiles(cert: NamedFile, key: NamedFile, protocol: TlsProtocol = {}): TlsLoad {
+export function loadTlsFiles({ cert, key, protocol }: TlsSource): TlsLoad {
   try {
     const files = { cert: readText(cert), key: readText(key) }
     const certificate = readCertificate(files.cert, cert)
@@ -145,3 +151,14 @@ const CONTEXT_PROBLEMS: ReadonlyMap<string, string> = new Map([
 ])
 
 const codeOf = (error: unknown): string => String((error instanceof Error && 'code' in error && error.code) || '')
+
+/** Why clients reject a certificate now, because of its dates; `undefined`: they do not. */
+export function checkCertificateDates(
+  { validFromDate, validToDate }: Pick<X509Certificate, 'validFromDate' | 'validToDate'>,
+  nowMs: number,
+): string | undefined {
+  if (validFromDate.getTime() > nowMs) return 'is not valid yet'
+  return validToDate.getTime() <= nowMs ? `expired on ${renderDay(validToDate)}` : undefined
+}
+
+export const renderDay = (date: Date): string => date.toISOString().slice(0, 10)

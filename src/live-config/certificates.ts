@@ -4,8 +4,8 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { compareSettings, type Settings } from '../config/settings.ts'
-import { checkCertificateDates } from '../http/certificate-dates.ts'
-import { Certificates, loadTlsSource } from '../http/certificates.ts'
+import { Certificates } from '../http/certificates.ts'
+import { checkCertificateDates, loadTlsFiles } from '../http/tls-files.ts'
 import { listTlsSources } from './endpoints.ts'
 import type { LiveConfig } from './live-config.ts'
 
@@ -36,7 +36,7 @@ export function followCertificates(liveConfig: LiveConfig, onReplaced: () => voi
 /** One sentence for each certificate of a listener that clients reject now because of its dates. */
 export const listOutdatedCertificates = (config: Config, nowMs: number): readonly string[] =>
   listTlsSources(config).flatMap((source) => {
-    const load = loadTlsSource(source)
+    const load = loadTlsFiles(source)
     const problem =
       load.kind === 'files' ? checkCertificateDates(new X509Certificate(load.files.cert), nowMs) : undefined
     const { option, path } = source.cert

@@ -1,8 +1,8 @@
 // The addresses of the listeners, with the certificates that the options name.
 import type { Config } from '../config/options.ts'
-import { loadTlsSource, type TlsSource } from '../http/certificates.ts'
 import { describeListenError, type Endpoint, type TlsSettings } from '../http/server.ts'
 import type { TlsProtocol } from '../http/tls-files.ts'
+import { loadTlsFiles, type TlsSource } from '../http/tls-files.ts'
 import { StartError } from '../kernel/start-error.ts'
 
 interface ListenerRow {
@@ -112,7 +112,7 @@ function toEndpoints(given: Config['server']['endpoint'], source: TlsSource | un
 
 function loadTls(source: TlsSource | undefined): TlsSettings {
   if (!source) throw new StartError('ssl.keyfile is not set')
-  const load = loadTlsSource(source)
+  const load = loadTlsFiles(source)
   if (load.kind === 'problem') throw new StartError(load.message)
   return load.files
 }

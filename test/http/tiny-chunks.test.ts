@@ -35,7 +35,7 @@ it('Node delivers no chunk after the rejection', async () => {
         }
         resolve(request)
       }
-      limitTinyChunks(request, { isForwarded: () => false, reject })
+      limitTinyChunks(request, () => false, reject)
     }
   })
   const client = openClient(HEAD + '1\r\n[\r\n'.repeat(8000))

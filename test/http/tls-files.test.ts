@@ -60,19 +60,23 @@ const ROWS: readonly (readonly [name: string, cert: string, key: string, says: R
 
 describe('TLS files', () => {
   it('are loaded', () => {
-    const load = loadTlsFiles(named('ssl.cert_file', fixture('cert.pem')), named('ssl.key_file', fixture('key.pem')))
+    const load = loadTlsFiles({
+      cert: named('ssl.cert_file', fixture('cert.pem')),
+      key: named('ssl.key_file', fixture('key.pem')),
+      protocol: {},
+    })
     assert.deepEqual(load, { kind: 'files', files: { cert: CERT, key: KEY } })
   })
   for (const [name, cert, key, says] of ROWS)
     it(`name the option, the file and the problem: ${name}`, () => {
-      const load = loadTlsFiles(named('ssl.cert_file', cert), named('ssl.key_file', key))
+      const load = loadTlsFiles({ cert: named('ssl.cert_file', cert), key: named('ssl.key_file', key), protocol: {} })
       assert.equal(load.kind, 'problem')
       assert.match(load.kind === 'problem' ? load.message : '', says)
     })
   it('of another user are reported', { skip: process.getuid?.() === 0 && 'root can read every file' }, () => {
     const path = file('private', CERT)
     chmodSync(path, 0)
-    const load = loadTlsFiles(named('ssl.keyfile', path), named('ssl.keyfile', path))
+    const load = loadTlsFiles({ cert: named('ssl.keyfile', path), key: named('ssl.keyfile', path), protocol: {} })
     assert.match(load.kind === 'problem' ? load.message : '', /this process may not read the file$/)
   })
 })
