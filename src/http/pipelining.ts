@@ -1,7 +1,7 @@
 /** Gives the bytes of connections to Node's parser, one request at a time. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { divert, hasParser } from './parser-input.ts'
+import { divert, hasParser } from '../base/node-internals/parser-input.ts'
 
 /** While this many bytes wait, no more are read from the connection. Below it, a disconnect is still noticed. */
 const MAX_WAITING_BYTES = 16_384

@@ -31,7 +31,7 @@ const shared = Buffer.allocUnsafeSlow(65_536)
  * Reads into one buffer for all connections: Node has this as the option `onread` of connections that a client opens,
  * and for those of a server it allocates 64 KiB for each read. A bare server of `node:http` then takes 5 µs more for a
  * request than one whose parser reads from the connection, with this buffer 2 µs (of 20, on a busy machine;
- * scripts/bench/gateway-cpu.mjs). Without these fields the listener for 'data' gets the bytes.
+ * `npm run bench -- gateway-cpu`). Without these fields the listener for 'data' gets the bytes.
  */
 function readIntoSharedBuffer(socket: Socket, take: (bytes: Buffer) => void): void {
   const { _handle: handle } = socket as NodeSocket
