@@ -13,10 +13,10 @@ import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './in
 import {
   checkAuthenticateOptions,
   checkRequireUserOptions,
+  createRoleCheck,
   type RequireUserOptions,
   requireCardea,
 } from './middleware-arguments.ts'
-import { createRoleCheck } from './role-check.ts'
 
 export type { RequireUserOptions } from './middleware-arguments.ts'
 

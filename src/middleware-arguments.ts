@@ -1,5 +1,5 @@
 // Checks of what a program gives to the middleware: a mistake is reported when the program starts, if it can be seen then.
-import type { AuthenticateOptions } from './index.ts'
+import type { AuthenticatedUser, AuthenticateOptions } from './index.ts'
 
 export interface RequireUserOptions {
   /** `false`: a 401 has no `WWW-Authenticate` header, so that browsers do not ask for a password. `true` by default. */
@@ -37,3 +37,14 @@ export function checkRequireUserOptions(options: RequireUserOptions): void {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/**
+ * Creates a check whether a user has one of these roles, or is an administrator. Throws a `TypeError` for a value that can
+ * never be a role: it would reject every user without an error.
+ */
+export function createRoleCheck(roles: readonly string[]): (user: AuthenticatedUser) => boolean {
+  const isGood = roles.length > 0 && roles.every((role) => typeof role === 'string' && role !== '')
+  if (!isGood)
+    throw new TypeError("requireRole takes names of roles, of which a user needs one: requireRole('reader', 'writer')")
+  return (user) => user.isAdmin || roles.some((role) => user.roles.includes(role))
+}

@@ -11,20 +11,16 @@ type Lifetime = Pick<LRUCache.Options<string, never, unknown>, 'ttl' | 'ttlResol
 export const createLruCache = <V extends NonNullable<unknown>>(max: number, lifetime: Lifetime = {}) =>
   new LRUCache<string, V>({ ...lifetime, maxSize: max, sizeCalculation: () => 1 })
 
-/** A map that removes the least recently used entry when it is full. */
-export interface LiveCache<V extends object> {
-  get(key: string): V | undefined
-  set(key: string, value: V): void
-  delete(key: string): void
-  clear(): void
-  isEmpty(): boolean
-}
-
 /** A wrong number in an option must not let the cache take all memory. */
 const MAX_ENTRIES = 1_000_000
 
-/** Calls `size` on each use. When it changes, the most recently used entries are kept. With 0 the cache holds nothing. */
-export function createLiveCache<V extends object>(size: () => number): LiveCache<V> {
+export type LiveCache<V extends object> = ReturnType<typeof createLiveCache<V>>
+
+/**
+ * A map that removes the least recently used entry when it is full. Calls `size` on each use. When it changes, the most
+ * recently used entries are kept. With 0 the cache holds nothing.
+ */
+export function createLiveCache<V extends object>(size: () => number) {
   let cache: LRUCache<string, V> | undefined
   let cacheSize = 0
 
@@ -42,11 +38,11 @@ export function createLiveCache<V extends object>(size: () => number): LiveCache
   }
 
   return {
-    get: (key) => current()?.get(key),
-    set: (key, value) => void current()?.set(key, value),
-    delete: (key) => void cache?.delete(key),
-    clear: () => cache?.clear(),
-    isEmpty: () => (cache?.size ?? 0) === 0,
+    get: (key: string): V | undefined => current()?.get(key),
+    set: (key: string, value: V): void => void current()?.set(key, value),
+    delete: (key: string): void => void cache?.delete(key),
+    clear: (): void => cache?.clear(),
+    isEmpty: (): boolean => (cache?.size ?? 0) === 0,
   }
 }
 

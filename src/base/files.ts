@@ -68,10 +68,7 @@ export async function replaceByWriting<T>(path: string, write: (temporary: strin
 export function createFile(path: string, content: string | Uint8Array): boolean {
   const temporary = writeTemporary(path, content)
   try {
-    linkSync(temporary, path)
-  } catch (error) {
-    if (isExisting(error)) return false
-    throw error
+    if (!createUnlessExisting(() => linkSync(temporary, path))) return false
   } finally {
     rmSync(temporary, { force: true })
   }
@@ -79,7 +76,19 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
   return true
 }
 
-const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+/** Returns `false` if what is to be created already exists. */
+function createUnlessExisting(create: () => void): boolean {
+  try {
+    create()
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code
 
 /** Writes a temporary file in the folder of the target and syncs it to disk. */
 function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
@@ -137,15 +146,8 @@ export function openNew(path: string, mode = OWNER_ONLY): number {
 export const openNewStream = (path: string): WriteStream => createWriteStream(path, { fd: openNew(path), flush: true })
 
 /** The same, empty. Returns `false` if the file already exists: then it is not even opened. */
-export function createEmptyFile(path: string, mode?: number): boolean {
-  try {
-    closeSync(openNew(path, mode))
-    return true
-  } catch (error) {
-    if (isExisting(error)) return false
-    throw error
-  }
-}
+export const createEmptyFile = (path: string, mode?: number): boolean =>
+  createUnlessExisting(() => closeSync(openNew(path, mode)))
 
 /** Creates a folder and those above it that are missing, for their owner alone: the owner of the first that exists. */
 export function createFolders(path: string): void {
@@ -159,12 +161,7 @@ export function createFolders(path: string): void {
 
 /** Creates a folder for this user alone. Returns `false` if it already exists. */
 export function createFolderFor(uid: number, folder: string): boolean {
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    if (isExisting(error)) return false
-    throw error
-  }
+  if (!createUnlessExisting(() => mkdirSync(folder, { mode: 0o700 }))) return false
   giveFolder(folder, { uid, gid: SAME_GROUP })
   return true
 }
@@ -249,7 +246,7 @@ function readPatiently(file: number, into: Buffer): number {
     try {
       return readSync(file, into)
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      if (!hasCode(error, 'EAGAIN')) throw error
       Atomics.wait(never, 0, 0, WAIT_MS)
     }
   }

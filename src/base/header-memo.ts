@@ -6,16 +6,11 @@ const MAX_CHARACTERS = 100
  * A map by header name, or by another short text that most messages have. It is cleared when it is full and ignores long
  * texts. Cheaper than an LRU cache, which each request would ask for about twenty texts.
  */
-export interface BoundedMap<T> {
-  get(text: string): T | undefined
-  set(text: string, value: T): void
-}
-
-export function createBoundedMap<T>(): BoundedMap<T> {
+export function createBoundedMap<T>() {
   const values = new Map<string, T>()
   return {
-    get: (text) => values.get(text),
-    set(text, value) {
+    get: (text: string): T | undefined => values.get(text),
+    set(text: string, value: T): void {
       if (text.length > MAX_CHARACTERS) return
       if (values.size >= MAX_TEXTS) values.clear()
       values.set(text, value)

@@ -1,22 +1,19 @@
 import type { Log } from './log.ts'
 
-/** The listeners of one kind of event. */
-export interface Notifier<T = void> {
-  /** Returns a function that removes the listener. */
-  add(listener: (event: T) => void): () => void
-  notify(event: T): void
-}
+export type Notifier<T = void> = ReturnType<typeof createNotifier<T>>
 
-export function createNotifier<T = void>(log: Log): Notifier<T> {
+/** The listeners of one kind of event. */
+export function createNotifier<T = void>(log: Log) {
   const listeners = new Set<(event: T) => void>()
   return {
-    add(listener) {
+    /** Returns a function that removes the listener. */
+    add(listener: (event: T) => void): () => void {
       // a wrapper, so that a function added twice is two listeners
       const wrapper = (event: T) => listener(event)
       listeners.add(wrapper)
       return () => void listeners.delete(wrapper)
     },
-    notify(event) {
+    notify(event: T): void {
       for (const listener of listeners) {
         try {
           listener(event)

@@ -1,21 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** A sleep that another part of the program can cut short. */
-export interface WakeableSleep {
-  /** From here on, a call of `wake` also cuts the next sleep short, so that a wake during work is not lost. */
-  beginWork(): void
-  sleep(ms: number): Promise<void>
-  wake(): void
-}
-
-export function createWakeableSleep(): WakeableSleep {
+export function createWakeableSleep() {
   let isWoken = false
   let endSleep = () => {}
   return {
-    beginWork() {
+    /** From here on, a call of `wake` also cuts the next sleep short, so that a wake during work is not lost. */
+    beginWork(): void {
       isWoken = false
     },
-    sleep: (ms) =>
+    sleep: (ms: number): Promise<void> =>
       new Promise((resolve) => {
         const timer = setTimeout(resolve, isWoken ? 0 : ms)
         endSleep = () => {
@@ -23,7 +17,7 @@ export function createWakeableSleep(): WakeableSleep {
           resolve()
         }
       }),
-    wake() {
+    wake(): void {
       isWoken = true
       endSleep()
     },

@@ -1,7 +1,9 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { PRODUCT } from '../base/product.ts'
+import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
 import { isLost } from '../dialects/admin-api/system/nodes.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
@@ -9,7 +11,6 @@ import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { TotalsRecorder } from '../observe/record-totals.ts'
 import { readCounts, type TotalsStore } from '../observe/totals.ts'
-import { createNodeRegistry } from './node-registry.ts'
 
 export interface MonitorDeps {
   readonly store: TotalsStore & NodeStore
@@ -43,8 +44,7 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
   const instance = randomUUID()
   const recorder = new TotalsRecorder(metrics, store, clock, instance)
   const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
-  const describe = async () => describeNode(deps, startedAt, await deps.checkHealth())
-  const registry = createNodeRegistry({ store, clock, instance, name: deps.nodeName, describe })
+  const registry = registerNode(instance, deps, async () => describeNode(deps, startedAt, await deps.checkHealth()))
   return {
     instance,
     async listTotals(step, from) {
@@ -73,6 +73,39 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
 /** The health says that the store cannot be written. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof Refusal)) throw error
+}
+
+const HEARTBEAT_MS = 15_000
+
+/** This node in the store's list of nodes: written when it starts and then regularly, removed when it stops. */
+function registerNode(instance: string, { store, clock, nodeName }: MonitorDeps, describe: () => Promise<NodeState>) {
+  const stopping = new AbortController()
+  const inTurn = createTurns()
+  const write = async () => {
+    if (stopping.signal.aborted) return
+    const state = await describe()
+    await store.putNode({ instance, name: nodeName(), seenAt: nowSeconds(clock), state })
+  }
+  const heartbeat = () => inTurn(write)
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      // the store logs that it is unreachable
+      await heartbeat().catch(() => {})
+      await pause(HEARTBEAT_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    /** Writes the state of this node now, in addition to the regular heartbeats. */
+    heartbeat,
+    async stop(): Promise<void> {
+      stopping.abort()
+      await running
+      // wait for a heartbeat in progress: it would add this node again
+      await inTurn(async () => {})
+      await store.removeNode(instance).catch(() => {})
+    },
+  }
 }
 
 const describeNode = (

@@ -2,14 +2,6 @@ import { createHeaderMemo } from '../base/header-memo.ts'
 import { normalizeHeaderName } from '../http/guard.ts'
 import type { Client } from '../http/request-context.ts'
 
-/** Which headers of a request are forwarded. */
-interface RequestHeaderRules {
-  /** Identity headers with names of this deployment, in addition to the well-known ones. */
-  readonly identityHeaderNames: readonly string[]
-  /** Cardea's own cookies, which are not forwarded. */
-  readonly ownCookies: readonly string[]
-}
-
 /** Takes and returns names and values in turn. `keepsAuthorization`: whether the client's own is forwarded. */
 export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
 
@@ -69,8 +61,15 @@ const IDENTITY_PREFIXES: readonly string[] = [
 /** `X-Client-IP`, `True-Client-IP`, `CF-Connecting-IP`, and the same from other networks. */
 const IDENTITY_SUFFIXES: readonly string[] = ['-client-ip', '-connecting-ip']
 
-export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
-  const dropped = new Set([...HOP_BY_HOP, ...IDENTITY, ...rules.identityHeaderNames].map(normalizeHeaderName))
+/**
+ * Which headers of a request are forwarded: not Cardea's own cookies, nor identity headers. `identityHeaderNames` are
+ * those of this deployment, in addition to the well-known ones.
+ */
+export function createRequestFilter(
+  identityHeaderNames: readonly string[],
+  ownCookies: readonly string[],
+): HeaderFilter {
+  const dropped = new Set([...HOP_BY_HOP, ...IDENTITY, ...identityHeaderNames].map(normalizeHeaderName))
   const findAction = createHeaderMemo((name) => actionOf(name, dropped))
   return (raw, keepsAuthorization) => {
     const kept: string[] = []
@@ -80,7 +79,7 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
       const value = raw[i + 1] as string
       const action = findAction(name)
       if (action === 'pass' || (action === 'authorization' && keepsAuthorization)) kept.push(name, value)
-      else if (action === 'cookie') pushCookies(kept, name, withoutCookies(value, rules.ownCookies))
+      else if (action === 'cookie') pushCookies(kept, name, withoutCookies(value, ownCookies))
       else if (action === 'connection') connection.push(value)
     }
     return withoutHopNames(kept, connection)

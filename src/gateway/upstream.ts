@@ -35,47 +35,39 @@ export interface UpstreamDeps extends SendDeps {
   readonly inspection?: Omit<UpstreamCheckDeps, 'probe'>
 }
 
-export interface Upstream {
-  /** Whether an upstream is configured. */
-  isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
-  /**
-   * The same with the whole response in memory, without a content coding. A response that is larger, or breaks off, is
-   * `upstream_failed`. `body` replaces the body of the request.
-   */
-  forwardWhole(context: RequestContext, maxBytes: number, body?: Buffer): Promise<Reply>
-  /** The health of the best server, from its response to this path. */
-  checkHealth(path: string): Promise<UpstreamHealth>
-  /** What keeps its servers from being used; empty: nothing. Only reads. */
-  inspect(): Promise<readonly UpstreamFinding[]>
-  /** The figures of its servers now. */
-  listServers(): readonly ServerFigures[]
-  close(): Promise<void>
-}
+export type Upstream = ReturnType<typeof createUpstream>
 
-export function createUpstream(deps: UpstreamDeps): Upstream {
+export function createUpstream(deps: UpstreamDeps) {
   const connections = createLiveConnections(deps.settings)
   const { send, sendSpooled } = createSenders(connections.get, deps)
   return {
-    isSet: () => deps.settings().urls.length > 0,
-    forward(context) {
+    /** Whether an upstream is configured. */
+    isSet: (): boolean => deps.settings().urls.length > 0,
+    forward(context: RequestContext): Promise<Reply> {
       requireForwardable(context, deps)
       context.forwardedAtMs ??= performance.now()
       const { spool } = deps.settings()
       const isSpooled = spool !== undefined && context.header('transfer-encoding') !== undefined
       return isSpooled ? sendSpooled(context, spool) : send(context)
     },
-    async forwardWhole(context, maxBytes, wholeBody) {
+    /**
+     * The same with the whole response in memory, without a content coding. A response that is larger, or breaks off, is
+     * `upstream_failed`. `wholeBody` replaces the body of the request.
+     */
+    async forwardWhole(context: RequestContext, maxBytes: number, wholeBody?: Buffer): Promise<Reply> {
       requireForwardable(context, deps)
       context.forwardedAtMs ??= performance.now()
       return readWholeResponse(await send(context, { wholeBody, isSelectionDropped: true }), maxBytes)
     },
-    checkHealth: (path) => checkHealth(connections.get(), path),
-    async inspect() {
+    /** The health of the best server, from its response to this path. */
+    checkHealth: (path: string): Promise<UpstreamHealth> => checkHealth(connections.get(), path),
+    /** What keeps its servers from being used; empty: nothing. Only reads. */
+    async inspect(): Promise<readonly UpstreamFinding[]> {
       const { probe, inspection } = deps
       return probe && inspection ? inspectServers(connections.get(), { ...inspection, probe }) : []
     },
-    listServers: () => connections.get().servers.map(toFigures),
+    /** The figures of its servers now. */
+    listServers: (): readonly ServerFigures[] => connections.get().servers.map(toFigures),
     close: connections.close,
   }
 }
@@ -100,7 +92,7 @@ export async function inspectOnce(
 /** Send a request with its body as it arrives, or after the whole body was read. */
 function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) {
   const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
-    createRequestFilter({ identityHeaderNames: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
+    createRequestFilter([...names, deps.requestIdHeader], deps.ownCookies),
   )
   const checkIdentity = deps.probe && createIdentityCheck(deps.probe)
   const send = (context: RequestContext, options: SendOptions = {}) => {

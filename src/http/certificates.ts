@@ -22,12 +22,6 @@ export interface TlsListener<S> {
   toSource(settings: S): TlsSource | undefined
 }
 
-export interface PreparedCertificates {
-  readonly problems: readonly string[]
-  /** Uses what could be loaded. */
-  apply(): void
-}
-
 const DATES_CHECK_MS = 3_600_000
 
 interface Loaded<S> {
@@ -66,11 +60,12 @@ export class Certificates<S> {
   }
 
   /** Loads every certificate without using it. */
-  prepare(settings: S): PreparedCertificates {
+  prepare(settings: S) {
     const loaded = this.#load(settings)
     const problems = loaded.flatMap(({ load }) => (load.kind === 'problem' ? [load.message] : []))
     return {
       problems: [...new Set(problems)],
+      /** Uses what could be loaded. */
       apply: () => {
         for (const item of loaded) this.#use(item)
         this.watch(settings)

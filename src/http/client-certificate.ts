@@ -17,12 +17,7 @@ export interface ClientTrust {
   isCurrent: boolean
 }
 
-interface Verified {
-  readonly certificate: ClientCertificate
-  readonly trust: ClientTrust
-}
-
-const verified = new WeakMap<Socket, Verified>()
+const verified = new WeakMap<Socket, { readonly certificate: ClientCertificate; readonly trust: ClientTrust }>()
 
 /** To be called when the handshake of a connection is complete. */
 export function rememberClientCertificate(socket: TLSSocket, trust: ClientTrust): void {

@@ -31,7 +31,7 @@ export function createDoor(options: DoorOptions) {
     dialect,
     handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
       const connection = connectionOf(request.socket)
-      return connection.serveInTurn(request, () => handleRequest({ request, response, connection }, deps))
+      return connection.serveInTurn(request, () => handleRequest(request, response, connection, deps))
     },
     /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
     identify: (request: IncomingMessage, origins: readonly string[]) => identify(request, toIdentifyOptions(), origins),

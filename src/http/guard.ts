@@ -1,17 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
 import { createHeaderMemo } from '../base/header-memo.ts'
+import type { Dialect } from './request-context.ts'
 
 export interface GuardLimits {
   readonly maxUriBytes: number
   readonly maxHeaderBytes: number
   readonly maxHeaders: number
-}
-
-/** The part of a dialect that decides here. */
-export interface GuardRules {
-  readonly ignoresMethodOverride?: boolean | undefined
-  readonly methods?: string | undefined
 }
 
 /**
@@ -22,7 +17,7 @@ export interface GuardRules {
 export function checkRequest(
   request: IncomingMessage,
   limits: GuardLimits,
-  { ignoresMethodOverride, methods }: GuardRules,
+  { ignoresMethodOverride, methods }: Dialect,
 ): void {
   // Node reads a request line without a version as HTTP/0.9 and ignores the headers.
   if (!VERSIONS.has(request.httpVersion)) throw new Refusal('malformed_request', { detail: 'version' })

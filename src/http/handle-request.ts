@@ -44,15 +44,11 @@ export interface HandleRequestDeps extends DoorOptions {
   isStopping(): boolean
 }
 
-/** A request whose turn on its connection has come. */
-export interface OpenRequest {
+/** One request while it is handled. */
+interface ActiveRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly connection: Connection
-}
-
-/** One request while it is handled. */
-interface ActiveRequest extends OpenRequest {
   readonly routed: RoutedDialect
   readonly context: IncomingRequest
   /** Bytes sent on the connection before; `undefined`: the request is not logged. */
@@ -60,8 +56,13 @@ interface ActiveRequest extends OpenRequest {
   readonly deps: HandleRequestDeps
 }
 
-/** Handles one request: checks it, dispatches it, writes the reply. Never rejects. */
-export function handleRequest({ request, response, connection }: OpenRequest, deps: HandleRequestDeps): Promise<void> {
+/** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. Never rejects. */
+export function handleRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  connection: Connection,
+  deps: HandleRequestDeps,
+): Promise<void> {
   const { limits, trust } = deps
   const routed = deps.chooseDialect(request.url ?? '', request.method)
   const context = new IncomingRequest(request, response, { ...routed, limits: limits.get(), trust })

@@ -32,11 +32,8 @@ export interface Delivery {
   readonly bodyTimeoutMs: number
 }
 
-export interface Delivered {
-  /** The connection ends with this reply. */
-  readonly isLast: boolean
-  readonly isFeed: boolean
-}
+/** `isLast`: the connection ends with this reply. */
+type Delivered = { readonly isLast: boolean; readonly isFeed: boolean }
 
 /** Writes a reply to a request. All replies are written here. */
 export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): Delivered {

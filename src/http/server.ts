@@ -53,39 +53,34 @@ export interface ListenerLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-export interface Listener {
-  readonly url: string
-  /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
-  readonly certificateEndsAtMs: number | undefined
-  /** For new connections; open ones keep their certificate. Only for a listener with TLS. */
-  replaceTls(tls: TlsSettings): void
-  /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
-  close(graceMs: number): Promise<void>
-}
-
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
 const PARSER_HEADER_BYTES = 262_144
 
 const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
-export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits): Promise<Listener> {
+export type Listener = Awaited<ReturnType<typeof listen>>
+
+export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const replaceTrust = tls?.clients && followClientCertificates(server, door)
   await bind(server, endpoint)
   return {
     url: urlOf(server, endpoint),
-    get certificateEndsAtMs() {
+    /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
+    get certificateEndsAtMs(): number | undefined {
       return tls && new X509Certificate(tls.cert).validToDate.getTime()
     },
-    replaceTls(next) {
+    /** For new connections; open ones keep their certificate. Only for a listener with TLS. */
+    replaceTls(next: TlsSettings): void {
       if (!(server instanceof HttpsServer)) throw new TypeError('the listener has no TLS')
       const isSameTrust = isDeepStrictEqual(next.clients, tls?.clients)
       server.setSecureContext(toSecureContext(next))
       tls = next
       if (!isSameTrust) replaceTrust?.()
     },
-    close: (graceMs) => close(server, door, graceMs),
+    /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
+    close: (graceMs: number): Promise<void> => close(server, door, graceMs),
   }
 }
 
