@@ -5,8 +5,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodeOf } from '../config/problems.ts'
-import { API_PREFIX, OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
-import { LIVE_PATH } from '../dialects/admin-api/system/probes.ts'
+import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
+import { API_PREFIX, LIVE_PATH } from '../dialects/own-paths.ts'
 import { StartError, StoreBusy } from '../kernel/start-error.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
 import { ConfigError, findConfigFolder, openConfiguration } from '../live-config/load.ts'

@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { createFile, createFolders } from '../base/files.ts'
 import { exitCodeOf } from '../config/problems.ts'
+import { CONSOLE_PATH } from '../dialects/own-paths.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { ConfigError, loadConfiguration } from '../live-config/load.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
@@ -75,7 +76,7 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
     ...addresses.admin.map((url) => `  admin endpoint    ${url}`),
     ...addresses.metrics.map((url) => `  metrics           ${url}/metrics`),
-    ...findConsole(addresses).map((url) => `  console           ${url}/_cardea/`),
+    ...findConsole(addresses).map((url) => `  console           ${url}${CONSOLE_PATH}`),
   ]
   const commands = [
     document && `  curl ${renderPlace(document)}/_up`,

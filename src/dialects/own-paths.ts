@@ -1,5 +1,21 @@
-import { OWN_SEGMENT } from './admin-api/operations.ts'
-import { GATE, KEYS, WELL_KNOWN } from './forward-auth/routes.ts'
+// The paths of Cardea itself, which are the same at every door.
+
+/** The first segment of the console and of the admin API. */
+export const OWN_SEGMENT = '_cardea'
+export const OWN_PREFIX = `/${OWN_SEGMENT}`
+export const CONSOLE_PATH = `${OWN_PREFIX}/`
+export const API_SEGMENT = 'api'
+export const API_PREFIX = `${OWN_PREFIX}/${API_SEGMENT}`
+export const LIVE_PATH = `${OWN_PREFIX}/live`
+export const METRICS_PATH = `${OWN_PREFIX}/metrics`
+
+/** The endpoint that a proxy asks before it forwards a request. */
+export const GATE = '_gate'
+
+const WELL_KNOWN = '.well-known'
+const KEYS = 'jwks.json'
+/** The key set. Other paths below the first segment belong to the upstream. */
+export const KEY_SET = `${WELL_KNOWN}/${KEYS}`
 
 /**
  * Whether a decoded path belongs to a dialect that is mounted at every door. Doors match mounts on the raw target, so

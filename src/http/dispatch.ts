@@ -7,8 +7,8 @@ import { createRouter, type Router } from './router.ts'
 export interface Mount {
   readonly segment: string
   readonly dialect: Dialect
-  /** A method that the dialect of the door handles here too. */
-  readonly leaves?: string
+  /** A method that the dialect of the door handles here instead. */
+  readonly methodOfDoor?: string
 }
 
 export interface RoutedDialect {
@@ -24,7 +24,7 @@ export function createDialectChooser(dialect: Dialect, mounts: readonly Mount[])
   const mounted = mounts.map((mount) => ({ ...mount, prefix: `/${mount.segment}`, routed: toRouted(mount.dialect) }))
   return (target, method) => {
     const mount = mounted.find(({ prefix }) => isUnder(target, prefix))
-    if (!mount || (mount.leaves !== undefined && mount.leaves === method)) return own
+    if (!mount || (mount.methodOfDoor !== undefined && mount.methodOfDoor === method)) return own
     return mount.routed
   }
 }

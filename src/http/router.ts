@@ -1,5 +1,8 @@
 import type { Match, Route } from './request-context.ts'
 
+/** The methods of a path that can only be read. */
+export const READ_METHODS: readonly string[] = ['GET', 'HEAD']
+
 export type Router = (segments: readonly string[]) => Match | undefined
 
 interface Branch {

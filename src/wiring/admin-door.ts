@@ -16,23 +16,25 @@ import { compareSettings } from '../config/settings.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
-import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
 import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
+import { ACCESS, type AdminRoute } from '../dialects/admin-api/rights.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
-import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
+import { openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
 import { mountKeySet } from '../dialects/forward-auth/routes.ts'
 import { explainMultiModelAccess } from '../dialects/multi-model/explain-access.ts'
+import { CONSOLE_PATH, METRICS_PATH, OWN_SEGMENT } from '../dialects/own-paths.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { DoorAccess } from '../directory/door-access.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, RequestContext, Route, Step } from '../http/request-context.ts'
+import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
+import { READ_METHODS } from '../http/router.ts'
 import { type Listener, listen } from '../http/server.ts'
 import { listOutdatedCertificates } from '../live-config/certificates.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
@@ -76,10 +78,11 @@ export function createMetricsDoor(parts: DoorParts): Door {
   })
 }
 
-const TO_CONSOLE: Route = {
+const TO_CONSOLE: AdminRoute = {
   path: '/',
-  allow: ['GET', 'HEAD'],
-  methods: { GET: () => ({ status: 303, headers: [['Location', '/_cardea/']] }) },
+  right: ACCESS.open,
+  allow: READ_METHODS,
+  methods: { GET: () => ({ status: 303, headers: [['Location', CONSOLE_PATH]] }) },
 }
 
 export interface AdminMountOptions {

@@ -16,7 +16,6 @@ import { type Config, toWireNames } from '../config/options.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
-import { isMounted } from '../dialects/mounted.ts'
 import {
   type AuthenticateDeps,
   createAuthenticate,
@@ -32,6 +31,7 @@ import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-mode
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
 import type { Databases, MultiModelSettings } from '../dialects/multi-model/settings.ts'
 import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
+import { isMounted } from '../dialects/own-paths.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect } from '../http/request-context.ts'
@@ -161,6 +161,6 @@ function createMounts(
   return mounts.map(({ segment, dialect }) => ({
     segment,
     dialect: withDeclinedChallenges(dialect),
-    leaves: 'OPTIONS',
+    methodOfDoor: 'OPTIONS',
   }))
 }

@@ -4,6 +4,7 @@
  */
 import { ADMIN_COOKIE } from '../../auth/session/console-session.ts'
 import type { HeaderPair, RequestContext } from '../../http/request-context.ts'
+import { CONSOLE_PATH } from '../own-paths.ts'
 
 /** Shows that a request comes from a page that was delivered to a navigation. */
 export const PAGE_TOKEN_HEADER = 'x-cardea-page-token'
@@ -40,7 +41,7 @@ const LOOPBACK_HOST = /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1
 /** Not sent with requests of other sites nor to paths of a database, and not readable by scripts. */
 export const renderAdminCookie = (value: string, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
   'Set-Cookie',
-  `${ADMIN_COOKIE}=${value}; Path=/_cardea/; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
+  `${ADMIN_COOKIE}=${value}; Path=${CONSOLE_PATH}; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
 ]
 
 export function renderClearedCookie(context: Pick<RequestContext, 'client'>): HeaderPair {

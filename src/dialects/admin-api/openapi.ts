@@ -1,8 +1,9 @@
 // The OpenAPI document of the admin API, made of the rows of all operations.
 import type { Route } from '../../http/request-context.ts'
+import { API_PREFIX } from '../own-paths.ts'
 import { toJsonReply } from './json.ts'
 import type { Operation } from './operation.ts'
-import { API_PREFIX, OPERATIONS } from './operations.ts'
+import { OPERATIONS } from './operations.ts'
 import { named, object, type Schema, text } from './schemas/schema.ts'
 import { SESSION_ROWS } from './session.ts'
 

@@ -6,6 +6,7 @@ import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/consol
 import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
+import { API_PREFIX } from '../own-paths.ts'
 import { renderAdminCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { type Caller, type Operation, type OperationDeps, operation, runOperation } from './operation.ts'
@@ -65,10 +66,6 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS
 export type OperationResult<N extends OperationName> = Static<(typeof OPERATIONS)[N]['reply']>
-
-/** The first segment of all paths of Cardea itself. */
-export const OWN_SEGMENT = '_cardea'
-export const API_PREFIX = `/${OWN_SEGMENT}/api`
 
 const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation[]> = Map.groupBy(
   Object.values<Operation>(OPERATIONS),

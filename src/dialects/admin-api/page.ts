@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
 import type { ConsoleSessions } from '../../auth/session/console-session.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Handler, HeaderPair, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, HeaderPair, Methods, Reply, RequestContext } from '../../http/request-context.ts'
+import { READ_METHODS } from '../../http/router.ts'
+import { CONSOLE_PATH, OWN_PREFIX } from '../own-paths.ts'
 import {
   isPrefetch,
   isPreload,
@@ -13,6 +15,7 @@ import {
   PURPOSE_HEADERS,
 } from './browser.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
+import { ACCESS, type AdminRoute } from './rights.ts'
 
 export interface PageOptions {
   readonly files: ConsoleFiles
@@ -21,14 +24,17 @@ export interface PageOptions {
   readonly isOwnOrigin: boolean
 }
 
-const READ_METHODS: readonly string[] = ['GET', 'HEAD']
-
-export const pageRoutes = (options: PageOptions): readonly Route[] => [
-  { path: '/_cardea', allow: READ_METHODS, methods: { GET: (context) => showPage(context, options) } },
-  { path: '/_cardea/{page}', methods: forEveryMethod(leadToPage) },
-  { path: '/_cardea/{page}/{name}', methods: forEveryMethod(leadToPage) },
-  { path: '/_cardea/assets/{name}', methods: forEveryMethod(showAsset(options.files.assets)) },
-]
+export const pageRoutes = (options: PageOptions): readonly AdminRoute[] =>
+  [
+    {
+      path: OWN_PREFIX,
+      allow: READ_METHODS,
+      methods: { GET: (context: RequestContext) => showPage(context, options) },
+    },
+    { path: `${OWN_PREFIX}/{page}`, methods: forEveryMethod(leadToPage) },
+    { path: `${OWN_PREFIX}/{page}/{name}`, methods: forEveryMethod(leadToPage) },
+    { path: `${OWN_PREFIX}/assets/{name}`, methods: forEveryMethod(showAsset(options.files.assets)) },
+  ].map((route) => ({ ...route, right: ACCESS.open }))
 
 /** The handler decides which methods exist: an unknown path is 404 for all of them, not 405. */
 const forEveryMethod = (handler: Handler): Methods => Object.fromEntries(METHODS.map((method) => [method, handler]))
@@ -39,7 +45,7 @@ const isRead = ({ method }: RequestContext): boolean => READ_METHODS.includes(me
 const leadToPage: Handler = (context, { page = '', name }) => {
   if (!isRead(context) || !context.header('accept')?.includes('text/html')) throw new Refusal('not_found')
   const path = [page, name].filter((part) => part !== undefined).map(encodeURIComponent)
-  return { status: 302, headers: [['Location', `/_cardea/#/${path.join('/')}`]] }
+  return { status: 302, headers: [['Location', `${CONSOLE_PATH}#/${path.join('/')}`]] }
 }
 
 const showAsset =
@@ -75,7 +81,7 @@ const REFUSED = /;\s*q=0(?:\.0*)?$/
 
 /** Redirects a path without the trailing slash, because browsers do not send the cookie to it. */
 async function showPage(context: RequestContext, options: PageOptions): Promise<Reply> {
-  if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
+  if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', CONSOLE_PATH]] }
   const nonce = randomBytes(16).toString('base64url')
   const values = {
     nonce,

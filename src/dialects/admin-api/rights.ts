@@ -5,7 +5,7 @@
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Identity, isAnonymous } from '../../directory/identity.ts'
-import type { RequestContext } from '../../http/request-context.ts'
+import type { RequestContext, Route } from '../../http/request-context.ts'
 import type { Rights } from './schemas/account.ts'
 
 /**
@@ -15,6 +15,26 @@ import type { Rights } from './schemas/account.ts'
 export type Right = 'anonymous' | 'self' | 'userAdmin' | 'administrator'
 
 const ORDER: readonly Right[] = ['anonymous', 'self', 'userAdmin', 'administrator']
+
+/** How a route is used. A row that names none is one of the API, for the right of its operations. */
+export interface Access {
+  /** The lowest right of its methods. `anonymous`: the handlers check what else they need. */
+  readonly right: Right
+  /** Which credentials are checked: the session of a browser too, those of a program only, or none. */
+  readonly credentials: 'all' | 'program' | 'none'
+  /** Reading it, and signing in, need no page token. */
+  readonly isSession?: true
+}
+
+export type AdminRoute = Route<Access>
+
+export const ACCESS = {
+  /** The page, its files, and whether the process runs. */
+  open: { right: 'anonymous', credentials: 'none' },
+  /** The reply depends on the identity of a program. */
+  program: { right: 'anonymous', credentials: 'program' },
+  session: { right: 'anonymous', credentials: 'all', isSession: true },
+} as const satisfies Readonly<Record<string, Access>>
 
 /** Whether the identity is an administrator or a superuser token. */
 export const hasAllRights = ({ isAdmin, isSuperuser = false }: Identity): boolean => isAdmin || isSuperuser

@@ -3,10 +3,11 @@ import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/consol
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { API_PREFIX } from '../own-paths.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
-import { hasAllRights, showRights } from './rights.ts'
+import { ACCESS, type AdminRoute, hasAllRights, showRights } from './rights.ts'
 import { SESSION, type Session } from './schemas/account.ts'
 import { object, type Schema, text } from './schemas/schema.ts'
 
@@ -30,10 +31,9 @@ export interface SessionRouteOptions {
   userAdminRole(): string
 }
 
-const SESSION_PATH = '/_cardea/api/session'
-
-export const sessionRoute = (options: SessionRouteOptions): Route => ({
-  path: SESSION_PATH,
+export const sessionRoute = (options: SessionRouteOptions): AdminRoute => ({
+  path: `${API_PREFIX}/session`,
+  right: ACCESS.session,
   methods: {
     GET: (context) => toJsonReply(200, describe(context.authenticated ?? ANONYMOUS, options)),
     POST: (context) => signIn(context, options),

@@ -5,9 +5,10 @@ import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
+import { API_SEGMENT } from '../own-paths.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { findSegmentRight } from './operations.ts'
-import { type Right, requireRight } from './rights.ts'
+import { ACCESS, type Access, requireRight } from './rights.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
@@ -28,34 +29,30 @@ export interface StepsDeps {
 export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'path', run: (context) => void context.path },
   { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
-  { name: 'intent', run: (context) => (isApi(context) ? requireIntent(context) : undefined) },
-  { name: 'authenticate', run: (context) => (isApi(context) ? authenticate(context, deps) : undefined) },
+  { name: 'intent', run: (context) => (accessOf(context).credentials === 'all' ? requireIntent(context) : undefined) },
+  {
+    name: 'authenticate',
+    run: (context) => (accessOf(context).credentials === 'all' ? authenticate(context, deps) : undefined),
+  },
   {
     name: 'authenticate program',
-    run: (context) => (isForPrograms(context) ? authenticateProgram(context, deps) : undefined),
+    run: (context) => (accessOf(context).credentials === 'program' ? authenticateProgram(context, deps) : undefined),
   },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
   { name: 'rights', run: (context) => (isOpen(context) ? undefined : requireLowestRight(context, deps)) },
 ]
 
-const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] === 'api'
+/** How the path is used. Unknown paths of the API need a right too, so that they do not tell which paths exist. */
+function accessOf({ match, path: { segments } }: RequestContext): Access {
+  // every row of this dialect is an AdminRoute
+  const named = match?.route.right as Access | undefined
+  if (named) return named
+  if (!match && segments[1] !== API_SEGMENT) return ACCESS.open
+  return { right: findSegmentRight(segments[2]), credentials: 'all' }
+}
 
-const isSession = ({ path: { segments } }: RequestContext): boolean =>
-  segments.length === 3 && segments[1] === 'api' && segments[2] === 'session'
-
-/** Whether the reply depends on the identity of a program. The handlers check it. */
-const isForPrograms = ({ path: { segments } }: RequestContext): boolean =>
-  segments.length === 2 && (segments[1] === 'ready' || segments[1] === 'metrics')
-
-/**
- * The page, its files, the probes, the session path and operations for anonymous clients need no credential. Metrics
- * check the identity themselves.
- */
-const isOpen = (context: RequestContext): boolean =>
-  !isApi(context) || isSession(context) || rightOf(context) === 'anonymous'
-
-const rightOf = ({ path: { segments } }: RequestContext): Right => findSegmentRight(segments[2])
+const isOpen = (context: RequestContext): boolean => accessOf(context).right === 'anonymous'
 
 function requireIntent(context: RequestContext): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
@@ -105,7 +102,7 @@ const hasConsoleSession = ({ authenticated }: RequestContext): boolean =>
 
 /** For every request with the session, except `GET /session` and sign-in, which sends a password. */
 function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
-  if (!hasConsoleSession(context) || (isSession(context) && context.method !== 'DELETE')) return
+  if (!hasConsoleSession(context) || (accessOf(context).isSession && context.method !== 'DELETE')) return
   const expected = sessions?.pageTokenOf(context.authenticated ?? ANONYMOUS)
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
@@ -116,5 +113,5 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
 
 /** The operation itself may require a higher right, which its handler checks. */
 function requireLowestRight(context: RequestContext, { userAdminRole }: StepsDeps): undefined {
-  requireRight(context, { allowed: rightOf(context), isBeforePasswordChange: true }, userAdminRole())
+  requireRight(context, { allowed: accessOf(context).right, isBeforePasswordChange: true }, userAdminRole())
 }

@@ -4,14 +4,13 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { READ_METHODS } from '../../http/router.ts'
 import { findDoorProblem } from '../../observe/health.ts'
 import { requireBody, requireObject, toJsonReply } from './body.ts'
 import type { DocumentDeps } from './deps.ts'
 import { type DocumentRoute, RIGHTS } from './rights.ts'
 import { usersInfo } from './users/database.ts'
 import type { UsersDeps } from './users/deps.ts'
-
-const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const serverRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
   { path: '/_up', right: RIGHTS.up, methods: { GET: () => up(deps) }, allow: READ_METHODS },

@@ -4,13 +4,9 @@ import { badRequest, type ErrorCode, isClientError, Refusal } from '../../base/e
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { READ_METHODS } from '../../http/router.ts'
+import { GATE, KEY_SET } from '../own-paths.ts'
 import { createForwardAuthDialect, type DoorHeaders } from './dialect.ts'
-
-export const WELL_KNOWN = '.well-known'
-export const KEYS = 'jwks.json'
-export const GATE = '_gate'
-
-const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
@@ -34,13 +30,11 @@ export const mountKeySet = (
   { keys, statusOf }: Pick<ForwardAuthDeps, 'keys' | 'statusOf'>,
   steps: readonly Step[] = [],
 ): Mount => ({
-  segment: `${WELL_KNOWN}/${KEYS}`,
+  segment: KEY_SET,
   dialect: createForwardAuthDialect({
     name: 'keys',
     steps,
-    routes: [
-      { path: `/${WELL_KNOWN}/${KEYS}`, allow: READ_METHODS, methods: { GET: (context) => show(context, keys()) } },
-    ],
+    routes: [{ path: `/${KEY_SET}`, allow: READ_METHODS, methods: { GET: (context) => show(context, keys()) } }],
     statusOf,
   }),
 })

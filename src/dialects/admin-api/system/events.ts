@@ -1,5 +1,5 @@
 import type { RequestContext, Route } from '../../../http/request-context.ts'
-import { API_PREFIX } from '../operations.ts'
+import { API_PREFIX } from '../../own-paths.ts'
 import { requireRight } from '../rights.ts'
 import type { LiveEvents } from './live-events.ts'
 

@@ -3,20 +3,21 @@ import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isAnonymous } from '../../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
-import { hasAllRights } from '../rights.ts'
+import { READ_METHODS } from '../../../http/router.ts'
+import { METRICS_PATH } from '../../own-paths.ts'
+import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
 
 /** The role that may read metrics and nothing else, as in CouchDB. */
 const METRICS_ROLE = '_metrics'
-
-export const METRICS_PATH = '/_cardea/metrics'
 
 export interface MetricsDeps {
   renderMetrics(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
 /** For administrators and the role of metrics. */
-export const metricsRoute = (deps: MetricsDeps): Route => ({
+export const metricsRoute = (deps: MetricsDeps): AdminRoute => ({
   ...openMetricsRoute(METRICS_PATH, deps),
+  right: ACCESS.program,
   methods: {
     GET: (context) => {
       requireMetricsReader(context)
@@ -28,7 +29,7 @@ export const metricsRoute = (deps: MetricsDeps): Route => ({
 /** For every client that can reach the listener. */
 export const openMetricsRoute = (path: string, deps: MetricsDeps): Route => ({
   path,
-  allow: ['GET', 'HEAD'],
+  allow: READ_METHODS,
   methods: { GET: () => reply(deps) },
 })
 

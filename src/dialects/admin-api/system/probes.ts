@@ -1,22 +1,26 @@
 // The two paths for orchestrators and load balancers: whether the process runs, and whether it can serve requests.
-import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import { READ_METHODS } from '../../../http/router.ts'
 import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
+import { LIVE_PATH, OWN_PREFIX } from '../../own-paths.ts'
 import { toJsonReply } from '../json.ts'
-import { hasAllRights } from '../rights.ts'
+import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
 import type { Health } from '../schemas/system.ts'
 
 export interface ProbeDeps {
   readonly checkHealth: CheckHealth
 }
 
-export const LIVE_PATH = '/_cardea/live'
-
-const READ_METHODS: readonly string[] = ['GET', 'HEAD']
-
-export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly Route[] => [
-  { path: LIVE_PATH, allow: READ_METHODS, methods: { GET: () => toJsonReply(200, { status: 'ok' }) } },
+export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly AdminRoute[] => [
   {
-    path: '/_cardea/ready',
+    path: LIVE_PATH,
+    right: ACCESS.open,
+    allow: READ_METHODS,
+    methods: { GET: () => toJsonReply(200, { status: 'ok' }) },
+  },
+  {
+    path: `${OWN_PREFIX}/ready`,
+    right: ACCESS.program,
     allow: READ_METHODS,
     methods: { GET: async (context) => describeReadiness(context, await checkHealth()) },
   },

@@ -13,6 +13,7 @@ import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
 import { isExpired, type User } from '../../../directory/users/user.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
+import { CONSOLE_PATH } from '../../own-paths.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { LINK_OWNER } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
@@ -40,7 +41,7 @@ export const PASSWORD_LINK_OPERATIONS = {
       await confirmChange(deps.events)
       await deps.passwordLinks.putPasswordLink(link, nowSeconds())
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
-      return { url: `${deps.publicUrl().replace(/\/+$/, '')}/_cardea/#/password-link/${token}`, expiresAt }
+      return { url: `${deps.publicUrl().replace(/\/+$/, '')}${CONSOLE_PATH}#/password-link/${token}`, expiresAt }
     },
   }),
   'password-link.find': operation({
