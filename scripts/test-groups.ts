@@ -1,7 +1,6 @@
 /**
  * Runs test files with `node --test`. Loading Cardea and compiling it takes most of the time of a short test file, so
- * files of one folder share a process: a group. Each file is a suite of its group, loaded when the one before has
- * ended.
+ * several share a process: a group. Each file is a suite of its group, loaded when the one before has ended.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,14 +16,14 @@ const ALONE: Readonly<Record<string, string>> = {
   'test/store/open.test.ts': 'expects that the driver of PostgreSQL is not loaded',
 }
 
-const MAX_GROUP_FILES = 12
+const MAX_GROUP_FILES = 16
 /**
  * Folders whose tests take long, and how many of their files share a process: few, as they load little of Cardea
  * themselves. They start first, in this order, so that no long group is left when all others have ended.
  */
 const LONG: Readonly<Record<string, number>> = {
-  'test/docs': 1,
-  'test/scripts': 1,
+  'test/docs': 12,
+  'test/scripts': 2,
   'test/package': 1,
   'test/process': 4,
   'test/process/cli': 4,
@@ -36,25 +35,36 @@ const LONG: Readonly<Record<string, number>> = {
 const PROCESSES = availableParallelism() + 1
 const MAX_RUN_MS = 60 * 60 * 1000
 
-const toOrder = (file: string): number => {
+/** Up to this number, files are dealt out among as many groups as run at once. */
+const FEW_FILES = 24
+
+const orderOf = (file: string): number => {
   const index = Object.keys(LONG).indexOf(dirname(file))
   return index === -1 ? Number.POSITIVE_INFINITY : index
 }
 
 const byFolder = (a: string, b: string): number =>
-  toOrder(a) === toOrder(b) ? (a < b ? -1 : 1) : toOrder(a) - toOrder(b)
+  orderOf(a) === orderOf(b) ? (a < b ? -1 : 1) : orderOf(a) - orderOf(b)
 
-/** Groups of files, each of one folder. A few files of many folders are shared out among as many groups as run at once. */
 function formGroups(files: readonly string[]): string[][] {
-  const isFew = files.length <= MAX_GROUP_FILES * PROCESSES
+  const [alone, others] = [files.filter((file) => file in ALONE), files.filter((file) => !(file in ALONE))]
+  const sorted = others.toSorted(byFolder)
+  return [...(files.length <= FEW_FILES ? deal(sorted) : cut(sorted)), ...alone.map((file) => [file])]
+}
+
+const deal = (files: readonly string[]): string[][] =>
+  Array.from({ length: Math.min(PROCESSES, files.length) }, (_, group) =>
+    files.filter((_, index) => index % PROCESSES === group),
+  )
+
+/** Groups of neighbours. */
+function cut(files: readonly string[]): string[][] {
   const groups: string[][] = []
-  for (const file of files.toSorted(byFolder)) {
+  for (const file of files) {
     const last = groups.at(-1)
-    const [before = ''] = last ?? []
-    const size = isFew ? Math.ceil(files.length / PROCESSES) : (LONG[dirname(file)] ?? MAX_GROUP_FILES)
-    const isOther = !isFew && dirname(before) !== dirname(file)
-    if (last === undefined || last.length >= size || isOther || file in ALONE || before in ALONE) groups.push([file])
-    else last.push(file)
+    const size = LONG[dirname(file)] ?? MAX_GROUP_FILES
+    if (last !== undefined && last.length < size && orderOf(last[0] ?? '') === orderOf(file)) last.push(file)
+    else groups.push([file])
   }
   return groups
 }
