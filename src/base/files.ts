@@ -189,13 +189,6 @@ function giveTo({ uid, gid }: Owner, handle: number): void {
   }
 }
 
-export interface BoundedFile {
-  readonly bytes: Buffer
-  readonly mode: number
-  /** A pipe can be read only once. */
-  readonly isPipe: boolean
-}
-
 export interface ReadBounds {
   readonly maxBytes: number
   /** Whether it may be a pipe, as a shell makes one of `<(command)`. */
@@ -206,7 +199,7 @@ export interface ReadBounds {
  * Reads a file whose path is configured: never blocks for long, and never reads more than a limit. Throws a system error,
  * or an error that describes the problem.
  */
-export function readBounded(path: string, { maxBytes, mayBePipe = false }: ReadBounds): BoundedFile {
+export function readBounded(path: string, { maxBytes, mayBePipe = false }: ReadBounds) {
   // opening a pipe without a writer would block
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {

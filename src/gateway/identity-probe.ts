@@ -35,13 +35,11 @@ const FRESH_MS = 1000
 const TIMEOUT_MS = 5000
 const MAX_BODY_BYTES = 16_384
 
-interface Finding {
-  readonly atMs: number
-  readonly reason: Promise<string | undefined>
-}
-
 export function createIdentityCheck(probe: IdentityProbe): CheckIdentity {
-  const findings = new WeakMap<UpstreamServer, Finding>()
+  const findings = new WeakMap<
+    UpstreamServer,
+    { readonly atMs: number; readonly reason: Promise<string | undefined> }
+  >()
   return (server, status) => {
     if (!probe.suspicious.has(status)) return undefined
     const known = findings.get(server)
@@ -110,14 +108,11 @@ export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): Ident
   },
 })
 
-/** Headers that a proxy would send for an administrator, without the token that proves them. */
-export interface ProxyHeaderNames {
-  readonly username: string
-  readonly roles: string
-}
-
-/** CouchDB without administrators gives every client their rights, and so do proxy headers that it does not verify. */
-export function createDocumentOpenProbes({ username, roles }: ProxyHeaderNames): readonly Probe[] {
+/**
+ * CouchDB without administrators gives every client their rights, and so do proxy headers that it does not verify. The
+ * arguments are the names of those that a proxy would send for an administrator, without the token that proves them.
+ */
+export function createDocumentOpenProbes(username: string, roles: string): readonly Probe[] {
   const createProbe = (what: string, headers: readonly string[]): Probe => ({
     path: '/_session',
     headers: () => headers,

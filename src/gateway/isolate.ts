@@ -3,8 +3,9 @@
  * it has no origin. Browsers apply every policy of a response, so a policy of the page's own cannot loosen the sandbox.
  * Headers that give a page access beyond its own path are removed.
  */
+import { Refusal } from '../base/errors.ts'
 import { createHeaderMemo } from '../base/header-memo.ts'
-import type { HeaderPair } from '../http/request-context.ts'
+import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 
 const SANDBOX: HeaderPair = ['Content-Security-Policy', 'sandbox']
 
@@ -69,3 +70,35 @@ const isSandbox = (value: string): boolean =>
 
 /** `\s` would also split at characters that belong to a name, such as a no-break space. */
 const WORDS = /[^\t\n\f\r ]+/g
+
+type Sent = Pick<RequestContext, 'header' | 'path'>
+
+/**
+ * A service worker controls the folder of its script. One whose script is directly below `/` would control the pages of
+ * /_cardea/ too, so a database must not deliver it. Throws if a browser asks for such a script.
+ */
+export function requireNarrowWorker(context: Sent): void {
+  if (context.header('service-worker') === undefined || !isBelowRoot(context)) return
+  throw new Refusal('forbidden', { about: 'A service worker for / is not allowed: it would control /_cardea/.' })
+}
+
+/** Keeps a browser from using a script that it has cached for a page as that of a service worker. */
+export function varyByWorker(
+  headers: readonly HeaderPair[],
+  status: number,
+  context: Pick<Sent, 'path'>,
+): readonly HeaderPair[] {
+  if (!isBelowRoot(context) || (status !== NOT_MODIFIED && !hasScript(headers))) return headers
+  return [...headers, ['Vary', 'Service-Worker']]
+}
+
+const isBelowRoot = ({ path }: Pick<Sent, 'path'>): boolean => path.raw.lastIndexOf('/') === 0
+
+/** A 304 has no content type, and its headers replace those of the cached response. */
+const NOT_MODIFIED = 304
+
+/** Browsers accept no other types for the script of a worker. */
+const SCRIPT = /(?:java|ecma|live|j)script/i
+
+const hasScript = (headers: readonly HeaderPair[]): boolean =>
+  headers.some(([name, value]) => name.toLowerCase() === 'content-type' && SCRIPT.test(value))

@@ -5,11 +5,10 @@ import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
 import type { ConnectionSettings, UpstreamServer } from './connections.ts'
 import type { UpstreamWatch } from './health.ts'
-import { isolate } from './isolate.ts'
+import { isolate, varyByWorker } from './isolate.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
 import { filterResponseHeaders } from './response-headers.ts'
 import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
-import { varyByWorker } from './worker-scripts.ts'
 
 /** A request as it is sent to an upstream server. */
 export interface UpstreamRequest {

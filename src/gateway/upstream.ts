@@ -18,11 +18,11 @@ import { sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 import { createIdentityCheck, type IdentityProbe } from './identity-probe.ts'
+import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import type { SendDeps, UpstreamRequest, UpstreamSettings } from './upstream-request.ts'
 import { readWholeResponse } from './whole-response.ts'
-import { requireNarrowWorker } from './worker-scripts.ts'
 
 export interface UpstreamDeps extends SendDeps {
   /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */

@@ -92,16 +92,10 @@ const SINGLE: ReadonlySet<string> = new Set([
 /** Those of which equal copies are merged: they decide neither who the client is nor where the body ends. */
 const MERGED: ReadonlySet<string> = new Set(['content-type'])
 
-interface HeaderRule {
-  /** The name in lower case, if the header may be present only once; else empty. */
-  readonly single: string
-  readonly isMerged: boolean
-  readonly isMethodOverride: boolean
-}
-
-const ruleOf = createHeaderMemo((name): HeaderRule => {
+const ruleOf = createHeaderMemo((name) => {
   const lower = name.toLowerCase()
   return {
+    /** The name in lower case, if the header may be present only once; else empty. */
     single: SINGLE.has(lower) ? lower : '',
     isMerged: MERGED.has(lower),
     isMethodOverride: METHOD_OVERRIDES.includes(normalizeHeaderName(name)),

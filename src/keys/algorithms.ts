@@ -16,25 +16,17 @@ export interface Algorithm {
   readonly isPss: boolean
 }
 
-interface CurveRow {
-  readonly curve: Curve
-  readonly kind: 'ec' | 'eddsa'
-  /** The curve of an EC `KeyObject`, or the type of another one. */
-  readonly nodeName: string
-  readonly coordinateBytes: number
-  readonly signatureBytes: number
-}
+/** `nodeName`: the curve of an EC `KeyObject`, or the type of another one. */
+const CURVE_ROWS = [
+  { curve: 'P-256', kind: 'ec', nodeName: 'prime256v1', coordinateBytes: 32, signatureBytes: 64 },
+  { curve: 'P-384', kind: 'ec', nodeName: 'secp384r1', coordinateBytes: 48, signatureBytes: 96 },
+  { curve: 'P-521', kind: 'ec', nodeName: 'secp521r1', coordinateBytes: 66, signatureBytes: 132 },
+  { curve: 'Ed25519', kind: 'eddsa', nodeName: 'ed25519', coordinateBytes: 32, signatureBytes: 64 },
+  { curve: 'Ed448', kind: 'eddsa', nodeName: 'ed448', coordinateBytes: 57, signatureBytes: 114 },
+] as const
 
-export const CURVES: ReadonlyMap<string, CurveRow> = new Map(
-  (
-    [
-      { curve: 'P-256', kind: 'ec', nodeName: 'prime256v1', coordinateBytes: 32, signatureBytes: 64 },
-      { curve: 'P-384', kind: 'ec', nodeName: 'secp384r1', coordinateBytes: 48, signatureBytes: 96 },
-      { curve: 'P-521', kind: 'ec', nodeName: 'secp521r1', coordinateBytes: 66, signatureBytes: 132 },
-      { curve: 'Ed25519', kind: 'eddsa', nodeName: 'ed25519', coordinateBytes: 32, signatureBytes: 64 },
-      { curve: 'Ed448', kind: 'eddsa', nodeName: 'ed448', coordinateBytes: 57, signatureBytes: 114 },
-    ] as const
-  ).map((row) => [row.curve, Object.freeze(row)]),
+export const CURVES: ReadonlyMap<string, (typeof CURVE_ROWS)[number]> = new Map(
+  CURVE_ROWS.map((row) => [row.curve, Object.freeze(row)]),
 )
 
 /** RFC 7518 3.3 and 3.5. */

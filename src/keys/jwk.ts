@@ -101,10 +101,7 @@ export interface JwkSet {
   readonly ignored: readonly { readonly index: number; readonly problem: KeyProblem }[]
 }
 
-export interface JwkSetProblem {
-  readonly kind: 'problem'
-  readonly reason: string
-}
+export type JwkSetProblem = { readonly kind: 'problem'; readonly reason: string }
 
 const MAX_SET_CHARACTERS = 1_048_576
 const MAX_KEYS = 100

@@ -1,7 +1,6 @@
 import { createLive } from '../base/live.ts'
 import type { KeyRing } from './ring.ts'
-import type { RingProblem } from './ring-problem.ts'
-import type { RingLoad, SecretSource } from './secret-files.ts'
+import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
 import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
 type LoadRing = () => Promise<RingLoad>

@@ -29,14 +29,8 @@ export function createSecretText(kind: SecretKind, bytes: number = SECRET_BYTES.
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString().trim()
 }
 
-export interface MadeSecret {
-  readonly path: string
-  readonly kind: SecretKind
-  readonly sha256: string
-}
-
 /** Creates a file that only its owner can read. An existing file is never overwritten. */
-export function createSecretFile(path: string, kind: SecretKind, bytes?: number): MadeSecret {
+export function createSecretFile(path: string, kind: SecretKind, bytes?: number) {
   if (existsSync(path)) throw new SecretProblem(`${path} is there already: nothing was changed.`, true)
   const text = createSecretText(kind, bytes)
   try {

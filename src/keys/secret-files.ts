@@ -4,19 +4,14 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
-import {
-  NO_USABLE_KEY,
-  type RingProblem,
-  refuseBoth,
-  refuseChanging,
-  refuseEmpty,
-  refuseFile,
-  refuseFolder,
-  refuseNoFile,
-  refuseSecret,
-} from './ring-problem.ts'
 import { createRandomSecret, readSecret, readSecretFile, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
-import { type FolderListing, listSecretFiles, loadSmallFile, SecretFileError } from './secret-folder.ts'
+import {
+  describeFileError,
+  type FolderListing,
+  listSecretFiles,
+  loadSmallFile,
+  SecretFileError,
+} from './secret-folder.ts'
 
 export interface SecretSource {
   readonly secret?: string | undefined
@@ -42,7 +37,7 @@ export type RingLoad = LoadedRing | RingProblem
 
 /** The ring to start with. Files win over an inline secret; without both, a random secret is created. */
 export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
-  if (from.keyfile && from.folder) return refuseBoth()
+  if (from.keyfile && from.folder) return refuse(BAD_PARAMETER, BOTH)
   if (from.keyfile || from.folder) return withInlineWarning(from, await reloadSecretRing(from))
   if (from.secret) return toInlineRing(Buffer.from(from.secret), 'secret')
   return toInlineRing(createRandomSecret(randomBytes), 'random')
@@ -51,7 +46,7 @@ export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
 /** The ring of the files now. An inline or random secret cannot be reloaded. */
 export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promise<RingLoad> {
   if (folder) return loadFolder(folder)
-  return keyfile ? loadKeyfile(keyfile) : refuseNoFile()
+  return keyfile ? loadKeyfile(keyfile) : refuse(BAD_PARAMETER, 'no JWT secret file was specified')
 }
 
 function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
@@ -99,14 +94,15 @@ async function loadFolder(folder: string): Promise<RingLoad> {
     if (stateOf(before) === stateOf(after)) return load
     before = after
   }
-  return refuseChanging(folder)
+  return refuse(CANNOT_READ_FILE, `jwt-secret-folder '${folder}' keeps changing while it is read`)
 }
 
 async function list(folder: string): Promise<FolderListing | RingProblem> {
   try {
     return await listSecretFiles(folder)
   } catch (error) {
-    return error instanceof SecretFileError ? refuseFile(error.path, error.cause) : refuseFolder(folder, error)
+    if (error instanceof SecretFileError) return refuseFile(error.path, error.cause)
+    return refuseRead('jwt-secret-folder', 'the folder of secrets', folder, error)
   }
 }
 
@@ -127,7 +123,9 @@ async function loadListed({ files, warnings }: FolderListing, folder: string): P
     secrets.push({ path: shown, secret: readSecretFile(bytes) })
   }
   const [active, ...others] = secrets
-  return active ? toFolderRing(active, others, warnings) : refuseEmpty(folder)
+  if (active) return toFolderRing(active, others, warnings)
+  const reason = `the folder of secrets '${folder}' contains no secret file`
+  return refuse(BAD_PARAMETER, 'empty JWT secrets directory', reason)
 }
 
 function toFolderRing(active: NamedSecret, others: readonly NamedSecret[], warnings: readonly string[]): RingLoad {
@@ -152,3 +150,61 @@ const toRingKey = ({ key, sha256 }: RingSigner): RingKey => ({ key: key.verifyin
 
 const warnAbout = ({ secret, path }: NamedSecret): readonly RingWarning[] =>
   secret.kind === 'not_ec' ? [{ text: `'${path}' is ignored: ${NO_USABLE_KEY}` }] : warnShort(secret, path)
+
+/** Why secrets cannot be used: in ArangoDB's words for its HTTP API, and in plain words with the file for the operator. */
+export interface RingProblem {
+  readonly kind: 'refused'
+  /** Number and message of ArangoDB, for its HTTP API. */
+  readonly errorNum: number
+  readonly message: string
+  /** What is wrong and where, for the operator. */
+  readonly reason: string
+}
+
+const BAD_PARAMETER = 10
+const CANNOT_READ_FILE = 34
+
+const refuse = (errorNum: number, message: string, reason: string = message): RingProblem => ({
+  kind: 'refused',
+  errorNum,
+  message,
+  reason,
+})
+
+const BOTH = "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
+
+// quirk: reference multi-model 6.3: the message names arangod
+const TAIL = 'please make sure the file/directory is readable for the arangod process and user'
+
+const refuseFile = (path: string, error: unknown): RingProblem =>
+  refuseRead('jwt-secret file', 'the secret file', path, error)
+
+function refuseRead(arangoName: string, name: string, path: string, error: unknown): RingProblem {
+  const why = describeFileError(error)
+  const message = `unable to read content of ${arangoName} '${path}': ${why}. ${TAIL}`
+  return refuse(CANNOT_READ_FILE, message, `${name} '${path}' cannot be read: ${why}`)
+}
+
+const NO_USABLE_KEY = 'no usable key: expected one unencrypted EC key on the curve P-256, in PEM'
+const NOT_EC = 'PEM file detected but does not contain a valid EC key'
+const PRIVATE_NEEDED = 'but a private key is required for signing JWT tokens needed for intra-cluster communication'
+const KEYFILE_IS_PUBLIC = `JWT secret keyfile contains an ES256 public key, ${PRIVATE_NEEDED}`
+const FIRST_IS_PUBLIC = `First JWT secret file (active secret) contains an ES256 public key, ${PRIVATE_NEEDED}. Public keys can only be used as passive secrets for verification.`
+
+function refuseSecret(
+  read: Exclude<Secret, { kind: 'signer' }>,
+  place: string,
+  position: 'only' | 'first of a folder' = 'only',
+): RingProblem {
+  const messages = {
+    empty: [`the JWT secret of '${place}' is empty`, `the secret in '${place}' is empty`],
+    too_long: ['Given JWT secret too long. Max length is 64', `the secret in '${place}' is longer than 64 bytes`],
+    not_ec: [NOT_EC, `'${place}' has ${NO_USABLE_KEY}`],
+    public: [
+      position === 'only' ? KEYFILE_IS_PUBLIC : FIRST_IS_PUBLIC,
+      `'${place}' contains a public key: tokens are signed with the private key`,
+    ],
+  } as const satisfies Record<string, readonly [message: string, reason: string]>
+  const [message, reason] = messages[read.kind]
+  return refuse(BAD_PARAMETER, message, reason)
+}

@@ -11,7 +11,6 @@ interface Entry<V> {
   readonly value: V
   readonly version: string
   readonly exp: number
-  readonly characters: number
 }
 
 /** `characters`: of all tokens together, as an estimate of the memory of the tokens and their claims. */
@@ -29,7 +28,7 @@ export function createTokenCache<V>(limits = LIMITS) {
   const fewestCharacters = Math.ceil(limits.characters / limits.entries)
   const entries = new LRUCache<string, Entry<V>>({
     maxSize: limits.characters,
-    sizeCalculation: ({ characters }) => Math.max(characters, fewestCharacters),
+    sizeCalculation: (_entry, token) => Math.max(token.length + 1, fewestCharacters),
   })
   const counts = new CacheCounts()
   return {
@@ -42,7 +41,7 @@ export function createTokenCache<V>(limits = LIMITS) {
     },
     /** Only for verified tokens. `exp` in seconds; without one, the entry stays until the cache is full. */
     remember: ({ token, version }: VersionedToken, value: V, exp = Number.POSITIVE_INFINITY): void => {
-      entries.set(token, { value, version, exp, characters: token.length + 1 })
+      entries.set(token, { value, version, exp })
     },
     clear: () => entries.clear(),
   }

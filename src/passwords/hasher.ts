@@ -32,11 +32,8 @@ export interface HasherOptions extends Omit<JobQueueOptions, 'jobs'> {
   readonly derive?: Derive
 }
 
-/** What a check costs at least, and its place in the queue. */
-export interface PasswordCheckWork extends Turn {
-  /** The work of a failed check. */
-  readonly decoy: HashWork
-}
+/** The work of a failed check, and its place in the queue. */
+export type PasswordCheckWork = Turn & { readonly decoy: HashWork }
 
 /** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
 export interface Hasher {

@@ -155,11 +155,14 @@ export function createDocumentUpstream(parts: UpstreamParts): Upstream {
   )
 }
 
-const toDocumentInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
-  probe: createDocumentProbe(toIdentityHeaders),
-  openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
-  hints: () => toDocumentHints(config.get().upstream['document-identity']),
-})
+function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps {
+  const { username, roles } = toUpstreamHeaders(config.get().document.name)
+  return {
+    probe: createDocumentProbe(toIdentityHeaders),
+    openProbes: createDocumentOpenProbes(username, roles),
+    hints: () => toDocumentHints(config.get().upstream['document-identity']),
+  }
+}
 
 /** The headers that tell CouchDB who sends a request. */
 export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {

@@ -14,16 +14,8 @@ export function matchEncoded(members: PasswordMembers, pattern: RegExp): Readonl
   return typeof text === 'string' ? pattern.exec(text)?.groups : undefined
 }
 
-export interface EncodedParts {
-  /** The groups of the pattern. */
-  readonly groups: Readonly<Record<string, string>>
-  readonly salt: string
-  readonly hash: string
-  readonly hashBytes: number
-}
-
 /** The parts of a text whose salt and hash are unpadded base64; `undefined` where the member is no such text. */
-export function readEncoded(members: PasswordMembers, pattern: RegExp, minSaltBytes: number): EncodedParts | undefined {
+export function readEncoded(members: PasswordMembers, pattern: RegExp, minSaltBytes: number) {
   const groups = matchEncoded(members, pattern)
   const { salt = '', hash = '' } = groups ?? {}
   const hashBytes = decodeBase64(hash, 16, MAX_BYTES)?.length
