@@ -1,7 +1,5 @@
 export type KeyKind = 'hmac' | 'rsa' | 'ec' | 'eddsa'
-export type EcCurve = 'P-256' | 'P-384' | 'P-521'
-export type EdCurve = 'Ed25519' | 'Ed448'
-export type Curve = EcCurve | EdCurve
+export type Curve = (typeof CURVE_ROWS)[number]['curve']
 
 export interface Algorithm {
   readonly name: string

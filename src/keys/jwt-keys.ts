@@ -11,17 +11,6 @@ export interface JwtKeyEntry {
   readonly text: string
 }
 
-export interface JwtKeys {
-  /** Changes with any key: part of the key of token caches. */
-  readonly version: string
-  /** Invalid lines, and ignored keys of a set. Holds no secret. */
-  readonly problems: readonly { readonly name: string; readonly reason: string }[]
-  /** Every key by its name. */
-  readonly keys: readonly (readonly [name: string, key: VerificationKey])[]
-  /** The key a token asks for by its algorithm and `kid`. */
-  find(algorithm: Algorithm, header: TokenHeader): FoundKeys
-}
-
 /** The `kid` of a token without one. */
 const DEFAULT_KID = '_default'
 
@@ -40,21 +29,27 @@ function readHmac(text: string, kid: string): Found {
   return secret === undefined ? toKeyProblem('invalid') : createHmacKey(secret, { kid })
 }
 
+export type JwtKeys = ReturnType<typeof readJwtKeys>
+
 /**
  * The keys of `[jwt_keys]`. An invalid line is kept as a problem: a token that names it is rejected with the reason, and
  * the other keys still verify. A key on its own line wins over one of the same name in a set.
  */
-export function readJwtKeys(entries: readonly JwtKeyEntry[]): JwtKeys {
-  const problems: { name: string; reason: string }[] = []
+export function readJwtKeys(entries: readonly JwtKeyEntry[]) {
+  const problems: Problems = []
   const byName = new Map<string, Found>()
   const lines = entries.filter(({ key }) => !key.startsWith(SET))
   for (const entry of lines) addLine(entry, byName, problems)
   for (const entry of entries) if (entry.key.startsWith(SET)) addSet(entry, byName, problems)
   return Object.freeze({
+    /** Changes with any key: part of the key of token caches. */
     version: toVersion(byName),
+    /** Invalid lines, and ignored keys of a set. Holds no secret. */
     problems,
+    /** Every key by its name. */
     keys: [...byName].flatMap(([name, found]) => (found.kind === 'problem' ? [] : [[name, found] as const])),
-    find: (algorithm: Algorithm, header: TokenHeader) => findIn(byName, algorithm, header),
+    /** The key a token asks for by its algorithm and `kid`. */
+    find: (algorithm: Algorithm, header: TokenHeader): FoundKeys => findIn(byName, algorithm, header),
   })
 }
 

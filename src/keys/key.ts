@@ -3,7 +3,7 @@
  * secret: otherwise a client that knows the public key could sign tokens.
  */
 import { createHash, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
-import { type Algorithm, CURVES, type Curve, type EcCurve, type EdCurve, MINIMUM_RSA_BITS } from './algorithms.ts'
+import { type Algorithm, CURVES, type Curve, MINIMUM_RSA_BITS } from './algorithms.ts'
 
 interface AnyKey {
   readonly key: KeyObject
@@ -24,17 +24,12 @@ export interface RsaKey extends AnyKey {
   readonly bits: number
 }
 
-export interface EcKey extends AnyKey {
-  readonly kind: 'ec'
-  readonly curve: EcCurve
+export interface CurveKey extends AnyKey {
+  readonly kind: 'ec' | 'eddsa'
+  readonly curve: Curve
 }
 
-export interface EdKey extends AnyKey {
-  readonly kind: 'eddsa'
-  readonly curve: EdCurve
-}
-
-export type VerificationKey = HmacKey | RsaKey | EcKey | EdKey
+export type VerificationKey = HmacKey | RsaKey | CurveKey
 
 /** Messages for operators and clients. The first four are CouchDB's. */
 const KEY_PROBLEMS = {
@@ -115,18 +110,14 @@ export function attempt<T>(action: () => T): T | undefined {
   }
 }
 
-type Classify = (key: KeyObject, names: KeyNames) => VerificationKey | KeyProblem
-
-const CLASSIFIERS: ReadonlyMap<string | undefined, Classify> = new Map<string, Classify>([
-  ['rsa', toRsaKey],
-  ['ec', toEcKey],
-  ['ed25519', (key, names) => toEdKey(key, 'Ed25519', names)],
-  ['ed448', (key, names) => toEdKey(key, 'Ed448', names)],
-])
-
 /** A public key. One that is too small, weak or of an unknown kind is rejected. */
 export function toVerificationKey(key: KeyObject, names: KeyNames = {}): VerificationKey | KeyProblem {
-  return CLASSIFIERS.get(key.asymmetricKeyType)?.(key, names) ?? toKeyProblem('invalid')
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  if (type === 'rsa') return toRsaKey(key, names)
+  const nodeName = type === 'ec' ? details?.namedCurve : type
+  const row = CURVES.values().find((each) => each.nodeName === nodeName)
+  if (row) return bind(key, { kind: row.kind, curve: row.curve }, names)
+  return toKeyProblem(type === 'ec' ? 'unknown_curve' : 'invalid')
 }
 
 // OpenSSL does not verify with longer keys; rejected here, the operator sees the reason
@@ -161,18 +152,6 @@ const ROCA_REMAINDERS = ROCA_PRIMES.map((prime) => {
  */
 export const isRocaModulus = (modulus: bigint): boolean =>
   ROCA_REMAINDERS.every(({ prime, remainders }) => remainders.has(Number(modulus % prime)))
-
-function toEcKey(key: KeyObject, names: KeyNames): EcKey | KeyProblem {
-  const curve = findCurve(key.asymmetricKeyDetails?.namedCurve)
-  return isEcCurve(curve) ? bind(key, { kind: 'ec', curve }, names) : toKeyProblem('unknown_curve')
-}
-
-const findCurve = (nodeName: string | undefined): Curve | undefined =>
-  CURVES.values().find((row) => row.nodeName === nodeName)?.curve
-
-const isEcCurve = (curve: Curve | undefined): curve is EcCurve => curve?.startsWith('P-') === true
-
-const toEdKey = (key: KeyObject, curve: EdCurve, names: KeyNames): EdKey => bind(key, { kind: 'eddsa', curve }, names)
 
 function bind<T extends { readonly kind: string }>(key: KeyObject, about: T, names: KeyNames) {
   const material = key.export({ format: 'der', type: 'spki' })

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { digestHex } from '../base/encoding.ts'
-import { createHmacKey, type EcKey, isPemLike, toVerificationKey } from './key.ts'
+import { type CurveKey, createHmacKey, isPemLike, toVerificationKey } from './key.ts'
 import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
 import type { RingKey, RingSigner } from './ring.ts'
 import { toEcSigningKey, toHmacSigningKey } from './sign.ts'
@@ -62,7 +62,7 @@ function readEcSecret(bytes: Buffer): Secret {
   return { kind: 'signer', signer: { key: toEcSigningKey(privateKey, verifying), sha256 }, isShort: false }
 }
 
-function findP256(key: KeyObject): EcKey | undefined {
+function findP256(key: KeyObject): CurveKey | undefined {
   const made = toVerificationKey(key, { alg: 'ES256' })
   return made.kind === 'ec' && made.curve === 'P-256' ? made : undefined
 }

@@ -1,12 +1,12 @@
 import { createHmac, type KeyObject, sign } from 'node:crypto'
 import { toBase64Url } from '../base/encoding.ts'
-import { createHmacKey, type EcKey, type HmacKey } from './key.ts'
+import { type CurveKey, createHmacKey, type HmacKey } from './key.ts'
 import type { Claims } from './verify.ts'
 
 /** A key that signs, with its half that verifies. */
 export interface SigningKey {
   readonly alg: 'HS256' | 'ES256'
-  readonly verifying: HmacKey | EcKey
+  readonly verifying: HmacKey | CurveKey
   readonly sign: (bytes: Uint8Array) => Buffer
 }
 
@@ -18,7 +18,7 @@ export const toHmacSigningKey = (verifying: HmacKey): SigningKey =>
   })
 
 /** `key` is the private half of `verifying`, on P-256. */
-export const toEcSigningKey = (key: KeyObject, verifying: EcKey): SigningKey =>
+export const toEcSigningKey = (key: KeyObject, verifying: CurveKey): SigningKey =>
   Object.freeze({
     alg: 'ES256',
     verifying,

@@ -54,8 +54,8 @@ export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {
   const [headerBytes, payload, signature] = parts.map(readBase64Url)
   if (parts.length !== 3 || !headerBytes || !payload || !signature) return refuse('malformed')
   const header = readHeader(headerBytes)
-  if (header.kind === 'refused') return header
-  return { kind: 'signed', header: header.value, signed: text.slice(0, text.lastIndexOf('.')), payload, signature }
+  if ('kind' in header) return header
+  return { kind: 'signed', header, signed: text.slice(0, text.lastIndexOf('.')), payload, signature }
 }
 
 type ObjectReading = { readonly kind: 'object'; readonly value: Claims } | Refused<'malformed' | 'not_an_object'>
@@ -67,7 +67,7 @@ function readObject(bytes: Uint8Array): ObjectReading {
   return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : refuse('not_an_object')
 }
 
-function readHeader(bytes: Uint8Array): { readonly kind: 'header'; readonly value: TokenHeader } | Refused<TokenFlaw> {
+function readHeader(bytes: Uint8Array): TokenHeader | Refused<TokenFlaw> {
   const header = readObject(bytes)
   if (header.kind === 'refused') return header
   const alg = findMember(header.value, 'alg')
@@ -76,8 +76,7 @@ function readHeader(bytes: Uint8Array): { readonly kind: 'header'; readonly valu
   if (algorithm === undefined) return refuse('invalid_alg')
   // RFC 7515 4.1.11: an extension named there must be supported, and Cardea supports none
   if (Object.hasOwn(header.value, 'crit')) return refuse('crit')
-  const value = { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid') }
-  return { kind: 'header', value }
+  return { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid') }
 }
 
 /** Whether the signature is right. A key that is not for the token's algorithm verifies nothing. */

@@ -35,30 +35,10 @@ export interface HasherOptions extends Omit<JobQueueOptions, 'jobs'> {
 /** The work of a failed check, and its place in the queue. */
 export type PasswordCheckWork = Turn & { readonly decoy: HashWork }
 
-/** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
-export interface Hasher {
-  /** Creates a salt unless one is given. */
-  hash(clear: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>
-  /**
-   * Whether this is the password. A failed check takes as long as the decoy: for an unknown user (`undefined`) the decoy
-   * is computed, for a cheaper stored form the difference. A stored form that costs more than `maxStrength` is never
-   * computed: every password is wrong.
-   */
-  verify(stored: StoredPassword | undefined, clear: string, check: PasswordCheckWork): Promise<boolean>
-  /** Whether the password is cheap enough for `verify` to compute it. */
-  isAffordable(stored: StoredPassword): boolean
-  /**
-   * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is rejected
-   * for another reason. `undefined`: nothing was computed.
-   */
-  pad(done: StoredPassword | undefined, decoy: HashWork, turn?: Turn): Promise<void>
-  /** The work that takes longest on this machine. */
-  findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
-  /** `refused`: how many passwords were rejected so far because too many waited. */
-  load(): ReturnType<JobQueue['load']> & { readonly refused: number }
-}
+export type Hasher = ReturnType<typeof createHasher>
 
-export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions): Hasher {
+/** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
+export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions) {
   const queue = new JobQueue({ jobs, ...options })
   const { derive = deriveOnThread, stepMs = measureStepMs, maxStrength = () => DEFAULT_MAX_STRENGTH } = options
   const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> => {
@@ -72,12 +52,30 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
     return isRight
   }
   return {
-    hash: (clear, { salt = createSalt(), ...parameters }, turn) =>
-      queue.run(() => createStored(clear, { ...parameters, salt }, derive), turn),
-    verify: (stored, clear, { decoy, ...turn }) => queue.run(() => verify(stored, clear, decoy), turn),
-    isAffordable: (stored) => isAffordable(stored, maxStrength()),
-    pad: (done, decoy, turn) => queue.run(() => pad(done, decoy), turn),
-    findMostExpensive: (first, others) => findMostExpensive(first, others, stepMs),
+    /** Creates a salt unless one is given. */
+    hash: (
+      clear: string,
+      { salt = createSalt(), ...parameters }: HashParameters & { readonly salt?: string },
+      turn?: Turn,
+    ) => queue.run(() => createStored(clear, { ...parameters, salt }, derive), turn),
+    /**
+     * Whether this is the password. A failed check takes as long as the decoy: for an unknown user (`undefined`) the decoy
+     * is computed, for a cheaper stored form the difference. A stored form that costs more than `maxStrength` is never
+     * computed: every password is wrong.
+     */
+    verify: (stored: StoredPassword | undefined, clear: string, { decoy, ...turn }: PasswordCheckWork) =>
+      queue.run(() => verify(stored, clear, decoy), turn),
+    /** Whether the password is cheap enough for `verify` to compute it. */
+    isAffordable: (stored: StoredPassword): boolean => isAffordable(stored, maxStrength()),
+    /**
+     * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is
+     * rejected for another reason. `undefined`: nothing was computed.
+     */
+    pad: (done: StoredPassword | undefined, decoy: HashWork, turn?: Turn) => queue.run(() => pad(done, decoy), turn),
+    /** The work that takes longest on this machine. */
+    findMostExpensive: (first: HashWork, others: Iterable<HashWork>): HashWork =>
+      findMostExpensive(first, others, stepMs),
+    /** `refused`: how many passwords were rejected so far because too many waited. */
     load: () => ({ ...queue.load(), refused: queue.countRefused() }),
   }
 }
