@@ -10,8 +10,7 @@ import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { createPartObserver } from '../../src/observe/part-metrics.ts'
 import type { RequestObserver } from '../../src/observe/request-metrics.ts'
 import { createDocumentDoor } from '../../src/wiring/document-door.ts'
-import { createDoorParts } from '../../src/wiring/door-parts.ts'
-import { openParts } from '../../src/wiring/opened-parts.ts'
+import { openParts } from '../../src/wiring/parts.ts'
 import { toListenerLimits } from '../../src/wiring/settings.ts'
 
 const nothing = () => {}
@@ -44,13 +43,13 @@ const withKernel = (liveConfig, parts) => ({ ...liveConfig, kernel: { ...liveCon
 async function openObserved(folder) {
   const metrics = createMetrics()
   const liveConfig = await openConfig(folder, createPartObserver(metrics))
-  return createDoorParts(await openParts(liveConfig, metrics))
+  return openParts(liveConfig, metrics)
 }
 
 async function openUnobserved(folder) {
   const liveConfig = withKernel(await openConfig(folder, {}), { events: NO_EVENTS, audit: NO_AUDIT })
   const parts = await openParts(liveConfig, NO_METRICS)
-  return createDoorParts({ ...parts, observeRequests: () => NO_OBSERVER })
+  return { ...parts, observeRequests: () => NO_OBSERVER }
 }
 
 async function openDoor(parts) {

@@ -2,17 +2,15 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
-import { createLive } from '../base/live.ts'
 import { toErrorBody } from '../dialects/admin-api/errors.ts'
 import { runOperation, type UncheckedCall } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
-import type { Monitor, SecretsEditor } from '../dialects/admin-api/ports.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { type LiveConfigOptions, openLiveConfig } from '../live-config/live-config.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
-import { openConfiguredLimits, openDirectory } from '../wiring/opened-parts.ts'
+import { openConfiguredLimits, openDirectory } from '../wiring/parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
 /** The result of an operation, as a server would return it. */
@@ -23,26 +21,6 @@ export type Outcome =
 export interface Offline {
   run(name: OperationName, call: UncheckedCall): Promise<Outcome>
   close(): Promise<void>
-}
-
-/** Commands without a server have neither totals nor nodes. */
-const NO_MONITOR: Monitor = {
-  instance: '',
-  listTotals: async () => [],
-  readCounts: () => ({}),
-  listNodes: async () => [],
-  listCertificates: () => [],
-  listSecretAges: () => [],
-}
-
-/** The secrets of a server are in its memory. `cardea secret list` and `rotate` read the files themselves. */
-const NO_SECRETS: SecretsEditor = {
-  list: async () => [],
-  reload: async () => [],
-  findRotation: async () => ({}),
-  async rotate() {
-    throw new Refusal('not_serving')
-  },
 }
 
 /** A store is not created in a folder that does not exist: probably another one is meant. */
@@ -75,15 +53,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     throw error
   })
   const limits = openConfiguredLimits(liveConfig)
-  const deps = createOperationDeps({
-    liveConfig,
-    directory,
-    checkHealth: async () => [],
-    limits: limits.accounts,
-    listening: createLive([]),
-    monitor: NO_MONITOR,
-    secrets: NO_SECRETS,
-  })
+  const deps = createOperationDeps(liveConfig, directory, limits.accounts)
   return {
     async run(name, call) {
       try {

@@ -29,6 +29,8 @@ export interface UpstreamSettings extends ConnectionSettings {
   readonly idleTimeoutMs: number
   /** Whether Cardea sets the CORS headers, instead of the upstream server. */
   readonly ownsCors: boolean
+  /** Pages in responses are sandboxed, except those below this path; `undefined`: none are. */
+  readonly sandboxedExcept: readonly string[] | undefined
   /**
    * Limits in bytes for a chunked body, which is read whole for a server that does not accept chunks, and for all of
    * them together. `undefined`: the server accepts them.
@@ -39,8 +41,6 @@ export interface UpstreamSettings extends ConnectionSettings {
 export interface SendDeps {
   settings(): UpstreamSettings
   readonly ownCookies: readonly string[]
-  /** Whether pages in the response are sandboxed. */
-  isolates(context: RequestContext): boolean
   readonly streams: OpenStreams
   /** Whether the credential of the request is still valid, with the same rights. */
   revalidate(context: RequestContext): Promise<boolean>
@@ -125,12 +125,16 @@ function toReply(
   context: RequestContext,
   deps: SendDeps,
 ): Reply | Refusal {
-  const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies, parsed }
+  const settings = deps.settings()
+  const rules = { ownsCors: settings.ownsCors, ownCookies: deps.ownCookies, parsed }
   const kept = filterResponseHeaders(headers, status, rules)
   if (kept === undefined) return new Refusal('upstream_failed', { detail: 'transfer coding' })
-  const sent = deps.isolates(context) ? varyByWorker(isolate(kept, status), status, context) : kept
+  const sent = isSandboxed(context, settings) ? varyByWorker(isolate(kept, status), status, context) : kept
   return { status, reason, headers: sent, body: pipe, isForwarded: true }
 }
+
+export const isSandboxed = ({ path }: RequestContext, { sandboxedExcept: open }: UpstreamSettings): boolean =>
+  open !== undefined && !open.every((segment, index) => segment === path.segments[index])
 
 function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | undefined, servername: string) {
   const { context, headers, wholeBody } = request

@@ -21,7 +21,7 @@ import { createIdentityCheck, type IdentityProbe } from './identity-probe.ts'
 import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
-import type { SendDeps, UpstreamRequest, UpstreamSettings } from './upstream-request.ts'
+import { isSandboxed, type SendDeps, type UpstreamRequest, type UpstreamSettings } from './upstream-request.ts'
 import { readWholeResponse } from './whole-response.ts'
 
 export interface UpstreamDeps extends SendDeps {
@@ -146,9 +146,9 @@ async function sendTraced(
 
 const TRACE = new RegExp(`^(?:${TRACE_HEADERS.join('|')})$`, 'i')
 
-function requireForwardable(context: RequestContext, { isolates }: UpstreamDeps): void {
+function requireForwardable(context: RequestContext, { settings }: UpstreamDeps): void {
   if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
-  if (isolates(context)) requireNarrowWorker(context)
+  if (isSandboxed(context, settings())) requireNarrowWorker(context)
 }
 
 interface SendOptions {

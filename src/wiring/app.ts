@@ -31,9 +31,8 @@ import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.
 import type { Tracing } from '../observe/tracing.ts'
 import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
-import { createDoorParts, type DoorParts } from './door-parts.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { type ClosableParts, openParts } from './opened-parts.ts'
+import { openParts, type Parts } from './parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
 
 export interface AppOptions extends LiveConfigOptions {
@@ -108,16 +107,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-type Doors = Readonly<Record<ListenerName, Door>>
-
 class RunningApp implements App {
   readonly settings: Live<Settings>
   readonly directory: Directory
   readonly signIn: ProgramSignIn
   readonly readiness: UpstreamReadiness
-  readonly #parts: ClosableParts
+  readonly #parts: Parts
   readonly #options: AppOptions
-  readonly #doors: Doors
+  readonly #doors: Readonly<Record<ListenerName, Door>>
   readonly #listeners: Listener[] = []
   readonly #certificates: Certificates<Config>
   readonly #running = new Set<Promise<void>>()
@@ -125,19 +122,22 @@ class RunningApp implements App {
   #closing: Promise<void> | undefined
   #hasStarted = false
 
-  constructor(parts: ClosableParts, options: AppOptions) {
+  constructor(parts: Parts, options: AppOptions) {
     this.#parts = parts
     this.#options = options
-    const doorParts = createDoorParts(parts)
-    this.#doors = createDoors(doorParts)
+    this.#doors = {
+      document: createDocumentDoor(parts),
+      'multi-model': createMultiModelDoor(parts),
+      admin: createAdminDoor(parts),
+      metrics: createMetricsDoor(parts),
+    }
     // a stream may have been authenticated by a client certificate whose authority was replaced
     this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
     addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
     this.signIn = createProgramSignIn({
-      ...doorParts,
-      accounts: doorParts.cookies.accounts,
-      settings: doorParts.sessionSettings.get,
-      events: parts.liveConfig.kernel.events,
+      ...parts,
+      accounts: parts.cookies.accounts,
+      settings: parts.sessionSettings.get,
       clock: SYSTEM_CLOCK,
     })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
@@ -199,8 +199,8 @@ class RunningApp implements App {
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
       this.#parts.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
-      this.#parts.liveConfig.kernel.audit.startPurging()
-      this.#parts.liveConfig.kernel.events.record('server.started', { version: PRODUCT.version, listening })
+      this.#parts.audit.startPurging()
+      this.#parts.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {
       await this.close()
@@ -222,7 +222,7 @@ class RunningApp implements App {
     this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
     await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
-    const { events } = this.#parts.liveConfig.kernel
+    const { events } = this.#parts
     await this.#parts.close(() => {
       events.flush()
       if (this.#hasStarted) events.record('server.stopped', {})
@@ -230,14 +230,12 @@ class RunningApp implements App {
   }
 
   async #openListeners(): Promise<Addresses> {
-    const { liveConfig } = this.#parts
     const document = await this.#openAll('document')
     const multiModel = await this.#openAll('multi-model')
     const admin = await this.#openAll('admin')
     const metrics = await this.#openAll('metrics')
-    const { folder, log } = this.#options
-    this.#certificates.watch(liveConfig.get().settings.values)
-    const socket = await openControlSocket(liveConfig, { parts: this.#parts, folder, log })
+    this.#certificates.watch(this.#parts.config.get())
+    const socket = await openControlSocket(this.#parts, this.#options.folder)
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin, metrics }
   }
@@ -269,10 +267,3 @@ function rejectDoor(name: unknown): Promise<never> {
   rejected.catch(() => {})
   return rejected
 }
-
-const createDoors = (parts: DoorParts): Doors => ({
-  document: createDocumentDoor(parts),
-  'multi-model': createMultiModelDoor(parts),
-  admin: createAdminDoor(parts),
-  metrics: createMetricsDoor(parts),
-})

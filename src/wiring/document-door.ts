@@ -1,5 +1,4 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
-
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
@@ -10,14 +9,13 @@ import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { type CookieSessions, createCookieHandler, findSession } from '../auth/session/cookie-handler.ts'
-import { createSessionService, openTokenSession, type SessionServiceDeps } from '../auth/session/session-service.ts'
+import { createCookieHandler, findSession } from '../auth/session/cookie-handler.ts'
+import { createSessionService, openTokenSession } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
-import type { Config } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { DocumentDeps, DocumentSettings } from '../dialects/document/deps.ts'
@@ -29,14 +27,12 @@ import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { isMounted } from '../dialects/own-paths.ts'
-import type { Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { createRevalidation, type DoorParts, toBearerDeps, toDoorOptions } from './door-parts.ts'
-import { createDocumentUpstream } from './gateway.ts'
+import { createRevalidation, type Parts, toBearerDeps, toDoorOptions } from './parts.ts'
 import {
   listHandlers,
   toClaimRules,
@@ -45,10 +41,11 @@ import {
   toProxyHeaderNames,
   toUsersSettings,
 } from './settings.ts'
+import { createDocumentUpstream } from './upstreams.ts'
 
-export function createDocumentDoor(parts: DoorParts): Door {
-  const { liveConfig, gateway } = parts
-  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
+export function createDocumentDoor(parts: Parts): Door {
+  const { liveConfig, config, checkHealth, gateway } = parts
+  const { name, version } = config.get().document
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const credentials = createCredentials(parts)
   const own = credentials.createIdentify(ACCEPTED.document)
@@ -57,13 +54,22 @@ export function createDocumentDoor(parts: DoorParts): Door {
     isConfigured: credentials.isConfigured,
     dialect: () => dialect,
   })
+  const users = createUsersDeps(parts)
   const dialect: Dialect = {
     ...createDocumentDialect({
-      ...createDialectOptions(parts, config.get()),
+      name,
+      version,
+      product: PRODUCT,
       settings: settings.get,
-      authenticate: gateway.withStreamEpoch(own.authenticate),
-      ...credentials.session,
-      upstream: createDocumentUpstream({ ...parts, config, revalidate }),
+      clock: SYSTEM_CLOCK,
+      checkHealth,
+      streams: gateway.streams,
+      authenticate: own.authenticate,
+      ...createSessionDeps(parts),
+      node: createNodeDeps(parts, users),
+      users,
+      isMounted,
+      upstream: createDocumentUpstream(parts, revalidate),
     }),
     confirmCredential: confirm,
   }
@@ -76,9 +82,93 @@ export function createDocumentDoor(parts: DoorParts): Door {
   })
 }
 
+/** The credential handlers in their configured order. */
+function createCredentials(parts: Parts) {
+  const byName = new Map(createHandlers(parts).map((handler) => [handler.name as string, handler]))
+  const handlers = deriveLive(parts.config, (values) => listHandlers(values).flatMap((name) => byName.get(name) ?? []))
+  const observer = createSignInObserver(parts.events, parts.recorder)
+  return {
+    /** For the door itself, or for a dialect that is mounted at it. */
+    createIdentify(accepted: AcceptedCredentials) {
+      const selected = deriveLive(handlers, (all) => selectHandlers(all, accepted))
+      return {
+        authenticate: (context: RequestContext) => authenticate(context, selected.get(), observer),
+        /** For a request that was accepted before. Records no sign-in. */
+        authenticateAgain: (context: RequestContext) => authenticate(context, selected.get()),
+      }
+    },
+    /** Whether the handler is configured now. */
+    isConfigured: (handler: string) => handlers.get().some(({ name }) => name === handler),
+  }
+}
+
+function createHandlers(parts: Parts): readonly CredentialHandler[] {
+  const { config, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
+  return [
+    createJwtHandler({
+      keys: jwtKeys.get,
+      rules: deriveLive(config, toClaimRules).get,
+      directory,
+      findIssued: createIssuedTokenCheck(toBearerDeps(parts)),
+      clock: SYSTEM_CLOCK,
+    }),
+    createProxyHandler({
+      names: deriveLive(config, toProxyHeaderNames).get,
+      usesSecret: () => config.get().chttpd_auth.proxy_use_secret,
+      isToken: (name, token) => {
+        const secret = cookieSecrets.current()
+        const { algorithms } = sessionSettings.get()
+        return isProxyToken(token, name, { secrets: secret ? [secret] : [], algorithms })
+      },
+      // the headers are about this moment: sessions that ended earlier do not matter
+      isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
+    }),
+    createCookieHandler(cookies),
+    createBasicHandler(DOCUMENT_BASIC, check, knownHeaders),
+    createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
+  ]
+}
+
+function createSessionDeps(parts: Parts): Pick<DocumentDeps, 'sessions' | 'openForToken' | 'findCookieSession'> {
+  const deps = { ...parts, ...parts.cookies, endpoint: SESSION_ENDPOINT, clock: SYSTEM_CLOCK }
+  return {
+    sessions: createSessionService(deps),
+    openForToken: (authenticated, context) => openTokenSession(authenticated, context, deps),
+    findCookieSession: async (context) => (await findSession(context, parts.cookies))?.credential.session,
+  }
+}
+
+function createUsersDeps({ config, directory, store, signUp, passwordProof }: Parts): UsersDeps {
+  const { document, chttpd_auth } = config.get()
+  return {
+    database: chttpd_auth.authentication_db,
+    prefix: toIdPrefix(document.name),
+    directory,
+    changes: createUserChanges(store),
+    settings: () => toUsersSettings(config.get()),
+    requirePassword: createRequirePassword(passwordProof, DOCUMENT_BASIC),
+    signUp,
+    uuid: () => config.get().couchdb.uuid,
+    clock: SYSTEM_CLOCK,
+  }
+}
+
+const createNodeDeps = (
+  { liveConfig, config, directory }: Parts,
+  { requirePassword }: UsersDeps,
+): DocumentDeps['node'] => ({
+  nodeName: config.get().node.name,
+  configuration: createSettingsService(liveConfig),
+  administrators: directory,
+  isOwnSetting,
+  isMisspelt: (section) => findNearestSection(section) !== undefined,
+  requirePassword,
+  supportedHashes: listDigests,
+})
+
 /** The paths at this door that belong to other dialects. */
 function createMounts(
-  parts: DoorParts,
+  parts: Parts,
   { createIdentify, isConfigured }: ReturnType<typeof createCredentials>,
   settings: Live<DocumentSettings>,
 ): readonly Mount[] {
@@ -92,112 +182,5 @@ function createMounts(
       // a session that is used only through the forward-auth endpoint is renewed too
       doorHeaders: (context, reply) => renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
     }),
-  ]
-}
-
-function createDialectOptions(parts: DoorParts, { document }: Config) {
-  const users = createUsersDeps(parts)
-  return {
-    name: document.name,
-    version: document.version,
-    product: PRODUCT,
-    checkHealth: parts.checkHealth,
-    clock: SYSTEM_CLOCK,
-    node: createNodeDeps(parts, users),
-    users,
-    isMounted,
-  }
-}
-
-function createUsersDeps(parts: DoorParts): UsersDeps {
-  const { liveConfig, directory } = parts
-  const config = () => liveConfig.get().settings.values
-  const { document, chttpd_auth } = config()
-  return {
-    database: chttpd_auth.authentication_db,
-    prefix: toIdPrefix(document.name),
-    directory,
-    changes: createUserChanges(liveConfig.kernel.store),
-    settings: () => toUsersSettings(config()),
-    requirePassword: createRequirePassword(parts.passwordProof, DOCUMENT_BASIC),
-    signUp: parts.signUp,
-    uuid: () => config().couchdb.uuid,
-    clock: SYSTEM_CLOCK,
-  }
-}
-
-const createNodeDeps = (
-  { liveConfig, directory }: DoorParts,
-  { requirePassword }: UsersDeps,
-): DocumentDeps['node'] => ({
-  nodeName: liveConfig.get().settings.values.node.name,
-  configuration: createSettingsService(liveConfig),
-  administrators: directory,
-  isOwnSetting,
-  isMisspelt: (section) => findNearestSection(section) !== undefined,
-  requirePassword,
-  supportedHashes: listDigests,
-})
-
-/** The credential handlers in their configured order, and the sessions of the cookie. */
-function createCredentials(parts: DoorParts) {
-  const { liveConfig, signIn, directory, cookies, recorder } = parts
-  const { events } = liveConfig.kernel
-  const byName = new Map<string, CredentialHandler>(createHandlers(parts).map((handler) => [handler.name, handler]))
-  const handlers = deriveLive(liveConfig, ({ settings }) =>
-    listHandlers(settings.values).flatMap((name) => byName.get(name) ?? []),
-  )
-  const observer = createSignInObserver(events, recorder)
-  return {
-    /** For the door itself, or for a dialect that is mounted at it. */
-    createIdentify(accepted: AcceptedCredentials) {
-      const selected = deriveLive(handlers, (all) => selectHandlers(all, accepted))
-      return {
-        authenticate: (context: RequestContext) => authenticate(context, selected.get(), observer),
-        /** For a request that was accepted before. Records no sign-in. */
-        authenticateAgain: (context: RequestContext) => authenticate(context, selected.get()),
-      }
-    },
-    /** Whether the handler is configured now. */
-    isConfigured: (handler: string) => handlers.get().some(({ name }) => name === handler),
-    session: createSessionDeps(cookies, { signIn, directory, events, recorder, clock: SYSTEM_CLOCK }),
-  }
-}
-
-type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'> & Pick<DoorParts, 'directory'>
-
-const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
-  sessions: createSessionService({ ...parts, accounts: cookies.accounts, endpoint: SESSION_ENDPOINT }),
-  openForToken: (authenticated: Authenticated, context: RequestContext) =>
-    openTokenSession(authenticated, context, { ...parts, tokens: cookies.tokens }),
-  findCookieSession: async (context: RequestContext) => (await findSession(context, cookies))?.credential.session,
-})
-
-function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
-  const { liveConfig, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
-  const headers = deriveLive(liveConfig, ({ settings }) => toProxyHeaderNames(settings.values))
-  const claims = deriveLive(liveConfig, ({ settings }) => toClaimRules(settings.values))
-  return [
-    createJwtHandler({
-      keys: jwtKeys.get,
-      rules: claims.get,
-      directory,
-      findIssued: createIssuedTokenCheck(toBearerDeps(parts)),
-      clock: SYSTEM_CLOCK,
-    }),
-    createProxyHandler({
-      names: headers.get,
-      usesSecret: () => liveConfig.get().settings.values.chttpd_auth.proxy_use_secret,
-      isToken: (name, token) => {
-        const secret = cookieSecrets.current()
-        const { algorithms } = sessionSettings.get()
-        return isProxyToken(token, name, { secrets: secret ? [secret] : [], algorithms })
-      },
-      // the headers are about this moment: sessions that ended earlier do not matter
-      isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
-    }),
-    createCookieHandler(cookies),
-    createBasicHandler(DOCUMENT_BASIC, check, knownHeaders),
-    createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
   ]
 }

@@ -88,7 +88,7 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
 export const toUpstreamSettings = (
   config: Config,
   log: Log,
-): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> => ({
+): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'> => ({
   limits: {
     connectTimeoutMs: toMs(config.upstream['connect-timeout']),
     firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),

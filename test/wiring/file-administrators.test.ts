@@ -14,7 +14,7 @@ import { buildSnapshot, type ConfigSnapshot, rebuildFromStore } from '../../src/
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
-import { openDirectory } from '../../src/wiring/opened-parts.ts'
+import { openDirectory } from '../../src/wiring/parts.ts'
 
 const stored = (password: string) => `-hashed-${createHash('sha1').update(`${password}salt`).digest('hex')},salt`
 const ROOT = `root = ${stored('root')}`

@@ -17,10 +17,10 @@ import type { AuditReader } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import { readQuery, requireValid } from './json.ts'
-import type { Monitor, SecretsEditor, SettingsEditor } from './ports.ts'
+import type { RunningServer, SettingsEditor } from './ports.ts'
 import type { Right } from './rights.ts'
 import { object, type Schema, text } from './schemas/schema.ts'
-import type { Health, ReloadResult } from './schemas/system.ts'
+import type { ReloadResult } from './schemas/system.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
 export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
@@ -82,9 +82,8 @@ export interface OperationDeps {
   explainAccess(account: Account, database: string): readonly DoorAccess[]
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
-  readonly secrets: SecretsEditor
-  readonly monitor: Monitor
-  health(): Promise<Health>
+  /** Left out for a command that has opened the store itself. */
+  readonly server?: RunningServer
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
 }
@@ -141,4 +140,10 @@ export const PROOF = { body: object(CURRENT_PASSWORD), isBodyOptional: true } as
 /** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
 export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {
   if (caller?.name === name) await caller.requirePassword(current)
+}
+
+/** For operations that make sense only while a server runs. */
+export function requireServer({ server }: OperationDeps): RunningServer {
+  if (!server) throw new Refusal('not_serving')
+  return server
 }

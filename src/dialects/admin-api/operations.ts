@@ -9,7 +9,7 @@ import type { Handler, HeaderPair, RequestContext, Route } from '../../http/requ
 import { API_PREFIX } from '../own-paths.ts'
 import { renderAdminCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
-import { type Caller, type Operation, type OperationDeps, operation, runOperation } from './operation.ts'
+import { type Caller, type Operation, type OperationDeps, operation, requireServer, runOperation } from './operation.ts'
 import { findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
 import type { Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
@@ -37,7 +37,7 @@ export const OPERATIONS = {
     path: '/health',
     summary: 'Show the state of this node',
     reply: HEALTH,
-    run: ({ health }) => health(),
+    run: (deps) => requireServer(deps).health(),
   }),
   reload: operation({
     method: 'POST',

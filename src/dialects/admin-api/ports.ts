@@ -12,7 +12,7 @@ import type {
   SettingChange,
   SettingPreview,
 } from './schemas/settings.ts'
-import type { Certificate, SecretAge } from './schemas/system.ts'
+import type { Certificate, Health, SecretAge } from './schemas/system.ts'
 
 /** What the overview and the list of nodes read. */
 export interface Monitor {
@@ -34,6 +34,13 @@ export interface SecretsEditor {
   findRotation(): Promise<RotationState>
   /** Takes this step, and loads the secrets. Throws `conflict` if it is not the next one, or a node is not ready. */
   rotate(step: StepName, options: { readonly isForced: boolean }): Promise<RotationStep>
+}
+
+/** What only a running server has. */
+export interface RunningServer {
+  readonly monitor: Monitor
+  readonly secrets: SecretsEditor
+  health(): Promise<Health>
 }
 
 export interface SettingsEditor {

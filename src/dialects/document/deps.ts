@@ -19,6 +19,8 @@ export interface DocumentDeps {
   settings(): DocumentSettings
   readonly clock: Clock
   readonly checkHealth: CheckHealth
+  /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
+  readonly streams?: { readonly epoch: number }
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly sessions: Pick<SessionService, 'open' | 'end'>
   /** Opens a session for the JWT of a request. */

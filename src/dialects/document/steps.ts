@@ -9,13 +9,19 @@ import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { authorize, rightOf } from './rights.ts'
 
 /** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
-export const documentSteps = ({ settings, authenticate }: DocumentDeps): readonly Step[] => [
+export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps): readonly Step[] => [
   { name: 'host', run: (context) => checkHost(context, settings()) },
   { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
   { name: 'url encoding', run: checkEncoding },
   // reading the path throws if it is ambiguous
   { name: 'path', run: (context) => void context.path },
   { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
+  {
+    name: 'stream epoch',
+    run: (context) => {
+      context.streamEpoch ??= streams?.epoch
+    },
+  },
   { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },

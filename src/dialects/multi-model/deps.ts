@@ -14,6 +14,8 @@ export interface CheckDeps {
   readonly name: string
   settings(): MultiModelSettings
   readonly databases: Databases
+  /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
+  readonly streams?: { readonly epoch: number }
   /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
   authenticate(context: RequestContext): Promise<Authenticated>
   /** Headers that no preflight allows, in lower case. */

@@ -17,6 +17,7 @@ export const multiModelSteps = ({
   authenticate,
   reservedHeaders = [],
   services,
+  streams,
 }: CheckDeps): readonly Step[] => [
   {
     name: 'options',
@@ -26,6 +27,12 @@ export const multiModelSteps = ({
     },
   },
   { name: 'path', run: checkPath },
+  {
+    name: 'stream epoch',
+    run: (context) => {
+      context.streamEpoch ??= streams?.epoch
+    },
+  },
   {
     name: 'authenticate',
     run: async (context) => {

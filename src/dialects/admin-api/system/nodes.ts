@@ -1,6 +1,6 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
-import { operation } from '../operation.ts'
+import { operation, requireServer } from '../operation.ts'
 import { NODES } from '../schemas/system.ts'
 
 export const NODE_OPERATIONS = {
@@ -9,7 +9,8 @@ export const NODE_OPERATIONS = {
     path: '/nodes',
     summary: 'List the nodes that use this store',
     reply: NODES,
-    async run({ monitor }) {
+    async run(deps) {
+      const { monitor } = requireServer(deps)
       const nodes = await monitor.listNodes()
       const now = nowSeconds(SYSTEM_CLOCK)
       return { now, nodes: nodes.map((node) => showNode(node, { now, own: monitor.instance })) }

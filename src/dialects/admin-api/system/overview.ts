@@ -2,7 +2,8 @@ import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
-import { type OperationDeps, operation } from '../operation.ts'
+import { type OperationDeps, operation, requireServer } from '../operation.ts'
+import type { RunningServer } from '../ports.ts'
 import { object } from '../schemas/schema.ts'
 import { OVERVIEW, RANGE } from '../schemas/system.ts'
 import { isNodeReady } from './nodes.ts'
@@ -19,7 +20,8 @@ export const OVERVIEW_OPERATIONS = {
       const range = RANGES[name]
       const now = nowSeconds(SYSTEM_CLOCK)
       const from = startOf(range, now)
-      const stored = await deps.monitor.listTotals(range.stored, from).catch(listNone)
+      const server = requireServer(deps)
+      const stored = await server.monitor.listTotals(range.stored, from).catch(listNone)
       const steps = toSteps(stored, range, from)
       return {
         range: name,
@@ -29,7 +31,7 @@ export const OVERVIEW_OPERATIONS = {
         series: toTotalSeries(steps),
         totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
         ...countLocked(deps),
-        health: await showHealth(deps),
+        health: await showHealth(server),
       }
     },
   }),
@@ -57,7 +59,7 @@ export const toSums = (counts: Counts) => ({
   signOuts: sumOf(counts, 'signOuts'),
 })
 
-async function showHealth({ monitor, health }: OperationDeps) {
+async function showHealth({ monitor, health }: RunningServer) {
   const { node, store, isReady, parts, upstreams, warnings, needRestart } = await health()
   return {
     node,
@@ -74,7 +76,7 @@ async function showHealth({ monitor, health }: OperationDeps) {
 }
 
 /** `null`: the store cannot be read. */
-async function countNodes(monitor: OperationDeps['monitor']) {
+async function countNodes(monitor: RunningServer['monitor']) {
   const nodes = await monitor.listNodes().catch(() => undefined)
   const now = nowSeconds(SYSTEM_CLOCK)
   return nodes ? { total: nodes.length, ready: nodes.filter((node) => isNodeReady(node, now)).length } : null

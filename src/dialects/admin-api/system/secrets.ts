@@ -3,7 +3,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
 import { badRequest } from '../json.ts'
-import { operation } from '../operation.ts'
+import { operation, requireServer } from '../operation.ts'
 import { flag, object, oneOf, text } from '../schemas/schema.ts'
 import { RELOADED, ROTATION, SECRET_LIST, SETTING_CHANGE, STEP, STEP_DONE } from '../schemas/settings.ts'
 
@@ -13,14 +13,17 @@ export const SECRET_OPERATIONS = {
     path: '/secrets',
     summary: 'List the secrets by their hashes, and the state of a rotation',
     reply: SECRET_LIST,
-    run: async ({ secrets }) => ({ rings: await secrets.list(), rotation: await secrets.findRotation() }),
+    async run(deps) {
+      const { secrets } = requireServer(deps)
+      return { rings: await secrets.list(), rotation: await secrets.findRotation() }
+    },
   }),
   'secret.reload': operation({
     method: 'POST',
     path: '/secrets/reload',
     summary: 'Read the files of all secrets again',
     reply: RELOADED,
-    run: async ({ secrets }) => ({ reloaded: await secrets.reload() }),
+    run: async (deps) => ({ reloaded: await requireServer(deps).secrets.reload() }),
   }),
   'secret.rotate': operation({
     method: 'POST',
@@ -31,7 +34,8 @@ export const SECRET_OPERATIONS = {
       'force?': flag('For `retire`: remove the old secret even if tokens signed with it may be valid.'),
     }),
     reply: object({ done: STEP_DONE, rotation: ROTATION }),
-    async run({ secrets }, { body }) {
+    async run(deps, { body }) {
+      const { secrets } = requireServer(deps)
       const done = await secrets.rotate(body.step, { isForced: body.force ?? false })
       return { done, rotation: await secrets.findRotation() }
     },

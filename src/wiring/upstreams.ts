@@ -1,0 +1,195 @@
+// Maps options to the settings of each upstream: CouchDB, ArangoDB, services.
+import { mintProxyToken } from '../auth/proxy.ts'
+import { ADMIN_COOKIE } from '../auth/session/console-session.ts'
+import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
+import { Refusal } from '../base/errors.ts'
+import { createLive, deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { Service } from '../config/open-sections.ts'
+import { type Config, toWireNames } from '../config/options.ts'
+import { createUpstreamWatch } from '../gateway/health.ts'
+import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
+import {
+  identityHeadersByClient,
+  identityHeadersByDocumentToken,
+  identityHeadersByProxyHeaders,
+  identityHeadersByUserToken,
+  identityHeadersForService,
+  type ToIdentityHeaders,
+} from '../gateway/identity-headers.ts'
+import {
+  createDocumentOpenProbes,
+  createDocumentProbe,
+  createMultiModelProbe,
+  MULTI_MODEL_OPEN_PROBES,
+} from '../gateway/identity-probe.ts'
+import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
+import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
+import type { UpstreamSettings } from '../gateway/upstream-request.ts'
+import { type KeyRing, signWithRing } from '../keys/ring.ts'
+import { loadSecretRing } from '../keys/secret-files.ts'
+import { createHmacSigner } from '../keys/sign.ts'
+import type { Claims } from '../keys/verify.ts'
+import { toUpstreamSource } from '../live-config/secret-rings.ts'
+import type { Parts } from './parts.ts'
+import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
+
+type Revalidate = UpstreamDeps['revalidate']
+
+/** How one upstream differs from the others. */
+interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'probe' | 'inspection' | 'requestIdHeader'> {
+  toSettings(values: Config): Pick<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'>
+  hints(): UpstreamHints
+}
+
+function createConfiguredUpstream(
+  { gateway, config, events, log }: Parts,
+  revalidate: Revalidate,
+  { toSettings, hints, ...own }: OwnDeps,
+): Upstream {
+  const settings = deriveLive(config, (values) => ({ ...toUpstreamSettings(values, log), ...toSettings(values) }))
+  const { inspectAgain } = gateway.readiness
+  return createUpstream({
+    ...own,
+    settings: settings.get,
+    identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
+    ownCookies: [...SESSION_COOKIES, ADMIN_COOKIE],
+    streams: gateway.streams,
+    revalidate,
+    watch: createUpstreamWatch(events, hints, inspectAgain),
+  })
+}
+
+/** CouchDB behind the document door. */
+export function createDocumentUpstream(parts: Parts, revalidate: Revalidate): Upstream {
+  const { config, gateway } = parts
+  const toIdentityHeaders = identityHeadersForDocument(config)
+  const { probe, ...inspection } = toDocumentInspection(config, toIdentityHeaders)
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ upstream: { document, sandbox }, chttpd }) => ({
+      urls: document,
+      spool: undefined,
+      ownsCors: chttpd.enable_cors,
+      // the database's own console runs scripts
+      sandboxedExcept: sandbox ? ['_utils'] : undefined,
+    }),
+    toIdentityHeaders,
+    probe,
+    inspection,
+    hints: inspection.hints,
+    requestIdHeader: 'X-Couch-Request-ID',
+  })
+  return gateway.register(upstream, { door: 'document', healthPath: '/_up' })
+}
+
+function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps {
+  const { username, roles } = toUpstreamHeaders(config.get().document.name)
+  return {
+    probe: createDocumentProbe(toIdentityHeaders),
+    openProbes: createDocumentOpenProbes(username, roles),
+    hints: () => toDocumentHints(config.get().upstream['document-identity']),
+  }
+}
+
+/** The headers that tell CouchDB who sends a request. */
+export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
+  const secret = () => config.get().upstream['document-secret']
+  const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
+  const byToken = identityHeadersByDocumentToken(
+    () => signer.get() ?? refuseToSign(),
+    () => `_${config.get().document.name.toLowerCase()}.roles`,
+  )
+  const byHeaders = identityHeadersByProxyHeaders(
+    () => toUpstreamHeaders(config.get().document.name),
+    (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
+  )
+  const chosen = deriveLive(config, ({ upstream }) => (upstream['document-identity'] === 'proxy' ? byHeaders : byToken))
+  return (who) => chosen.get()(who)
+}
+
+/** CouchDB's default names. The options for header names apply to requests to Cardea, not to CouchDB. */
+const toUpstreamHeaders = (name: string) => ({
+  username: `X-Auth-${name}-UserName`,
+  roles: `X-Auth-${name}-Roles`,
+  token: `X-Auth-${name}-Token`,
+})
+
+function refuseToSign(): never {
+  throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
+}
+
+/** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
+export function createMultiModelUpstream(parts: Parts, revalidate: Revalidate): Upstream {
+  const { config, gateway } = parts
+  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get())
+  const { probe, ...inspection } = toMultiModelInspection(config, toIdentityHeaders)
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ upstream: options, http }) => ({
+      urls: options['multi-model'],
+      spool: { bodyBytes: options['spool-bytes'], totalBytes: options['spool-total-bytes'] },
+      ownsCors: http['trusted-origin'].length > 0,
+      sandboxedExcept: options.sandbox ? ['_admin', 'aardvark'] : undefined,
+    }),
+    toIdentityHeaders,
+    probe,
+    inspection,
+    hints: toMultiModelHints,
+    requestIdHeader: 'X-Request-Id',
+  })
+  return gateway.register(upstream, { door: 'multi-model', healthPath: '/_admin/server/availability' })
+}
+
+const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
+  probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
+  openProbes: MULTI_MODEL_OPEN_PROBES,
+  hints: toMultiModelHints,
+})
+
+/** The inspection of every upstream with these options, for a command without a server. */
+export async function inspectUpstreams(values: Config, log: Log): Promise<readonly UpstreamFinding[]> {
+  const config = createLive(values)
+  const common = toUpstreamSettings(values, log)
+  const secrets = await loadSecretRing(toUpstreamSource(values))
+  const ring = secrets.kind === 'ring' ? secrets.ring : undefined
+  const document = toDocumentInspection(config, identityHeadersForDocument(config))
+  const multiModel = toMultiModelInspection(
+    config,
+    identityHeadersForMultiModel(config, () => ring),
+  )
+  const found = await Promise.all([
+    inspectOnce({ ...common, urls: values.upstream.document }, document),
+    inspectOnce({ ...common, urls: values.upstream['multi-model'] }, multiModel),
+  ])
+  return found.flat()
+}
+
+function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
+  const admin = () => config.get().upstream['multi-model-admin']
+  const byClient = identityHeadersByClient(admin)
+  const signer = () => {
+    const ring = findRing() ?? refuseToSign()
+    return { version: ring.version, sign: (claims: Claims) => signWithRing(ring, claims) }
+  }
+  const byToken = identityHeadersByUserToken(signer, toWireNames(config.get()).issuer, admin)
+  const chosen = deriveLive(config, ({ upstream }) =>
+    upstream['multi-model-identity'] === 'client' ? byClient : byToken,
+  )
+  return (who) => chosen.get()(who)
+}
+
+/** An application behind the multi-model door. Its pages run scripts on purpose, so they are not sandboxed. */
+export function createServiceUpstream({ name, url }: Service, parts: Parts, revalidate: Revalidate): Upstream {
+  const { gateway } = parts
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ http }) => ({
+      urls: [url],
+      spool: undefined,
+      ownsCors: http['trusted-origin'].length > 0,
+      sandboxedExcept: undefined,
+    }),
+    toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, name),
+    hints: () => toServiceHints(name),
+    requestIdHeader: 'X-Request-Id',
+  })
+  return gateway.register(upstream)
+}
