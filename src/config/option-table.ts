@@ -39,7 +39,7 @@ import {
 export interface Option<T> {
   readonly codec: Codec<T>
   readonly initial: T
-  /** `live` takes effect on reload, `restart` only at the next start. */
+  /** `live` takes effect on reload, `restart` only at the next start. A row that leaves it out is live. */
   readonly reload: 'live' | 'restart'
   /** What it does, in one short sentence. */
   readonly help: string
@@ -51,9 +51,12 @@ export interface Option<T> {
 }
 
 /** A row as the table writes it: a default that the codec does not accept does not compile. */
-export type Row<T> = Omit<Option<T>, 'initial'> & { readonly initial: NoInfer<T> }
+export type Row<T> = Omit<Option<T>, 'initial' | 'reload'> & {
+  readonly initial: NoInfer<T>
+  readonly reload?: Option<T>['reload']
+}
 
-export const option = <T>(row: Row<T>): Option<T> => Object.freeze(row)
+export const option = <T>(row: Row<T>): Option<T> => Object.freeze({ reload: 'live', ...row })
 
 /** Reasons why options cannot be changed at run time. */
 export const FIXED = {
@@ -98,119 +101,89 @@ export const OPTIONS = {
     trusted_proxies: option({
       codec: peers,
       initial: ['loopback'],
-      reload: 'live',
       help: 'Peers whose forwarded headers and proxy-authentication headers are trusted.',
       details: 'loopback means 127.0.0.0/8, ::1 and Unix sockets; none trusts no peer.',
     }),
     forwarded_headers: option({
       codec: oneOf(['auto', 'x-forwarded', 'forwarded']),
       initial: 'auto',
-      reload: 'live',
       help: 'Which headers of a trusted proxy name the client.',
       details: 'auto uses X-Forwarded-* if present, otherwise Forwarded.',
     }),
     authentication_handlers: option({
       codec: handlers,
       initial: ['jwt', 'proxy', 'cookie', 'default'],
-      reload: 'live',
       help: 'Credential handlers of the document door, in order.',
       details: 'The first handler that recognises a credential decides. The tuple syntax of CouchDB is accepted too.',
     }),
-    require_valid_user: option({
-      codec: boolean,
-      initial: false,
-      reload: 'live',
-      help: 'Reject anonymous requests.',
-    }),
+    require_valid_user: option({ codec: boolean, initial: false, help: 'Reject anonymous requests.' }),
     require_valid_user_except_for_up: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Reject anonymous requests, except to /_up.',
     }),
     'WWW-Authenticate': option({
       codec: headerValue,
       initial: '',
-      reload: 'live',
       help: 'Value of the WWW-Authenticate header of every 401 response.',
       details: 'If empty, the header is sent only where CouchDB sends it.',
     }),
     admin_only_all_dbs: option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Allow /_all_dbs and /_dbs_info to administrators only.',
     }),
     enable_cors: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Handle cross-origin requests, as section [cors] says.',
     }),
     max_uri_length: option({
       codec: whole(0),
       initial: 0,
-      reload: 'live',
       help: 'Maximum length of a request target, in characters.',
       details: '0 means that only door.max-uri-bytes applies.',
     }),
     max_http_request_size: option({
       codec: size(1),
       initial: 4_294_967_296,
-      reload: 'live',
       help: 'Maximum size of a request body, in bytes.',
       details: 'For requests forwarded to CouchDB it applies only if it is set: CouchDB has a limit of its own.',
     }),
-    validate_host: option({
-      codec: boolean,
-      initial: false,
-      reload: 'live',
-      help: 'Accept only the Host headers of valid_hosts.',
-    }),
+    validate_host: option({ codec: boolean, initial: false, help: 'Accept only the Host headers of valid_hosts.' }),
     valid_hosts: option({
       codec: words('host names separated by commas', /^[^\s\x00-\x1f\x7f]+$/),
       initial: [],
-      reload: 'live',
       help: 'Hosts accepted if validate_host is true, without port.',
     }),
     x_forwarded_host: option({
       codec: headerName(),
       initial: 'X-Forwarded-Host',
-      reload: 'live',
       help: 'Header in which a trusted proxy sends the original Host.',
     }),
     x_forwarded_proto: option({
       codec: headerName(),
       initial: 'X-Forwarded-Proto',
-      reload: 'live',
       help: 'Header in which a trusted proxy sends the original scheme.',
     }),
     x_forwarded_ssl: option({
       codec: headerName(),
       initial: 'X-Forwarded-Ssl',
-      reload: 'live',
       help: 'Header that a trusted proxy sets to "on" if the client used TLS.',
     }),
     peer_header: option({
       codec: headerName('optional'),
       initial: '',
-      reload: 'live',
       help: 'Header in which a trusted proxy sends the address of the client.',
       details: 'If empty, the forwarded headers are used.',
     }),
-    server_header_versions: option({
-      codec: boolean,
-      initial: true,
-      reload: 'live',
-      help: 'Include versions in the Server header.',
-    }),
+    server_header_versions: option({ codec: boolean, initial: true, help: 'Include versions in the Server header.' }),
   },
 
   chttpd_auth: {
     secret: option({
       codec: signingSecret(SECRET_BYTES),
       initial: '',
-      reload: 'live',
       help: 'Signs session cookies and proxy tokens.',
       details:
         'If empty, a random secret is created and kept in the store. After a change, cookies signed with the old secret are accepted for one more timeout, at most an hour; proxy tokens are not. PUT with ?grace=0 rejects both at once.',
@@ -219,13 +192,11 @@ export const OPTIONS = {
     timeout: option({
       codec: whole(1),
       initial: 600,
-      reload: 'live',
       help: 'Seconds after its last request at which a cookie session expires.',
     }),
     max_lifetime: option({
       codec: whole(0),
       initial: 0,
-      reload: 'live',
       help: 'Seconds after its sign-in at which a session ends, however often it is used. 0 means never.',
       details:
         'At both doors and at /_cardea/. A lower value applies to existing sessions too. While it is set, a session whose sign-in time is unknown is not renewed: a cookie that CouchDB issued, or one that a program opened without the password.',
@@ -233,7 +204,6 @@ export const OPTIONS = {
     max_sessions: option({
       codec: whole(0),
       initial: 0,
-      reload: 'live',
       help: 'Sessions that one user can have at a time; a further sign-in ends the oldest. 0 means unlimited.',
       details:
         'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them. Lists of sessions show the newest 1000 of each user.',
@@ -241,20 +211,17 @@ export const OPTIONS = {
     allow_persistent_cookies: option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Send Max-Age and Expires with the cookie, so that browsers keep it when they restart.',
     }),
     cookie_domain: option({
       codec: cookieDomain,
       initial: '',
-      reload: 'live',
       help: 'Domain attribute of the AuthSession cookie.',
       details: 'If empty, the cookie is sent only to the host that set it.',
     }),
     cookie_host_prefix: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Name the cookie __Host-AuthSession for clients that use TLS.',
       details:
         'Browsers accept this name from no other host. Clients that look for AuthSession do not find it. Without TLS the name stays AuthSession.',
@@ -262,14 +229,12 @@ export const OPTIONS = {
     same_site: option({
       codec: oneOf(['', 'none', 'lax', 'strict']),
       initial: '',
-      reload: 'live',
       help: 'SameSite attribute of the AuthSession cookie.',
       details: 'If empty, the attribute is omitted.',
     }),
     auth_cache_size: option({
       codec: whole(0),
       initial: 10_000,
-      reload: 'live',
       help: 'Number of users and of verified passwords cached in memory.',
     }),
     authentication_redirect: option({
@@ -278,14 +243,12 @@ export const OPTIONS = {
         /^(?:\/(?![/\\])[\x21-\x5b\x5d-\x7e]*)?$/,
       ),
       initial: '',
-      reload: 'live',
       help: 'Redirect target of a successful POST /_session.',
       details: 'Applies to clients that list text/html in Accept. If empty, there is no redirect.',
     }),
     hash_algorithms: option({
       codec: digests,
       initial: ['sha256', 'sha'],
-      reload: 'live',
       help: 'HMAC algorithms of cookies and proxy tokens.',
       details:
         'The first signs, all verify. The first must be available on this machine (GET /_node/_local/_versions lists them); others that are not available are skipped with a warning.',
@@ -293,20 +256,17 @@ export const OPTIONS = {
     iterations: option({
       codec: whole(1, MAX_ITERATIONS),
       initial: 600_000,
-      reload: 'live',
       help: 'PBKDF2 iterations of new password hashes.',
     }),
     min_iterations: option({
       codec: whole(1, MAX_ITERATIONS),
       initial: 1,
-      reload: 'live',
       help: 'Minimum PBKDF2 iterations a user can sign in with.',
       details: 'A user whose hash has fewer is rejected after the password was verified.',
     }),
     max_iterations: option({
       codec: whole(1, MAX_ITERATIONS),
       initial: MAX_ITERATIONS,
-      reload: 'live',
       help: 'Maximum PBKDF2 iterations a user can sign in with.',
       details:
         'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash that costs more than 6000000 iterations of PBKDF2 with SHA-256 and more than ten times a new hash cannot be set and is never verified.',
@@ -314,27 +274,23 @@ export const OPTIONS = {
     password_scheme: option({
       codec: oneOf(['pbkdf2', 'simple']),
       initial: 'pbkdf2',
-      reload: 'live',
       help: 'How new passwords are hashed.',
       details: 'simple is a single SHA-1, for old clients only.',
     }),
     pbkdf2_prf: option({
       codec: oneOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']),
       initial: 'sha256',
-      reload: 'live',
       help: 'Hash function of PBKDF2 for new password hashes.',
     }),
     upgrade_hash_on_auth: option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Rehash a stored password with the current parameters at the next sign-in.',
       details: 'A stronger hash is never replaced by a weaker one.',
     }),
     password_regexp: option({
       codec: text,
       initial: '',
-      reload: 'live',
       help: 'Regular expressions a new password must all match.',
       details:
         'A list: ["regex", {"regex", "reason"}]. The syntax is RE2: no back references and no look-around, except (?=…) and (?!…) directly after a leading ^. Write each requirement as an element of its own. The expressions see the UTF-8 bytes of the password.',
@@ -342,42 +298,36 @@ export const OPTIONS = {
     proxy_use_secret: option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Require a token made with secret for proxy authentication.',
       details: 'If false, any of trusted_proxies can name any user.',
     }),
     x_auth_username: option({
       codec: headerName('optional'),
       initial: '',
-      reload: 'live',
       help: 'Header with the user name in proxy authentication.',
       details: 'If empty, X-Auth-<document.name>-UserName.',
     }),
     x_auth_roles: option({
       codec: headerName('optional'),
       initial: '',
-      reload: 'live',
       help: 'Header with the roles in proxy authentication.',
       details: 'If empty, X-Auth-<document.name>-Roles.',
     }),
     x_auth_token: option({
       codec: headerName('optional'),
       initial: '',
-      reload: 'live',
       help: 'Header with the token in proxy authentication.',
       details: 'If empty, X-Auth-<document.name>-Token.',
     }),
     public_fields: option({
       codec: words('names of members separated by commas', /^[^\x00-\x1f\x7f]+$/),
       initial: [],
-      reload: 'live',
       help: 'Fields of user documents that other users may read.',
       details: 'Applies if users_db_public is true.',
     }),
     users_db_public: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Let users read public_fields of the documents of other users.',
     }),
     authentication_db: option({
@@ -389,7 +339,6 @@ export const OPTIONS = {
     allow_sign_up: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Let clients create a user document for a name that is not taken.',
       details: 'auth.peer-sign-ups-per-hour and auth.sign-ups-per-hour limit how many.',
     }),
@@ -399,27 +348,19 @@ export const OPTIONS = {
     mode: option({
       codec: oneOf(['enforce', 'warn', 'off']),
       initial: 'enforce',
-      reload: 'live',
       help: 'What happens after too many failed sign-ins.',
       details: 'enforce locks the account for that client address, warn only logs, off does not count.',
     }),
-    threshold: option({
-      codec: whole(1),
-      initial: 5,
-      reload: 'live',
-      help: 'Failed sign-ins after which an account is locked.',
-    }),
+    threshold: option({ codec: whole(1), initial: 5, help: 'Failed sign-ins after which an account is locked.' }),
     max_objects: option({
       codec: whole(1),
       initial: 10_000,
-      reload: 'live',
       help: 'Number of failure counters kept, of each kind.',
       details: 'If the limit is reached, counters with the fewest failures are dropped first.',
     }),
     max_lifetime: option({
       codec: whole(1),
       initial: 300_000,
-      reload: 'live',
       help: 'Milliseconds after the first failure at which a counter is dropped.',
     }),
   },
@@ -428,14 +369,12 @@ export const OPTIONS = {
     required_claims: option({
       codec: requiredClaims,
       initial: [{ name: 'exp' }],
-      reload: 'live',
       help: 'Claims every JWT must have.',
       details: '{name, "value"} requires that value.',
     }),
     roles_claim_name: option({
       codec: deprecated(text, 'deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name'),
       initial: '',
-      reload: 'live',
       help: 'Deprecated: use roles_claim_path.',
       details:
         'Top-level claim with the roles. If empty, _<document.name in lower case>.roles. Ignored if roles_claim_path is set.',
@@ -443,7 +382,6 @@ export const OPTIONS = {
     roles_claim_path: option({
       codec: text,
       initial: '',
-      reload: 'live',
       help: 'Path to the claim with the roles.',
       details: 'A dot separates levels; \\. is a dot in a name.',
     }),
@@ -453,20 +391,17 @@ export const OPTIONS = {
     origins: option({
       codec: origins,
       initial: [],
-      reload: 'live',
       help: 'Accepted origins.',
       details: '* accepts all origins, and requires credentials = false.',
     }),
     credentials: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Allow cross-origin requests with cookies and Authorization.',
     }),
     methods: option({
       codec: methods,
       initial: ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'],
-      reload: 'live',
       help: 'Methods a preflight may request.',
     }),
     headers: option({
@@ -492,7 +427,6 @@ export const OPTIONS = {
         'x-requested-with',
         'x-couchdb-vhost-path',
       ],
-      reload: 'live',
       help: 'Headers a preflight may request.',
     }),
     exposed_headers: option({
@@ -505,13 +439,11 @@ export const OPTIONS = {
         'x-couch-update-newrev',
         'x-couchdb-body-time',
       ],
-      reload: 'live',
       help: 'Response headers that scripts of another origin may read.',
     }),
     max_age: option({
       codec: whole(0),
       initial: 600,
-      reload: 'live',
       help: 'Seconds a browser may cache the response to a preflight.',
     }),
   },
@@ -520,21 +452,18 @@ export const OPTIONS = {
     uuid: option({
       codec: matching('32 hexadecimal digits, or nothing', /^(?:[0-9a-fA-F]{32})?$/),
       initial: '',
-      reload: 'live',
       help: 'Identifier that GET / returns.',
       details: 'If empty, a random one is created and kept in the store.',
     }),
     maintenance_mode: option({
       codec: oneOf(['false', 'true', 'nolb']),
       initial: 'false',
-      reload: 'live',
       help: 'Make /_up return 404, so that load balancers stop sending requests.',
       details: 'true and nolb have the same effect.',
     }),
     users_db_deletable: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Allow DELETE /_users.',
       details: 'It deletes every user; the database itself stays.',
     }),
@@ -559,7 +488,6 @@ export const OPTIONS = {
     cert_file: option({
       codec: path,
       initial: '',
-      reload: 'live',
       help: 'PEM file with the certificate of the document door and its chain.',
       details: 'A changed file is used for new connections within seconds.',
       fixed: FIXED.file,
@@ -567,14 +495,12 @@ export const OPTIONS = {
     key_file: option({
       codec: path,
       initial: '',
-      reload: 'live',
       help: 'PEM file with the private key of the document door.',
       fixed: FIXED.file,
     }),
     keyfile: option({
       codec: path,
       initial: '',
-      reload: 'live',
       help: 'PEM file with the certificate and private key of ssl:// endpoints.',
       details: 'A changed file is used for new connections within seconds.',
       fixed: FIXED.file,
@@ -600,14 +526,12 @@ export const OPTIONS = {
     'min-version': option({
       codec: oneOf(['1.2', '1.3']),
       initial: '1.2',
-      reload: 'live',
       help: 'Oldest TLS version that both doors accept.',
       fixed: FIXED.listener,
     }),
     hsts: option({
       codec: hsts,
       initial: '',
-      reload: 'live',
       help: 'Value of the Strict-Transport-Security header of responses to clients that use TLS.',
       details:
         'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
@@ -616,7 +540,6 @@ export const OPTIONS = {
     'cipher-list': option({
       codec: text,
       initial: '',
-      reload: 'live',
       help: 'Ciphers of both doors, in the format of OpenSSL.',
       details: 'Empty means those of Node. Names that begin with TLS_ are for TLS 1.3.',
       fixed: FIXED.listener,
@@ -632,36 +555,27 @@ export const OPTIONS = {
       details: 'Several endpoints are separated by commas; none switches the door off.',
       fixed: FIXED.listener,
     }),
-    authentication: option({
-      codec: boolean,
-      initial: true,
-      reload: 'live',
-      help: 'Require credentials at the multi-model door.',
-    }),
+    authentication: option({ codec: boolean, initial: true, help: 'Require credentials at the multi-model door.' }),
     'authentication-system-only': option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Require credentials only for paths under /_.',
       details: 'false requires them for every path.',
     }),
     'authentication-unix-sockets': option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Require credentials for requests over Unix sockets.',
     }),
     'authentication-timeout': option({
       codec: seconds(0, 'zero'),
       initial: 0,
-      reload: 'live',
       help: 'Seconds a verified Basic password is cached.',
       details: '0 means until the user changes.',
     }),
     'session-timeout': option({
       codec: seconds(1),
       initial: 3600,
-      reload: 'live',
       help: 'Lifetime in seconds of a token from POST /_open/auth.',
     }),
     'jwt-secret': option({
@@ -700,38 +614,29 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Role of this server: dbserver and agent accept superuser tokens only.',
     }),
-    harden: option({
-      codec: boolean,
-      initial: false,
-      reload: 'live',
-      help: 'Show versions and statistics to administrators only.',
-    }),
+    harden: option({ codec: boolean, initial: false, help: 'Show versions and statistics to administrators only.' }),
   },
 
   auth: {
     'minimal-jwt-expiry-time': option({
       codec: seconds(1),
       initial: 10,
-      reload: 'live',
       help: 'Minimum lifetime in seconds a client may request at POST /_open/auth.',
     }),
     'maximal-jwt-expiry-time': option({
       codec: seconds(1),
       initial: 3600,
-      reload: 'live',
       help: 'Maximum lifetime in seconds a client may request at POST /_open/auth.',
     }),
     'min-password-length': option({
       codec: whole(0, 256),
       initial: 0,
-      reload: 'live',
       help: 'Minimum length of a new password, in characters.',
       details: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
     }),
     'reauthenticate-after': option({
       codec: seconds(0, 'zero'),
       initial: 0,
-      reload: 'live',
       help: 'Seconds after a sign-in from which changes to the own account need the current password.',
       details:
         'Concerns the own password, second factor and access tokens, and deleting or deactivating the own account. 0 means never.',
@@ -739,33 +644,28 @@ export const OPTIONS = {
     'account-failures': option({
       codec: whole(0),
       initial: 20,
-      reload: 'live',
       help: 'Failed password checks of one account, from all addresses, before the response is 429.',
       details: '0 switches the limit off.',
     }),
     'account-failures-per-minute': option({
       codec: whole(1),
       initial: 1,
-      reload: 'live',
       help: 'Failures of an account that are forgotten each minute.',
     }),
     'peer-failures': option({
       codec: whole(0),
       initial: 100,
-      reload: 'live',
       help: 'Failed password checks from one address, for all accounts, before the response is 429.',
       details: 'IPv6 addresses are counted by /64 network. 0 switches the limit off.',
     }),
     'peer-failures-per-minute': option({
       codec: whole(1),
       initial: 10,
-      reload: 'live',
       help: 'Failures of an address that are forgotten each minute.',
     }),
     'peer-sign-ups-per-hour': option({
       codec: whole(0),
       initial: 10,
-      reload: 'live',
       help: 'Users that clients of one address may create in an hour, before the response is 429.',
       details:
         'For chttpd_auth.allow_sign_up; administrators are not limited. IPv6 addresses are counted by /64 network. 0 switches the limit off.',
@@ -773,7 +673,6 @@ export const OPTIONS = {
     'sign-ups-per-hour': option({
       codec: whole(0),
       initial: 1000,
-      reload: 'live',
       help: 'Users that clients of all addresses may create in an hour, before the response is 429.',
       details: '0 switches the limit off.',
     }),
@@ -792,20 +691,17 @@ export const OPTIONS = {
     'session-timeout': option({
       codec: seconds(1),
       initial: 3600,
-      reload: 'live',
       help: 'Seconds after its last request at which a session at /_cardea/ expires.',
     }),
     'reauthenticate-after': option({
       codec: seconds(0, 'zero'),
       initial: 900,
-      reload: 'live',
       help: 'Like auth.reauthenticate-after, for requests to /_cardea/.',
       details: '0 means never.',
     }),
     'user-admin-role': option({
       codec: text,
       initial: '',
-      reload: 'live',
       help: 'Role of users who may manage other users at /_cardea/.',
       details:
         'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
@@ -816,7 +712,6 @@ export const OPTIONS = {
     'public-url': option({
       codec: publicUrl,
       initial: '',
-      reload: 'live',
       help: 'URL at which users reach the console, without /_cardea/.',
       details:
         'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',
@@ -827,14 +722,12 @@ export const OPTIONS = {
     'trusted-origin': option({
       codec: trustedOrigins,
       initial: [],
-      reload: 'live',
       help: 'Origins whose requests to the multi-model door may carry credentials.',
       details: '* or all trusts every origin.',
     }),
     'return-queue-time-header': option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Send the queue time header with responses of the multi-model door.',
     }),
   },
@@ -872,7 +765,6 @@ export const OPTIONS = {
     'web-ui-before-login': option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: "Serve the files of ArangoDB's web interface without a credential.",
       details:
         'Needed to reach its login page. Applies to GET and HEAD below /_admin/aardvark/; they are forwarded without any identity.',
@@ -898,7 +790,6 @@ export const OPTIONS = {
     'max-connections-per-client': option({
       codec: whole(1),
       initial: 1000,
-      reload: 'live',
       help: 'Maximum number of open connections of one client, for each listener.',
       details:
         'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered.',
@@ -906,7 +797,6 @@ export const OPTIONS = {
     'max-uri-bytes': option({
       codec: size(256, 16_777_216),
       initial: 16_384,
-      reload: 'live',
       help: 'Maximum size of a request target.',
     }),
     'max-header-bytes': option({
@@ -924,14 +814,12 @@ export const OPTIONS = {
     'max-body-bytes': option({
       codec: size(1024),
       initial: 8_388_608,
-      reload: 'live',
       help: 'Maximum size of a request body that Cardea itself reads.',
       details: 'Lower limits apply to user documents (1 MiB), anonymous requests (128 KiB) and sign-in (16 KiB).',
     }),
     'max-json-items': option({
       codec: whole(1000, 10_000_000),
       initial: 250_000,
-      reload: 'live',
       help: 'Maximum number of members and elements of a JSON body, all together.',
       details: 'A larger body is rejected with 413. Lower limits apply to users (10000) and anonymous requests (2000).',
     }),
@@ -944,19 +832,16 @@ export const OPTIONS = {
     'body-timeout': option({
       codec: timer(),
       initial: 30,
-      reload: 'live',
       help: 'Seconds without a byte of the request body after which the request is aborted.',
     }),
     'body-deadline': option({
       codec: timer(),
       initial: 300,
-      reload: 'live',
       help: 'Seconds within which a body that Cardea itself reads must arrive.',
     }),
     'write-timeout': option({
       codec: timer(),
       initial: 60,
-      reload: 'live',
       help: 'Seconds without progress in sending a response after which the connection is closed.',
     }),
     'keep-alive-timeout': option({
@@ -968,7 +853,6 @@ export const OPTIONS = {
     'stop-timeout': option({
       codec: timer('zero'),
       initial: 10,
-      reload: 'live',
       help: 'Seconds that running requests may take to finish when the server stops.',
     }),
   },
@@ -977,7 +861,6 @@ export const OPTIONS = {
     queue: option({
       codec: whole(1),
       initial: 1000,
-      reload: 'live',
       help: 'Maximum number of passwords waiting to be hashed.',
       details:
         'More are rejected with 503. If the queue is full, the client with the most waiting passwords loses one to a client with fewer.',
@@ -997,7 +880,6 @@ export const OPTIONS = {
     'max-staleness': option({
       codec: seconds(0),
       initial: 60,
-      reload: 'live',
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
       fixed: FIXED.staleness,
     }),
@@ -1007,7 +889,6 @@ export const OPTIONS = {
     document: option({
       codec: serverUrls,
       initial: [],
-      reload: 'live',
       help: 'URL of the CouchDB server behind the document door.',
       details: 'Several URLs are tried in order if one fails.',
       fixed: FIXED.gateway,
@@ -1015,14 +896,12 @@ export const OPTIONS = {
     'document-identity': option({
       codec: oneOf(['jwt', 'proxy']),
       initial: 'jwt',
-      reload: 'live',
       help: 'How CouchDB learns the user: jwt sends a signed token, proxy sends proxy-authentication headers.',
       fixed: FIXED.gateway,
     }),
     'document-secret': option({
       codec: secretText(SECRET_BYTES),
       initial: '',
-      reload: 'live',
       help: 'Secret shared with CouchDB.',
       secret: true,
       fixed: FIXED.gateway,
@@ -1030,7 +909,6 @@ export const OPTIONS = {
     'document-rewrites': option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Forward requests to _rewrite to CouchDB.',
       details:
         'The design document chooses the target, so Cardea can authorise only the path that was sent. If false, they are rejected with 403. Requests of administrators are always rejected with 403.',
@@ -1039,7 +917,6 @@ export const OPTIONS = {
     'multi-model': option({
       codec: serverUrls,
       initial: [],
-      reload: 'live',
       help: 'URL of the ArangoDB server behind the multi-model door.',
       details: 'Several URLs are tried in order if one fails.',
       fixed: FIXED.gateway,
@@ -1047,7 +924,6 @@ export const OPTIONS = {
     'multi-model-identity': option({
       codec: oneOf(['user', 'client']),
       initial: 'user',
-      reload: 'live',
       help: 'How ArangoDB learns the user: user sends a token that Cardea signs, client sends what the client sent.',
       fixed: FIXED.gateway,
     }),
@@ -1068,7 +944,6 @@ export const OPTIONS = {
     'multi-model-admin': option({
       codec: text,
       initial: 'root',
-      reload: 'live',
       help: 'ArangoDB user that administrators act as.',
       details: 'No other user is ever forwarded under this name.',
       fixed: FIXED.gateway,
@@ -1076,7 +951,6 @@ export const OPTIONS = {
     'connect-timeout': option({
       codec: timer(),
       initial: 10,
-      reload: 'live',
       help: 'Seconds to wait for a connection to an upstream server.',
       details: 'Then the next server is tried, or the response is 504.',
       fixed: FIXED.gateway,
@@ -1084,7 +958,6 @@ export const OPTIONS = {
     'first-byte-timeout': option({
       codec: timer('zero'),
       initial: 300,
-      reload: 'live',
       help: 'Seconds from the end of a request to the first byte of the response; then 504.',
       details: 'Change feeds are exempt. 0 means no limit.',
       fixed: FIXED.gateway,
@@ -1092,7 +965,6 @@ export const OPTIONS = {
     'idle-timeout': option({
       codec: timer('zero'),
       initial: 300,
-      reload: 'live',
       help: 'Seconds without progress after which a forwarded request is aborted.',
       details:
         'While the request body is sent, the response is 504; during the response, the connection is closed. Change feeds are exempt. 0 means no limit.',
@@ -1101,7 +973,6 @@ export const OPTIONS = {
     'spool-bytes': option({
       codec: size(0),
       initial: 16_777_216,
-      reload: 'live',
       help: 'Maximum size of a chunked request body to ArangoDB.',
       details: 'ArangoDB accepts no chunked bodies, so Cardea collects them. A larger body is rejected with 413.',
       fixed: FIXED.gateway,
@@ -1109,7 +980,6 @@ export const OPTIONS = {
     'spool-total-bytes': option({
       codec: size(0),
       initial: 268_435_456,
-      reload: 'live',
       help: 'Maximum memory for all collected bodies together.',
       details: 'Beyond it, requests are rejected with 503 and Retry-After.',
       fixed: FIXED.gateway,
@@ -1117,14 +987,12 @@ export const OPTIONS = {
     'ca-file': option({
       codec: path,
       initial: '',
-      reload: 'live',
       help: 'PEM file with the certificate authorities for upstream servers, instead of those of the system.',
       fixed: FIXED.gateway,
     }),
     sandbox: option({
       codec: boolean,
       initial: true,
-      reload: 'live',
       help: 'Send Content-Security-Policy: sandbox with HTML, SVG and XML from upstream servers.',
       details: 'It is added to policies that the responses have. /_utils/ and /_admin/aardvark/ are exempt.',
       fixed: FIXED.gateway,
@@ -1143,7 +1011,6 @@ export const OPTIONS = {
     keep: option({
       codec: whole(0, 36_500),
       initial: 30,
-      reload: 'live',
       help: 'Days that the store keeps audit records. 0 means forever.',
       fixed: FIXED.audit,
     }),
@@ -1193,7 +1060,6 @@ export const OPTIONS = {
     'on-failure': option({
       codec: oneOf(['continue', 'refuse']),
       initial: 'continue',
-      reload: 'live',
       help: 'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
       details:
         'refuse responds with 503 to changes of users, administrators, settings and secrets, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
@@ -1245,7 +1111,6 @@ export const OPTIONS = {
         emerg: 'error',
       }),
       initial: 'info',
-      reload: 'live',
       help: 'Minimum level of logged messages.',
     }),
     format: option({
@@ -1257,7 +1122,6 @@ export const OPTIONS = {
     access: option({
       codec: boolean,
       initial: false,
-      reload: 'live',
       help: 'Log one line for each request.',
       details: 'At level info: method, path without the query, status, bytes, duration, user and request id.',
     }),
