@@ -2,8 +2,6 @@ import type { Log } from '../base/log.ts'
 import { type InspectedUpstream, UpstreamReadiness } from './readiness.ts'
 import type { Upstream } from './upstream.ts'
 
-export type UpstreamRegistry = ReturnType<typeof createUpstreamRegistry>
-
 /** All upstreams of the doors and services. */
 export function createUpstreamRegistry(log: Log) {
   const upstreams: Upstream[] = []
