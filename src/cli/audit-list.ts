@@ -2,8 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditList } from '../dialects/admin-api/schemas/system.ts'
 import { renderSentence } from '../observe/audit/sentence.ts'
 import type { Control } from './client.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { type ManageOptions, manage } from './manage.ts'
 import { toPrintable } from './table.ts'
 
@@ -31,7 +30,7 @@ export function listAudit(context: Context, options: AuditListOptions): Promise<
   return manage(context, options, async (control) => {
     const newest = await listNewest(control, query, options.limit)
     for (const record of newest.toReversed()) print(record)
-    if (options.follow) await follow(control, query, { seen: newest, print })
+    if (options.follow) await follow(control, query, newest, print)
   })
 }
 
@@ -79,12 +78,12 @@ async function listNewest(control: Control, query: Query, limit: number): Promis
   return found
 }
 
-interface Following {
-  readonly seen: readonly Shown[]
-  print(record: Shown): void
-}
-
-async function follow(control: Control, query: Query, { seen, print }: Following): Promise<never> {
+async function follow(
+  control: Control,
+  query: Query,
+  seen: readonly Shown[],
+  print: (record: Shown) => void,
+): Promise<never> {
   let known = new Map(seen.map(({ id, time }) => [id, time]))
   let from = Math.max(Date.now(), ...seen.map(({ time }) => time)) - OVERLAP_MS
   for (;;) {

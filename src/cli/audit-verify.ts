@@ -6,8 +6,7 @@ import { type VerifiedChain, type VerifiedTrail, verifyTrail } from '../observe/
 import { readAuditContent } from '../store/backup/audit-content.ts'
 import { openSnapshot } from '../store/backup/engines.ts'
 import { withBackupErrors } from './backup-report.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { toPrintable } from './table.ts'
 

@@ -5,8 +5,7 @@ import type { Settings } from '../config/settings.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
 import { checkAdministrators, listMalformed } from '../live-config/snapshot.ts'
 import { checkReferencedFiles } from './check-referenced-files.ts'
-import type { Context } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT } from './context.ts'
 import { loadReadingOf } from './own-settings.ts'
 
 export interface CheckedConfiguration {

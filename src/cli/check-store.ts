@@ -8,7 +8,17 @@ import { listUnreadableUsers } from '../store/backup/check-records.ts'
 import { findSnapshot } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import type { Found } from './finding.ts'
+
+export interface Finding {
+  readonly level: 'ok' | 'warning' | 'problem'
+  readonly area: string
+  readonly message: string
+  /** What to do about it. */
+  readonly advice?: string
+}
+
+/** What the check of one area found; empty: nothing is wrong. */
+export type Found = readonly Omit<Finding, 'area'>[]
 
 interface ExaminedStore {
   readonly settings: Settings

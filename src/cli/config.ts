@@ -1,14 +1,13 @@
 import { Command } from 'commander'
 import { describeSettings, renderSettings } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
-import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../config/problems.ts'
+import { findNearest, withSuggestion } from '../config/problems.ts'
 import { renderOptionsPage } from '../config/render-page.ts'
 import type { Settings } from '../config/settings.ts'
 import { listOpenKeyFiles, listOutdatedCertificates } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
-import { loadReadingOf } from './own-settings.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
+import { loadReadingOf, requireNone } from './own-settings.ts'
 import { addSettingCommands } from './setting.ts'
 
 interface ShowOptions {
@@ -48,7 +47,7 @@ export function configCommand(context: Context): Command {
 async function loadSound(context: Context): Promise<Settings> {
   const { settings, problems, warnings } = await loadReadingOf(context)
   for (const warning of warnings) context.printError(`warning: ${warning}`)
-  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  requireNone(problems)
   return settings
 }
 

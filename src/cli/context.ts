@@ -22,3 +22,35 @@ export class ExitError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** Exit codes, the same with and without a running server. */
+export const EXIT = Object.freeze({
+  failed: 1,
+  usage: 2,
+  unknownOption: 3,
+  badValue: 4,
+  notFound: 5,
+  badFile: 6,
+  conflict: 7,
+})
+
+const BY_CODE: ReadonlyMap<string, number> = new Map([
+  ['not_found', EXIT.notFound],
+  ['option_not_found', EXIT.notFound],
+  ['conflict', EXIT.conflict],
+  ['option_unknown', EXIT.unknownOption],
+  ['option_refused', EXIT.badValue],
+])
+
+/** The exit code of an error of the admin API. */
+export const exitCodeOfError = (code: string): number => BY_CODE.get(code) ?? EXIT.failed
+
+export const EXIT_CODES_HELP = `Exit codes:
+  0  success
+  1  other error
+  2  invalid usage
+  3  an unknown option of the configuration
+  4  an invalid value of an option
+  5  not found: no such user, administrator or setting
+  6  an invalid configuration file
+  7  conflict: the name is taken, or another process changed it meanwhile`

@@ -5,8 +5,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { resolve } from 'node:path'
 import { messageOf } from '../base/errors.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 
 export interface Request extends Pick<RequestOptions, 'method' | 'path' | 'socketPath'> {
   readonly headers?: Readonly<Record<string, string>>
@@ -16,13 +15,14 @@ export interface Request extends Pick<RequestOptions, 'method' | 'path' | 'socke
   readonly timeoutMs: number
 }
 
-/** Rejects with the failure of the connection, or with a `TimeoutError`. Redirects are not followed. */
+/** Rejects with the failure of the connection, or if the server does not answer in time. Redirects are not followed. */
 export function send(url: URL, { body, timeoutMs, ...options }: Request): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(timeoutMs)
+    const late = new Error(`it did not answer within ${timeoutMs / 1000} seconds`)
     request(url, { ...options, signal, agent: false }, resolve)
-      .on('error', reject)
+      .on('error', (error) => reject(signal.aborted ? late : error))
       .end(body)
   })
 }

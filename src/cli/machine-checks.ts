@@ -11,8 +11,7 @@ import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/upstreams.ts'
-import { checkStore } from './check-store.ts'
-import type { Finding, Found } from './finding.ts'
+import { checkStore, type Finding, type Found } from './check-store.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
 
 export interface Machine {

@@ -1,8 +1,7 @@
 // Shared by the commands that manage users, administrators and settings.
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Control } from './client.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT_CODES_HELP, exitCodeOfError } from './exit-codes.ts'
+import { type Context, EXIT_CODES_HELP, ExitError, exitCodeOfError } from './context.ts'
 import type { RemoteOptions } from './remote.ts'
 
 export interface ManageOptions extends RemoteOptions {

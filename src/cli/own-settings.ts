@@ -1,7 +1,7 @@
 // The configuration that a server would start with here.
 import { join } from 'node:path'
 import { toWireNames } from '../config/options.ts'
-import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { exitCodeOf, type Problem, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
 import { type Context, ExitError } from './context.ts'
@@ -20,8 +20,13 @@ export const loadReadingOf = (context: Context): Promise<StoredReading> => loadS
 /** The same without the settings of the store. Ends the command if there are problems. */
 export function loadSettingsOf(context: Context): Settings {
   const { problems, settings } = loadConfiguration(toInput(context))
-  if (problems.length === 0) return settings
-  throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  requireNone(problems)
+  return settings
+}
+
+/** Ends the command if there are problems. */
+export function requireNone(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
 }
 
 /** The prefix of the ids of user documents. Problems of the configuration are reported by the code that opens it. */

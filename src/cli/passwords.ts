@@ -2,8 +2,7 @@
 // which every user of the machine can read.
 import type { Readable, Writable } from 'node:stream'
 import { readUtf8 } from '../base/encoding.ts'
-import { ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, ExitError } from './context.ts'
 
 export interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean }

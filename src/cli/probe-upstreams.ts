@@ -34,7 +34,6 @@ async function probe(url: string, ca: Buffer | undefined): Promise<Pick<Probe, '
     const dateMs = Date.parse(response.headers.date ?? '')
     return Number.isNaN(dateMs) ? {} : { dateMs }
   } catch (error) {
-    const isLate = error instanceof Error && error.name === 'TimeoutError'
-    return { error: isLate ? 'no response within five seconds' : explainFailure(error, 'upstream.ca-file') }
+    return { error: explainFailure(error, 'upstream.ca-file') }
   }
 }

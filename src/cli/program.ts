@@ -2,8 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
 import { renderHelp } from '../config/render.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT, EXIT_CODES_HELP } from './exit-codes.ts'
+import { type Context, EXIT, EXIT_CODES_HELP, ExitError } from './context.ts'
 import { isServing, type Signals } from './signals.ts'
 
 /** Runs one command and returns its exit code. */

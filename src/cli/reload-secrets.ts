@@ -1,18 +1,9 @@
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { explainFailure, loadCa, readBody, send } from './http-client.ts'
 import { createToken, listSecrets } from './token-tools.ts'
-
-/** The servers of a rotation. Each step reloads all of them and compares their secrets with the folder. */
-export interface Reloader {
-  /** Before a step. Tries every server, then throws if one does not have the secrets of the folder. */
-  verify(): Promise<void>
-  /** After a step. Tries every server, then throws if one did not load the folder. */
-  run(): Promise<void>
-}
 
 const TOKEN_SECONDS = 300
 const TIMEOUT_MS = 10_000
@@ -23,13 +14,16 @@ export interface ReloadOptions {
   readonly ca?: string
 }
 
-/** Signs before the step is taken: with a secret every server knows already. */
+/**
+ * Reloads all servers of a rotation, and throws if one of them has other secrets than the folder. Signs before the step
+ * is taken: with a secret every server knows already.
+ */
 export async function createReloader(
   context: Context,
   config: Config,
   { reload: urls = [], ca }: ReloadOptions,
-): Promise<Reloader> {
-  if (urls.length === 0) return { verify: async () => {}, run: async () => {} }
+): Promise<(wording: Wording) => Promise<void>> {
+  if (urls.length === 0) return async () => {}
   const places = urls.map(readPlace)
   const token = await createToken(config, {
     user: undefined,
@@ -39,7 +33,7 @@ export async function createReloader(
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   const servers = { context, config, places, token, ca: loadCa(context, ca) }
-  return { verify: () => reloadAll(servers, BEFORE), run: () => reloadAll(servers, AFTER) }
+  return (wording) => reloadAll(servers, wording)
 }
 
 interface Servers {
@@ -59,8 +53,9 @@ interface Wording {
   readonly failed: string
 }
 
-const BEFORE: Wording = { done: 'is ready: it has the secrets of the folder.', failed: 'Nothing was changed.' }
-const AFTER: Wording = {
+/** Before a step. */
+export const BEFORE: Wording = { done: 'is ready: it has the secrets of the folder.', failed: 'Nothing was changed.' }
+export const AFTER: Wording = {
   done: 'has loaded them.',
   failed:
     'The folder was changed. Repair those servers and run this again: it verifies every server before the next step.',

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 
 /** `cardea reload`: what SIGHUP does, with the result. */

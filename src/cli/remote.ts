@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '../base/errors.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { loadCa, readBody, send } from './http-client.ts'
 import { readSecret } from './passwords.ts'
 
@@ -30,7 +29,7 @@ export interface ControlAnswer {
 const SOCKET_URL = new URL('http://localhost')
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Rejects with the failure of the connection, or with a `TimeoutError`. Redirects are not followed. */
+/** Rejects as `send` does. */
 export async function sendControl(server: Server, request: ControlRequest): Promise<ControlAnswer> {
   const { method, target: path, timeoutMs } = request
   const body = request.body === undefined ? undefined : JSON.stringify(request.body)

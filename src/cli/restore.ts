@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
-import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import { requireDestinations } from '../kernel/audit.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { toKernelSettings } from '../live-config/kernel-settings.ts'
@@ -13,10 +12,9 @@ import { type BackupSummary, countRows } from '../store/backup/format.ts'
 import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordInStore, requireStopped } from './client.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { withExitCodes } from './manage.ts'
-import { loadSettingsOf } from './own-settings.ts'
+import { loadSettingsOf, requireNone } from './own-settings.ts'
 
 interface RestoreCommandOptions {
   readonly replace?: boolean
@@ -75,7 +73,6 @@ async function recordRestore(
 
 function requireStore(context: Context): Config {
   const settings = loadSettingsOf(context)
-  const problems = checkStoreFolder(settings)
-  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  requireNone(checkStoreFolder(settings))
   return settings.values
 }

@@ -8,7 +8,7 @@ import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import type { Context } from './context.ts'
 import { addManaged, CA_OPTION, collect, type ManageOptions, manage, perform, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
-import { createReloader, type ReloadOptions } from './reload-secrets.ts'
+import { AFTER, BEFORE, createReloader, type ReloadOptions } from './reload-secrets.ts'
 import { renderTable } from './table.ts'
 import { listSecrets, withSecretProblems } from './token-tools.ts'
 
@@ -91,8 +91,8 @@ async function rotate(context: Context, { force = false, json = false, ...server
   const folder = values.server['jwt-secret-folder']
   if (folder === '')
     throw new SecretProblem('Only secrets in a folder can be exchanged: see --server.jwt-secret-folder.')
-  const reloader = await createReloader(context, values, servers)
-  await reloader.verify()
+  const reloadServers = await createReloader(context, values, servers)
+  await reloadServers(BEFORE)
   const options = {
     nowSeconds: Math.floor(Date.now() / 1000),
     lifetimeSeconds: toTokenLifetime(values),
@@ -103,7 +103,7 @@ async function rotate(context: Context, { force = false, json = false, ...server
   context.print(
     json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, servers.reload !== undefined, values),
   )
-  if (step.kind !== 'waiting') await reloader.run()
+  if (step.kind !== 'waiting') await reloadServers(AFTER)
 }
 
 /** The running server, if there is one, is the owner of the audit trail. */

@@ -13,8 +13,7 @@ import { ConfigError, findConfigFolder, openConfiguration } from '../live-config
 import { createLog } from '../observe/log.ts'
 import { type App, createApp } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { hasSecretName } from '../config/compatibility.ts'
 import { findOption, splitName } from '../config/options.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { addManaged, type ManageOptions, manage, perform, report } from './manage.ts'
 import { readSecret } from './passwords.ts'
 

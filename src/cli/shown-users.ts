@@ -77,48 +77,30 @@ const MAX_AT_ONCE = 1000
 /** Prints page by page, so that memory does not grow with the number of users. */
 export async function listUsers(
   control: Control,
-  context: Context,
-  { json, limit }: ManageOptions & { readonly limit?: number },
+  { print }: Context,
+  { json, limit = Number.POSITIVE_INFINITY }: ManageOptions & { readonly limit?: number },
 ): Promise<void> {
-  const printer = json ? createJsonPrinter(context) : createTablePrinter(context)
-  let left = limit ?? Number.POSITIVE_INFINITY
+  const renderPage = json ? renderJsonPage : renderTablePage
+  let count = 0
   let after: string | undefined
   do {
-    const query = { limit: String(Math.min(left, MAX_AT_ONCE)), ...(after !== undefined && { after }) }
+    const query = { limit: String(Math.min(limit - count, MAX_AT_ONCE)), ...(after !== undefined && { after }) }
     const { users, next } = await control.call('user.list', { query })
-    printer.page(users)
-    left -= users.length
-    after = left > 0 ? next : undefined
+    const page = renderPage(users, count === 0)
+    if (page !== undefined) print(page)
+    count += users.length
+    after = count < limit ? next : undefined
   } while (after !== undefined)
-  printer.end()
+  if (json) print(count === 0 ? '[]' : ']')
 }
 
-interface Printer {
-  page(users: readonly User[]): void
-  end(): void
+function renderTablePage(users: readonly User[], isFirst: boolean): string {
+  const lines = renderTable(HEADINGS, users.map(toRow)).split('\n')
+  return (isFirst ? lines : lines.slice(1)).join('\n')
 }
 
-function createTablePrinter({ print }: Context): Printer {
-  let pages = 0
-  return {
-    page(users) {
-      const lines = renderTable(HEADINGS, users.map(toRow)).split('\n')
-      pages += 1
-      print((pages === 1 ? lines : lines.slice(1)).join('\n'))
-    },
-    end: () => {},
-  }
-}
-
-/** Prints the pages as one JSON array. */
-function createJsonPrinter({ print }: Context): Printer {
-  let isFirst = true
-  return {
-    page(users) {
-      if (users.length === 0) return
-      print(`${isFirst ? '[' : ','}${users.map((user) => JSON.stringify(user)).join(',\n')}`)
-      isFirst = false
-    },
-    end: () => print(isFirst ? '[]' : ']'),
-  }
+/** All pages are one JSON array. */
+function renderJsonPage(users: readonly User[], isFirst: boolean): string | undefined {
+  if (users.length === 0) return undefined
+  return `${isFirst ? '[' : ','}${users.map((user) => JSON.stringify(user)).join(',\n')}`
 }

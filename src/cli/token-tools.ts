@@ -9,8 +9,7 @@ import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import type { TokenReason } from '../keys/verify.ts'
 import { toSecretSource } from '../live-config/secret-rings.ts'
-import { ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, ExitError } from './context.ts'
 
 /** Runs the work of a command. A problem of secrets ends it with an exit code. */
 export async function withSecretProblems(work: () => Promise<void>): Promise<void> {

@@ -1,7 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { readName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readSecret } from './passwords.ts'

@@ -9,8 +9,7 @@ import {
   renderResetTotp,
   renderUnlocked,
 } from './account-commands.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { addManaged, collect, type ManageOptions, manage, readLimit, readName, withExitCodes } from './manage.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
 import { listUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'

@@ -36,9 +36,9 @@ export class HistogramCell {
 
   toSamples(name: string, labels: RenderedSample['labels']): readonly RenderedSample[] {
     let count = 0
-    const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
-      count += this.#counts[index] ?? 0
-      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
+    const buckets = this.toBuckets(labels).map((bucket) => {
+      count += bucket.value
+      return { ...bucket, metricName: `${name}_bucket`, value: count }
     })
     return [
       ...buckets,

@@ -78,12 +78,17 @@ function observe(engine: Engine, onOperation: NonNullable<StoreOptions['onOperat
       onOperation({ access, isFailed, durationMs: performance.now() - startMs })
     }
   }
-  return {
-    ...engine,
-    ask: (step) => watch(isRead(step.statement) ? 'read' : 'write', () => engine.ask(step)),
-    transact: (begin) => watch('write', () => engine.transact(begin)),
-  }
+  return watchEngine(engine, watch)
 }
+
+const watchEngine = (
+  engine: Engine,
+  watch: <T>(access: StoreOperation['access'], run: () => Promise<T>) => Promise<T>,
+): Engine => ({
+  ...engine,
+  ask: (step) => watch(isRead(step.statement) ? 'read' : 'write', () => engine.ask(step)),
+  transact: (begin) => watch('write', () => engine.transact(begin)),
+})
 
 const isUnavailable = (error: unknown): error is Refusal =>
   error instanceof Refusal && error.code === 'store_unavailable'
@@ -116,10 +121,7 @@ export function logOutages(engine: Engine, log: Log): Engine {
   const look = async () => watch('found at its path', async () => engine.requirePlace?.()).catch(() => {})
   const timer = engine.requirePlace && setInterval(look, PLACE_MS).unref()
   return {
-    name: engine.name,
-    ask: (step) => watch(isRead(step.statement) ? 'read' : 'written', () => engine.ask(step)),
-    transact: (begin) => watch('written', () => engine.transact(begin)),
-    onWake: (listener) => engine.onWake(listener),
+    ...watchEngine(engine, (access, run) => watch(access === 'read' ? 'read' : 'written', run)),
     close() {
       isClosed = true
       clearInterval(timer)

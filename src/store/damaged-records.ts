@@ -13,19 +13,14 @@ export class DamagedRecordError extends Error {
   }
 }
 
-export interface DamagedRecords {
-  /** Throws `record_damaged` in place of a `DamagedRecordError`. */
-  require<T>(read: () => T): T
-  /** Leaves out the rows that cannot be read, and calls `onDamaged` with the name of each. */
-  skip<R, T>(rows: readonly R[], read: (row: R) => T, onDamaged?: (name: string) => void): readonly T[]
-}
+export type DamagedRecords = ReturnType<typeof createDamagedRecords>
 
 const REPEAT_MS = 60_000
 const MAX_REMEMBERED = 1000
 const MAX_NAMED = 20
 
 /** Logs damaged records, each at most once a minute, and those of one list together. */
-export function createDamagedRecords(log: Log): DamagedRecords {
+export function createDamagedRecords(log: Log) {
   const logged = createLruCache<true>(MAX_REMEMBERED, { ttl: REPEAT_MS })
 
   const report = (names: readonly string[]) => {
@@ -39,7 +34,8 @@ export function createDamagedRecords(log: Log): DamagedRecords {
   }
 
   return {
-    require(read) {
+    /** Throws `record_damaged` in place of a `DamagedRecordError`. */
+    require<T>(read: () => T): T {
       try {
         return read()
       } catch (error) {
@@ -48,7 +44,8 @@ export function createDamagedRecords(log: Log): DamagedRecords {
         throw new Refusal('record_damaged', { cause: error })
       }
     },
-    skip(rows, read, onDamaged) {
+    /** Leaves out the rows that cannot be read, and calls `onDamaged` with the name of each. */
+    skip<R, T>(rows: readonly R[], read: (row: R) => T, onDamaged?: (name: string) => void): readonly T[] {
       const damaged: string[] = []
       const readable = rows.flatMap((row) => {
         try {

@@ -5,8 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
-import { ExitError } from '../context.ts'
-import { EXIT } from '../exit-codes.ts'
+import { EXIT, ExitError } from '../context.ts'
 import { explainFailure, readBody, send } from '../http-client.ts'
 import type { Source } from './source.ts'
 

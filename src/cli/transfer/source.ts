@@ -5,8 +5,7 @@ import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
 import type { FormatName } from '../../transfer/format-names.ts'
-import { type Context, ExitError } from '../context.ts'
-import { EXIT } from '../exit-codes.ts'
+import { type Context, EXIT, ExitError } from '../context.ts'
 
 /** The source of an import. Records are read in small groups. */
 export interface Source {

@@ -32,11 +32,7 @@ export interface AuditPurge {
 }
 
 /** A page starts after this record. */
-export interface AuditCursor {
-  readonly time: number
-  readonly node: string
-  readonly sequence: number
-}
+export type AuditCursor = Pick<AuditRecord, 'time' | 'node' | 'sequence'>
 
 export interface AuditRange {
   /** Records in which this name is the actor or the subject. */

@@ -1,28 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { WriteCheck } from '../../directory/store-port/store.ts'
 import { type Engine, type Operation, one, type Statement } from '../engine.ts'
+import { MIGRATIONS } from '../migrations.ts'
 import { STATEMENTS } from '../statements.ts'
 
 /** Every table of the schema. */
-export const TABLES = [
-  'cardea_state',
-  'cardea_users',
-  'cardea_user_entries',
-  'cardea_ended_sessions',
-  'cardea_settings',
-  'cardea_used_codes',
-  'cardea_failure_state',
-  'cardea_failures',
-  'cardea_sessions',
-  'cardea_token_uses',
-  'cardea_sign_ins',
-  'cardea_totals',
-  'cardea_nodes',
-  'cardea_recovery_codes',
-  'cardea_password_links',
-  'cardea_audit',
-  'cardea_audit_chains',
-]
+const TABLES = MIGRATIONS.flatMap(({ postgres }) => postgres.match(/(?<=CREATE TABLE )\w+/g) ?? [])
 
 /** Reads no row, but fails if a table is missing or must not be read. */
 const FIND_TABLES: Statement = {
