@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createFile } from '../base/files.ts'
 import type { Config } from '../config/options.ts'
+import { DOCUMENT_IDENTITIES, MULTI_MODEL_IDENTITIES } from '../gateway/upstream-identities.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { type Context, ExitError } from './context.ts'
 
@@ -35,7 +36,7 @@ const DATABASES: readonly Database[] = [
     name: 'upstream-multi-model',
     needsSecret: (options) =>
       options['multi-model'].length > 0 &&
-      options['multi-model-identity'] === 'user' &&
+      MULTI_MODEL_IDENTITIES[options['multi-model-identity']].isSigned &&
       options['multi-model-secret-keyfile'] === '' &&
       options['multi-model-secret-folder'] === '',
     urls: (options) => options['multi-model'],
@@ -72,32 +73,17 @@ function prepareUpstream(database: Database, config: Config, folder: string): st
 
 function renderCouchdbSteps(config: Config, secret: string): string {
   const { document, 'document-identity': identity } = config.upstream
-  const lines = identity === 'proxy' ? renderProxyLines(secret) : renderTokenLines(secret)
+  const { handler, renderLines } = DOCUMENT_IDENTITIES[identity]
   return `A secret for CouchDB at ${document.join(', ')} was made. Put these lines into a file of its local.d/ folder and
 restart it. They hold the secret and are shown once.
 
-${lines}
+[chttpd]
+authentication_handlers = {chttpd_auth, ${handler}}, {chttpd_auth, cookie_authentication_handler}, {chttpd_auth, default_authentication_handler}
+${renderLines(secret)}
 
 Then bring its users and administrators along:
   cardea import --from-upstream --admins --replace`
 }
-
-const renderHandlers = (first: string): string =>
-  `[chttpd]
-authentication_handlers = {chttpd_auth, ${first}}, {chttpd_auth, cookie_authentication_handler}, {chttpd_auth, default_authentication_handler}`
-
-const renderTokenLines = (secret: string): string =>
-  `${renderHandlers('jwt_authentication_handler')}
-[jwt_auth]
-required_claims = exp
-[jwt_keys]
-hmac:_default = ${Buffer.from(secret).toString('base64')}`
-
-const renderProxyLines = (secret: string): string =>
-  `${renderHandlers('proxy_authentication_handler')}
-[chttpd_auth]
-proxy_use_secret = true
-secret = ${secret}`
 
 function renderArangodbSteps(config: Config, _secret: string, keyFile: string): string {
   return `A secret for ArangoDB at ${config.upstream['multi-model'].join(', ')} was made. Copy the file to a place that only arangod can

@@ -1,4 +1,5 @@
 // What an operator should check when an upstream fails. Logged with the failure.
+import { DOCUMENT_IDENTITIES, type DocumentIdentityKind } from './upstream-identities.ts'
 
 /** `open`: it gives administrative rights to anonymous clients. */
 export type UpstreamProblem = 'unreachable' | 'identity rejected' | 'open'
@@ -12,20 +13,12 @@ const FAILED =
 const toUnreachable = (option: string): string =>
   `Does a server run at this URL, and can this machine reach it? See ${option}.`
 
-export type DocumentIdentity = 'jwt' | 'proxy'
-
-export const toDocumentHints = (identity: DocumentIdentity): UpstreamHints => ({
+export const toDocumentHints = (identity: DocumentIdentityKind): UpstreamHints => ({
   unreachable: toUnreachable('upstream.document'),
   failed: FAILED,
-  'identity rejected': DOCUMENT_REJECTED[identity],
+  'identity rejected': DOCUMENT_IDENTITIES[identity].advice,
   open: 'In CouchDB: an administrator in [admins]; [chttpd_auth] proxy_use_secret = true, or no proxy_authentication_handler.',
 })
-
-const DOCUMENT_REJECTED: Readonly<Record<DocumentIdentity, string>> = {
-  jwt: 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
-  proxy:
-    'In CouchDB: [chttpd_auth] secret = upstream.document-secret, proxy_use_secret = true; {chttpd_auth, proxy_authentication_handler} in [chttpd] authentication_handlers.',
-}
 
 export const toMultiModelHints = (): UpstreamHints => ({
   unreachable: toUnreachable('upstream.multi-model'),

@@ -1,5 +1,4 @@
 // Maps options to the settings of each upstream: CouchDB, ArangoDB, services.
-import { mintProxyToken } from '../auth/proxy.ts'
 import { ADMIN_COOKIE } from '../auth/session/console-session.ts'
 import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
 import { Refusal } from '../base/errors.ts'
@@ -9,14 +8,7 @@ import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { createUpstreamWatch } from '../gateway/health.ts'
 import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
-import {
-  identityHeadersByClient,
-  identityHeadersByDocumentToken,
-  identityHeadersByProxyHeaders,
-  identityHeadersByUserToken,
-  identityHeadersForService,
-  type ToIdentityHeaders,
-} from '../gateway/identity-headers.ts'
+import { identityHeadersForService, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
 import {
   createDocumentOpenProbes,
   createDocumentProbe,
@@ -25,6 +17,12 @@ import {
 } from '../gateway/identity-probe.ts'
 import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
 import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
+import {
+  createIdentityHeaders,
+  DOCUMENT_IDENTITIES,
+  MULTI_MODEL_IDENTITIES,
+  toProxyHeaders,
+} from '../gateway/upstream-identities.ts'
 import type { UpstreamSettings } from '../gateway/upstream-request.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
@@ -83,7 +81,7 @@ export function createDocumentUpstream(parts: Parts, revalidate: Revalidate): Up
 }
 
 function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps {
-  const { username, roles } = toUpstreamHeaders(config.get().document.name)
+  const { username, roles } = toProxyHeaders(config.get().document.name)
   return {
     probe: createDocumentProbe(toIdentityHeaders),
     openProbes: createDocumentOpenProbes(username, roles),
@@ -93,26 +91,14 @@ function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentit
 
 /** The headers that tell CouchDB who sends a request. */
 export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
-  const secret = () => config.get().upstream['document-secret']
   const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
-  const byToken = identityHeadersByDocumentToken(
-    () => signer.get() ?? refuseToSign(),
-    () => `_${config.get().document.name.toLowerCase()}.roles`,
-  )
-  const byHeaders = identityHeadersByProxyHeaders(
-    () => toUpstreamHeaders(config.get().document.name),
-    (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
-  )
-  const chosen = deriveLive(config, ({ upstream }) => (upstream['document-identity'] === 'proxy' ? byHeaders : byToken))
-  return (who) => chosen.get()(who)
+  const upstream = {
+    secret: () => config.get().upstream['document-secret'],
+    signer: () => signer.get() ?? refuseToSign(),
+    name: () => config.get().document.name,
+  }
+  return createIdentityHeaders(DOCUMENT_IDENTITIES, upstream, () => config.get().upstream['document-identity'])
 }
-
-/** CouchDB's default names. The options for header names apply to requests to Cardea, not to CouchDB. */
-const toUpstreamHeaders = (name: string) => ({
-  username: `X-Auth-${name}-UserName`,
-  roles: `X-Auth-${name}-Roles`,
-  token: `X-Auth-${name}-Token`,
-})
 
 function refuseToSign(): never {
   throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
@@ -140,10 +126,12 @@ export function createMultiModelUpstream(parts: Parts, revalidate: Revalidate): 
 }
 
 const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
-  probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
+  probe: createMultiModelProbe(toIdentityHeaders, () => isSigned(config.get())),
   openProbes: MULTI_MODEL_OPEN_PROBES,
   hints: toMultiModelHints,
 })
+
+const isSigned = ({ upstream }: Config): boolean => MULTI_MODEL_IDENTITIES[upstream['multi-model-identity']].isSigned
 
 /** The inspection of every upstream with these options, for a command without a server. */
 export async function inspectUpstreams(values: Config, log: Log): Promise<readonly UpstreamFinding[]> {
@@ -164,17 +152,15 @@ export async function inspectUpstreams(values: Config, log: Log): Promise<readon
 }
 
 function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
-  const admin = () => config.get().upstream['multi-model-admin']
-  const byClient = identityHeadersByClient(admin)
-  const signer = () => {
-    const ring = findRing() ?? refuseToSign()
-    return { version: ring.version, sign: (claims: Claims) => signWithRing(ring, claims) }
+  const upstream = {
+    signer: () => {
+      const ring = findRing() ?? refuseToSign()
+      return { version: ring.version, sign: (claims: Claims) => signWithRing(ring, claims) }
+    },
+    issuer: toWireNames(config.get()).issuer,
+    admin: () => config.get().upstream['multi-model-admin'],
   }
-  const byToken = identityHeadersByUserToken(signer, toWireNames(config.get()).issuer, admin)
-  const chosen = deriveLive(config, ({ upstream }) =>
-    upstream['multi-model-identity'] === 'client' ? byClient : byToken,
-  )
-  return (who) => chosen.get()(who)
+  return createIdentityHeaders(MULTI_MODEL_IDENTITIES, upstream, () => config.get().upstream['multi-model-identity'])
 }
 
 /** An application behind the multi-model door. Its pages run scripts on purpose, so they are not sandboxed. */
