@@ -54,7 +54,7 @@ const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
 }
 
 const BY_MEMBER: ReadonlyMap<string, readonly [FieldName, Field]> = new Map(
-  FIELD_ROWS.map(([name, row]) => [row.exported, [name, row]]),
+  FIELD_ROWS.map(([name, row]) => [row.exported ?? name, [name, row]]),
 )
 
 /** Throws a `Refusal` that says what is wrong. An unknown member is an error. */
@@ -85,7 +85,7 @@ export const toDraftJson = (draft: UserDraft): JsonObject =>
     FIELD_ROWS.flatMap(([name, row]): [string, Json][] => {
       const value = draftedOf(draft, name)
       const json = value === undefined ? undefined : toJson(value, row)
-      return json === undefined ? [] : [[row.exported, json]]
+      return json === undefined ? [] : [[row.exported ?? name, json]]
     }),
   )
 

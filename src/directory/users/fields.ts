@@ -12,32 +12,33 @@ export interface Field {
   readonly type: FieldType
   /** Where the record has it; `draft`: only a user to be imported has it. */
   readonly part: 'record' | 'document' | 'multiModel' | 'draft'
-  /** The record leaves it out, if there is no value or the value is `false`. */
-  readonly isOptional?: true
   /** The value of a user without one. */
   readonly empty?: unknown
+  /** The record leaves it out, if there is no value or the value is `false`. */
+  readonly isOptional?: true
   /** Its changes follow rules of the directory: a draft or a change of the record does not simply replace it. */
   readonly isManaged?: true
   /** It limits sign-in, which no other server knows: a user with it is exported to others without the password. */
   readonly isLimit?: true
-  /** Its name in Cardea's own format. All fields are imported, exported and, with the record, backed up. */
-  readonly exported: string
+  /** Its name in Cardea's own format, if it differs. All are imported, exported and, with the record, backed up. */
+  readonly exported?: string
   /** Its name in the event `user.changed`. Without one, it has events of its own. */
   readonly event?: string
   /** Its name at the document door. Users see it in their own document, and only administrators change it there. */
   readonly document?: string
   /** Its name at the multi-model door, which shows it to the user itself and to managers. */
   readonly multiModel?: string
-  /** What the admin API shows of it to administrators and user administrators. `?`: only if there is a value. */
-  readonly shown?: { readonly member: string; readonly help?: string }
-  /** The member of the admin API for a new user. */
+  /** Its name in the admin API, which shows it to administrators and user administrators. `?`: only if it has a value. */
+  readonly shown?: string
+  /** What the description of the admin API says of it. */
+  readonly help?: string
+  /** Its name in the admin API for a new user. */
   readonly given?: string
-  /** The operation of the admin API that sets it, for administrators and user administrators. */
+  /** The operation of the admin API with which administrators and user administrators set it. */
   readonly set?: SetOperation
 }
 
 export interface SetOperation {
-  readonly operation: string
   /** Below the path of the user. */
   readonly path: string
   readonly summary: string
@@ -48,17 +49,8 @@ export interface SetOperation {
 }
 
 type FieldType =
-  | 'data'
-  | 'epoch'
-  | 'flag'
-  | 'grants'
-  | 'members'
-  | 'name'
-  | 'password'
-  | 'revision'
-  | 'roles'
-  | 'time'
-  | 'tokens'
+  | ('data' | 'epoch' | 'flag' | 'grants' | 'members' | 'name')
+  | ('password' | 'revision' | 'roles' | 'time' | 'tokens')
 
 /** In the order in which the admin API shows them. */
 export const USER_FIELDS = {
@@ -66,10 +58,9 @@ export const USER_FIELDS = {
     type: 'name',
     part: 'record',
     isManaged: true,
-    exported: 'name',
     document: 'name',
     multiModel: 'user',
-    shown: { member: 'name' },
+    shown: 'name',
     given: 'name',
   },
   isActive: {
@@ -79,15 +70,9 @@ export const USER_FIELDS = {
     exported: 'active',
     event: 'active',
     multiModel: 'active',
-    shown: { member: 'active' },
+    shown: 'active',
     given: 'active?',
-    set: {
-      operation: 'user.set-active',
-      path: 'active',
-      summary: 'Activate or deactivate a user',
-      member: 'active',
-      provenValue: false,
-    },
+    set: { path: 'active', summary: 'Activate or deactivate a user', member: 'active', provenValue: false },
   },
   /** From then on the user is treated as inactive, in seconds since the epoch. */
   expiresAt: {
@@ -95,16 +80,11 @@ export const USER_FIELDS = {
     part: 'record',
     isOptional: true,
     isLimit: true,
-    exported: 'expiresAt',
     event: 'expiry',
-    shown: { member: 'expires?', help: 'From then on the user cannot sign in; absent: never.' },
+    shown: 'expires?',
+    help: 'From then on the user cannot sign in; absent: never.',
     given: 'expires?',
-    set: {
-      operation: 'user.set-expiry',
-      path: 'expiry',
-      summary: 'Set the time from which a user cannot sign in',
-      member: 'expires?',
-    },
+    set: { path: 'expiry', summary: 'Set the time from which a user cannot sign in', member: 'expires?' },
   },
   /** Until it has another password, the user can do nothing but change the password. */
   mustChangePassword: {
@@ -112,12 +92,10 @@ export const USER_FIELDS = {
     part: 'record',
     isOptional: true,
     isLimit: true,
-    exported: 'mustChangePassword',
     event: 'password change',
-    shown: { member: 'mustChangePassword?' },
+    shown: 'mustChangePassword?',
     given: 'mustChangePassword?',
     set: {
-      operation: 'user.set-password-change',
       path: 'password-change',
       summary: 'Require a user to change the password, or stop requiring it',
       member: 'required',
@@ -127,83 +105,46 @@ export const USER_FIELDS = {
     type: 'roles',
     part: 'document',
     empty: Object.freeze([]),
-    exported: 'roles',
     event: 'roles',
     document: 'roles',
-    shown: { member: 'roles' },
+    shown: 'roles',
     given: 'roles?',
   },
   /** All other members of the document in their order. Pairs, because an object would reorder names that look like numbers. */
-  members: {
-    type: 'members',
-    part: 'document',
-    empty: Object.freeze([]),
-    exported: 'members',
-    event: 'members',
-  },
+  members: { type: 'members', part: 'document', empty: Object.freeze([]), event: 'members' },
   /** Access at the multi-model door, by database; `*` is the default for all. */
   grants: {
     type: 'grants',
     part: 'multiModel',
     empty: new Map(),
-    exported: 'grants',
-    shown: { member: 'grants', help: 'By name of the database.' },
+    shown: 'grants',
+    help: 'By name of the database.',
     given: 'grants?',
   },
-  extra: {
-    type: 'data',
-    part: 'multiModel',
-    empty: Object.freeze({}),
-    exported: 'extra',
-    event: 'extra',
-    multiModel: 'extra',
-  },
+  extra: { type: 'data', part: 'multiModel', empty: Object.freeze({}), event: 'extra', multiModel: 'extra' },
   /** Settings of a web console at the multi-model door. */
-  config: {
-    type: 'data',
-    part: 'multiModel',
-    empty: Object.freeze({}),
-    exported: 'config',
-    event: 'config',
-  },
+  config: { type: 'data', part: 'multiModel', empty: Object.freeze({}), event: 'config' },
   password: {
     type: 'password',
     part: 'record',
     isManaged: true,
-    exported: 'password',
     event: 'password',
-    shown: { member: 'password', help: 'The scheme of the stored password, in words; null: there is none.' },
+    shown: 'password',
+    help: 'The scheme of the stored password, in words; null: there is none.',
     given: 'password?',
   },
   /** The password could not be exported. An import that replaces a user keeps the existing password. */
-  keepsPassword: {
-    type: 'flag',
-    part: 'draft',
-    isOptional: true,
-    isManaged: true,
-    exported: 'keepsPassword',
-  },
+  keepsPassword: { type: 'flag', part: 'draft', isOptional: true, isManaged: true },
   /** Of the document. That of a draft is used only if the name was never used here. */
-  revision: {
-    type: 'revision',
-    part: 'document',
-    isManaged: true,
-    exported: 'revision',
-    shown: { member: 'revision' },
-  },
+  revision: { type: 'revision', part: 'document', isManaged: true, shown: 'revision' },
   /** Of that of a draft and that of the record, the later one counts. */
-  sessionEpoch: {
-    type: 'epoch',
-    part: 'record',
-    isManaged: true,
-    exported: 'sessionsFrom',
-  },
+  sessionEpoch: { type: 'epoch', part: 'record', isManaged: true, exported: 'sessionsFrom' },
   tokens: {
     type: 'tokens',
     part: 'multiModel',
     empty: Object.freeze([]),
-    exported: 'tokens',
-    shown: { member: 'accessTokens', help: 'How many access tokens the user has.' },
+    shown: 'accessTokens',
+    help: 'How many access tokens the user has.',
   },
 } as const satisfies Readonly<Record<string, Field>>
 

@@ -1,11 +1,5 @@
 // What the API shows of users and administrators. Nothing that could be used to sign in as one of them.
-import {
-  FIELD_ROWS,
-  type Field,
-  type FieldName,
-  GRANT_LEVELS,
-  type UserFields,
-} from '../../../directory/users/fields.ts'
+import { FIELD_ROWS, type FieldName, GRANT_LEVELS, type UserFields } from '../../../directory/users/fields.ts'
 import {
   count,
   flag,
@@ -30,17 +24,12 @@ export type Grant = Static<typeof GRANT>
 /** Schemas by the type of a field. */
 export type Forms = Readonly<Record<string, (help?: string) => Schema>>
 
-/** The members that `find` names, each with the schema of its type. */
-export const toMembers = (
-  forms: Forms,
-  find: (field: Field) => Field['shown'] | '',
-): Readonly<Record<string, Schema>> =>
+/** The members that fields have in a column of the table, with the schemas of their types. */
+export const toMembers = (column: 'shown' | 'given', forms: Forms): Readonly<Record<string, Schema>> =>
   Object.fromEntries(
-    FIELD_ROWS.flatMap(([, field]) => {
-      const { member, help } = find(field) || {}
-      const form = forms[field.type]
-      return member !== undefined && form ? [[member, form(help)]] : []
-    }),
+    FIELD_ROWS.flatMap(([, { type, help, [column]: member }]) =>
+      member === undefined ? [] : [[member, forms[type]?.(column === 'shown' ? help : undefined) ?? {}]],
+    ),
   )
 
 const SHOWN = {
@@ -55,12 +44,13 @@ const SHOWN = {
 }
 
 type ShownMembers = {
-  readonly [N in FieldName as UserFields[N] extends { readonly shown: { readonly member: infer M extends string } }
-    ? M
-    : never]: ReturnType<(typeof SHOWN)[UserFields[N]['type'] & keyof typeof SHOWN]>
+  readonly [N in FieldName as UserFields[N] extends { readonly shown: infer M extends string } ? M : never]: ReturnType<
+    (typeof SHOWN)[UserFields[N]['type'] & keyof typeof SHOWN]
+  >
 }
 
-export const USER_MEMBERS = toMembers(SHOWN, ({ shown }) => shown) as ShownMembers
+// it is made of the same rows
+export const USER_MEMBERS = toMembers('shown', SHOWN) as ShownMembers
 
 export const USER = named('User', object(USER_MEMBERS))
 export type User = Static<typeof USER>

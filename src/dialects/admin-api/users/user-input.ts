@@ -28,9 +28,7 @@ export const GIVEN: Forms = {
 }
 
 /** The name is the one member that is always given. */
-export const DRAFT = object(toMembers(GIVEN, ({ given }) => given && { member: given })) as Schema<{
-  readonly name: string
-}>
+export const DRAFT = object(toMembers('given', GIVEN)) as Schema<{ readonly name: string }>
 
 /** How what is given becomes the value of a draft; without a row it is the value. */
 const READERS: Readonly<Partial<Record<Field['type'], (given: never) => unknown>>> = {

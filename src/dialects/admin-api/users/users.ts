@@ -34,16 +34,18 @@ const ROLE_CHANGE = object({
   'remove?': listOf(text()),
 })
 
-type SetName = { [N in FieldName]: UserFields[N] extends { set: { operation: infer O } } ? O : never }[FieldName]
+type SetPath = {
+  [N in FieldName]: UserFields[N] extends { set: { path: infer P extends string } } ? P : never
+}[FieldName]
 
 type SetBody = Readonly<Record<string, unknown>> & { readonly current_password?: string }
 
 /** One operation for each field whose row has one. */
 const SET_OPERATIONS = Object.fromEntries(
-  FIELD_ROWS.flatMap(([name, field]) =>
-    field.set ? [[field.set.operation, toSetOperation(name, field.type, field.set)]] : [],
+  FIELD_ROWS.flatMap(([name, { type, set }]) =>
+    set ? [[`user.set-${set.path}`, toSetOperation(name, type, set)]] : [],
   ),
-) as Readonly<Record<SetName, ReturnType<typeof toSetOperation>>>
+) as Readonly<Record<`user.set-${SetPath}`, ReturnType<typeof toSetOperation>>>
 
 function toSetOperation(name: FieldName, type: Field['type'], { path, summary, member, provenValue }: SetOperation) {
   const needsProof = provenValue !== undefined
@@ -228,9 +230,9 @@ const SHOW: Readonly<Partial<Record<Field['type'], (value: never) => unknown>>> 
 export const showUser = (user: User): ShownUser =>
   Object.fromEntries(
     FIELD_ROWS.flatMap(([name, { type, shown }]) => {
-      const value = shown && readField(user, name)
+      const value = readField(user, name)
       const show = SHOW[type]
-      return shown && value !== undefined ? [[toName(shown.member), show ? show(value as never) : value]] : []
+      return shown && value !== undefined ? [[toName(shown), show ? show(value as never) : value]] : []
     }),
     // the members are those of the schema, which is made of the same rows
   ) as unknown as ShownUser
