@@ -2,7 +2,7 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { findActiveToken, findScope, findTokenUser, hasToken, toTokenMark } from '../directory/access-token.ts'
 import type { Account } from '../directory/account.ts'
-import type { AccountDirectory } from '../directory/account-directory.ts'
+import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
 import { type AccessToken, checkName } from '../directory/users/user.ts'
 import type { DoorAttempt, DoorSignIn } from './door-sign-in.ts'
@@ -23,7 +23,7 @@ export const toTokenCredential = (token: AccessToken, handler: string): Credenti
 })
 
 export interface AccessTokenDeps {
-  readonly directory: Pick<AccountDirectory, 'findAccount'>
+  readonly directory: Pick<Directory, 'findAccount'>
   readonly signIn: DoorSignIn
   readonly clock: Clock
 }

@@ -1,13 +1,13 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type CacheCounts, createLiveCache } from '../base/caches.ts'
 import type { Account } from '../directory/account.ts'
-import type { AccountDirectory } from '../directory/account-directory.ts'
+import type { Directory } from '../directory/directory.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
 import type { CredentialSource } from './handler.ts'
 import { type Attempt, type SignInDeps, toGuess } from './sign-in.ts'
 
 export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
-  readonly directory: Pick<AccountDirectory, 'peekAccount' | 'isUpgradeDue'>
+  readonly directory: Pick<Directory, 'peekAccount' | 'isUpgradeDue'>
   noteSignIn(name: string, peer: string): void
   /** How many headers are remembered; 0: none. */
   size(): number

@@ -15,8 +15,8 @@
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from '../directory/account.ts'
-import type { UpgradeOptions } from '../directory/account-directory.ts'
-import type { SecondFactors } from '../directory/second-factor/second-factor.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { UpgradeOptions } from '../directory/users/upgrade-hash.ts'
 import {
   checkIterations,
   type IterationLimits,
@@ -38,7 +38,7 @@ export interface SignInDeps {
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly limits: PasswordLimits
-  readonly spendCode: SecondFactors['spendCode']
+  readonly spendCode: Directory['spendCode']
   /** The cost of a new password. */
   newPasswordWork(): HashWork
   /** The cost of the stored passwords, at least the most expensive of each kind. */

@@ -3,7 +3,6 @@ import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import { findHashWork } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
-import type { AccountDirectory } from './account-directory.ts'
 import type { ChangeTracker } from './change-tracker.ts'
 import type { Administration } from './deps.ts'
 import type { UserStore } from './store-port/users.ts'
@@ -15,20 +14,25 @@ export function createAccountFinder(
   cache: UserCache,
   tracker: ChangeTracker,
   clock: Clock,
-): Pick<AccountDirectory, 'findAccount' | 'peekAccount'> {
+) {
   const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
     const account = user && findValid(user, clock)
     return administrator ? withRoles(administrator, account?.roles ?? []) : account
   }
   return {
-    async findAccount(name) {
+    /**
+     * An administrator, with the roles of the user of the same name added; otherwise an active user. Served from the cache
+     * if possible: while the cache is fresh, the store is not needed.
+     */
+    async findAccount(name: string): Promise<Account | undefined> {
       if (tracker.isStale()) await tracker.requireFresh()
       const isAdministrator = administration.accounts().has(name)
       const user = cache.peek(name) ?? (await (isAdministrator ? findWithoutFailure(cache, name) : cache.find(name)))
       return toAccount(name, user)
     },
-    peekAccount(name) {
+    /** The same if it is in the cache; `undefined`: ask `findAccount`. */
+    peekAccount(name: string): Account | undefined {
       const user = tracker.isStale() ? undefined : cache.peek(name)
       return user && toAccount(name, user)
     },

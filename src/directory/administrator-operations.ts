@@ -3,28 +3,47 @@ import { badRequest, Refusal } from '../base/errors.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
-import type {
-  Administrator,
-  AdministratorDirectory,
-  NewAdministratorPassword,
-  SetAdministratorOptions,
-} from './account-directory.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryParts } from './parts.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
-import type { Caller } from './users/user-directory.ts'
+import type { Caller } from './users/new-passwords.ts'
 
 const SECTION = 'admins'
 const MAX_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
-export function createAdministrators(parts: DirectoryParts): AdministratorDirectory {
+export interface Administrator {
+  readonly name: string
+  /** The stored form, as in `[admins]`. */
+  readonly text: string
+  /** Whether a one-time code is needed with the password. */
+  readonly hasTotp?: true
+}
+
+/** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
+export type NewAdministratorPassword = { readonly password: string } | { readonly stored: string }
+
+export interface SetAdministratorOptions extends Caller {
+  /** `new`: throws `conflict` if there is an administrator of the name. `existing`: `not_found` if there is none. */
+  readonly expected?: 'new' | 'existing'
+}
+
+/**
+ * Administrators are kept in the run-time layer of the configuration. Every change of one revokes all its sessions;
+ * setting its current password again changes nothing.
+ */
+export function createAdministrators(parts: DirectoryParts) {
   const { administration } = parts
   return {
-    listAdministrators: () => [...administration.accounts().values()].map(toAdministrator),
-    isAdministrator: (name) => administration.accounts().has(name),
-    async setAdministrator(name, password, options = {}) {
+    listAdministrators: (): readonly Administrator[] => [...administration.accounts().values()].map(toAdministrator),
+    isAdministrator: (name: string) => administration.accounts().has(name),
+    /** Creates or changes one. Returns the stored form. */
+    async setAdministrator(
+      name: string,
+      password: NewAdministratorPassword,
+      options: SetAdministratorOptions = {},
+    ): Promise<string> {
       const current = requireSettable(parts, name, options)
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
@@ -34,7 +53,8 @@ export function createAdministrators(parts: DirectoryParts): AdministratorDirect
       await writeAdministrator(parts, { name, text }, options)
       return text
     },
-    removeAdministrator: (name) => removeAdministrator(parts, name),
+    /** Returns the removed stored form. The last administrator cannot be removed: `forbidden`. */
+    removeAdministrator: (name: string) => removeAdministrator(parts, name),
   }
 }
 

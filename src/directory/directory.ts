@@ -6,31 +6,60 @@
  * `bad_request` for an invalid name or role, `password_refused` for a new password that breaks a rule, `overloaded` if
  * too many passwords wait to be hashed, `store_unavailable` if the store cannot be reached.
  */
-import type { AccountDirectory, AdministratorDirectory, SignInLog, TokenUses } from './account-directory.ts'
-import type { RevocationFeed } from './revocation.ts'
-import type { SecondFactors } from './second-factor/second-factor.ts'
-import type { SessionDirectory, SessionList } from './sessions/session-directory.ts'
-import type { UserEditor, UserImporter, UserReader, UserSearch } from './users/user-directory.ts'
+import { createAdministrators } from './administrator-operations.ts'
+import type { DirectoryDeps } from './deps.ts'
+import { createSignInNotes, createTokenUses } from './last-uses.ts'
+import { loadParts } from './parts.ts'
+import { createSecondFactors } from './second-factor/second-factor.ts'
+import { createSessionRecords } from './sessions/session-records.ts'
+import { createSessions } from './sessions/sessions.ts'
+import { createImportUsers } from './users/import-users.ts'
+import { createHashUpgrade } from './users/upgrade-hash.ts'
+import { createUserEditor, createUserReader } from './users/user-operations.ts'
+import { createUserSearch } from './users/user-search.ts'
 
-export interface Directory
-  extends UserReader,
-    UserSearch,
-    UserEditor,
-    UserImporter,
-    AdministratorDirectory,
-    AccountDirectory,
-    SessionDirectory,
-    SessionList,
-    TokenUses,
-    SignInLog,
-    SecondFactors,
-    RevocationFeed {
-  /** How old this node's view of the store is. */
-  stalenessMs(): number
-  /** Whether the view is recent enough to authenticate, now or after a short query of the store. */
-  isFresh(): Promise<boolean>
-  /** Resolves when every earlier write of any node is visible here. */
-  catchUp(): Promise<void>
-  /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */
-  close(): Promise<void>
+export type Directory = Awaited<ReturnType<typeof createDirectory>>
+
+/** Resolves when all sessions ended so far are loaded. */
+export async function createDirectory(deps: DirectoryDeps) {
+  const { store, clock } = deps
+  const parts = await loadParts(deps)
+  const { hashWork, tracker, findAccount, peekAccount } = parts
+  const { settled, ...upgrade } = createHashUpgrade(parts)
+  const editor = createUserEditor(parts)
+  const sessions = createSessions(parts)
+  const { close: closeRecords, ...records } = createSessionRecords(parts, sessions)
+  const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
+  const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
+  return {
+    ...createUserReader(store),
+    ...createUserSearch(store, clock),
+    ...editor,
+    importUsers: createImportUsers(parts, editor),
+    ...createAdministrators(parts),
+    ...createSecondFactors(parts, editor),
+    ...sessions,
+    ...records,
+    ...tokenUses,
+    ...signIns,
+    findAccount,
+    peekAccount,
+    /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */
+    storedWork: hashWork.list,
+    ...upgrade,
+    /** How old this node's view of the store is. */
+    stalenessMs: tracker.stalenessMs,
+    /** Whether the view is recent enough to authenticate, now or after a short query of the store. */
+    isFresh: tracker.isFresh,
+    /** Resolves when every earlier write of any node is visible here. */
+    catchUp: tracker.catchUp,
+    /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */
+    async close() {
+      await settled()
+      await closeRecords()
+      await closeTokenUses()
+      await closeSignIns()
+      await tracker.close()
+    },
+  }
 }

@@ -4,10 +4,10 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { type Account, isAccount } from './account.ts'
 import type { Authenticated } from './identity.ts'
-import type { SessionDirectory } from './sessions/session-directory.ts'
+import type { SessionOwner } from './sessions/session.ts'
 
 export interface PasswordProofDeps {
-  readonly directory: Pick<SessionDirectory, 'findPasswordTime'>
+  readonly directory: { findPasswordTime(id: string, owner: SessionOwner): number | undefined }
   /** Seconds after which a session alone is not enough and the current password is required. 0: never. */
   maxAgeSeconds(): number
   readonly clock: Clock

@@ -1,6 +1,6 @@
 // Cardea's own format: one JSON object per line. The first names the format, the last marks the end of a complete file.
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Administrator } from '../directory/account-directory.ts'
+import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName } from '../directory/users/check-user.ts'
 import type { Json, JsonObject, User } from '../directory/users/user.ts'
 import { readDraft, toDraft, toDraftJson } from './draft.ts'

@@ -1,6 +1,6 @@
 // Reads and writes user documents and administrators of CouchDB.
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Administrator } from '../directory/account-directory.ts'
+import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName, requireRoles } from '../directory/users/check-user.ts'
 import { DOCUMENT_MEMBERS } from '../directory/users/fields.ts'
 import {

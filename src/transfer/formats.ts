@@ -1,4 +1,4 @@
-import type { Administrator } from '../directory/account-directory.ts'
+import type { Administrator } from '../directory/administrator-operations.ts'
 import type { User } from '../directory/users/user.ts'
 import { CARDEA_HEAD, createCardeaReader, renderCardeaTail, writeCardeaUser } from './cardea.ts'
 import { createDocumentReader, writeDocument } from './document.ts'

@@ -1,7 +1,7 @@
 // Reads administrators from a configuration file or a response of `_config/admins`, and writes such a file.
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { readIni } from '../../config/ini.ts'
-import type { Administrator } from '../../directory/account-directory.ts'
+import type { Administrator } from '../../directory/administrator-operations.ts'
 import { readAdministrator, toDocumentAdministrator } from '../../transfer/document.ts'
 import type { Found } from '../../transfer/dump.ts'
 import type { Reading } from '../../transfer/records.ts'

@@ -1,18 +1,10 @@
 import type { SharedLimits } from '../../auth/limits/share.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
-import type {
-  AccountDirectory,
-  AdministratorDirectory,
-  SignInLog,
-  TokenUses,
-} from '../../directory/account-directory.ts'
+import type { Directory } from '../../directory/directory.ts'
 import type { DoorAccess } from '../../directory/door-access.ts'
 import type { Identity } from '../../directory/identity.ts'
-import type { SecondFactors } from '../../directory/second-factor/second-factor.ts'
-import type { SessionDirectory, SessionList } from '../../directory/sessions/session-directory.ts'
 import type { PasswordLinkStore } from '../../directory/store-port/one-time-secrets.ts'
-import type { UserEditor, UserImporter, UserReader, UserSearch } from '../../directory/users/user-directory.ts'
 import type { AuditReader } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
@@ -58,17 +50,7 @@ export async function runOperation(row: Operation, deps: OperationDeps, request:
 }
 
 export interface OperationDeps {
-  readonly directory: UserReader &
-    UserSearch &
-    UserEditor &
-    UserImporter &
-    AdministratorDirectory &
-    Pick<AccountDirectory, 'findAccount'> &
-    Pick<SessionDirectory, 'hasProvedFactor'> &
-    Pick<SessionList, 'listSessions' | 'revokeSession'> &
-    Pick<SignInLog, 'findLastSignIns'> &
-    Pick<TokenUses, 'listTokenUses'> &
-    Omit<SecondFactors, 'spendCode'>
+  readonly directory: Directory
   readonly passwordLinks: PasswordLinkStore
   /** The URL at which users reach the console; empty: not configured. */
   publicUrl(): string

@@ -2,7 +2,7 @@
 import type { OpenedSession, SessionService } from '../../auth/session/session-service.ts'
 import type { CookieContext } from '../../auth/session/set-cookie.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { AdministratorDirectory } from '../../directory/account-directory.ts'
+import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
@@ -48,10 +48,7 @@ export interface DocumentUpstream {
 export interface NodeDeps {
   readonly nodeName: string
   readonly configuration: ConfigService
-  readonly administrators: Pick<
-    AdministratorDirectory,
-    'listAdministrators' | 'setAdministrator' | 'removeAdministrator'
-  >
+  readonly administrators: Pick<Directory, 'listAdministrators' | 'setAdministrator' | 'removeAdministrator'>
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
   /** Whether Cardea uses the section, or the option in it, itself. */

@@ -1,14 +1,13 @@
 // Which databases exist where there is no upstream: the system database, and every name that a user was granted.
 import type { Clock } from '../../base/clock.ts'
+import type { Directory } from '../../directory/directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import type { RevocationFeed } from '../../directory/revocation.ts'
 import { listUserPages } from '../../directory/users/list-user-pages.ts'
 import type { User } from '../../directory/users/user.ts'
-import type { UserReader } from '../../directory/users/user-directory.ts'
 import type { Databases } from './settings.ts'
 
 export interface GrantedDatabasesDeps {
-  readonly directory: Pick<UserReader, 'findUser' | 'listUsers'> & RevocationFeed
+  readonly directory: Pick<Directory, 'findUser' | 'listUsers' | 'onRevoked'>
   /** With an upstream every name may exist: the upstream decides. */
   hasUpstream(): boolean
   readonly clock: Clock
@@ -53,7 +52,7 @@ class GrantWitnesses {
   }
 
   /** Starts again with all users of the directory. */
-  async readAll(directory: Pick<UserReader, 'listUsers'>): Promise<void> {
+  async readAll(directory: Pick<Directory, 'listUsers'>): Promise<void> {
     const next = createIndex()
     for await (const page of listUserPages(directory))
       for (const user of page) for (const database of databasesOf(user)) add(next, user.name, database)

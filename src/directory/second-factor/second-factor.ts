@@ -6,7 +6,7 @@ import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'
 import { type Json, withTotp } from '../users/user.ts'
-import type { UserEditor } from '../users/user-directory.ts'
+import type { UserEditor } from '../users/user-operations.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
@@ -17,33 +17,22 @@ export interface NewTotp {
   readonly code: string
 }
 
-/** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
-export interface SecondFactors {
-  /**
-   * Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
-   * the account, except the session of the request.
-   */
-  enableTotp(name: string, totp: NewTotp): Promise<readonly string[]>
-  /** Also removes the recovery codes. */
-  removeTotp(name: string): Promise<void>
-  /** Throws `conflict` if the account has no second factor. */
-  replaceRecoveryCodes(name: string): Promise<readonly string[]>
-  countRecoveryCodes(account: FactorOwner): Promise<number>
-  /** Whether this is a right code, of the app or for recovery. An accepted code cannot be used again on any node. */
-  spendCode(account: FactorOwner, code: string): Promise<boolean>
-}
-
 const SECRET_BYTES = 20
 const SECRET = /^[A-Z2-7]{32}$/
 
 /** A secret as a user gets it. SHA-1 with six digits is the only form that every authenticator app supports. */
 export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BYTES))
 
-export function createSecondFactors(parts: DirectoryParts, editor: UserEditor): SecondFactors {
+/** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
+export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
   const { store, events } = parts
   const codes = createTotpCheck(store, parts.clock)
   return {
-    async enableTotp(name, { secret, code }) {
+    /**
+     * Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
+     * the account, except the session of the request.
+     */
+    async enableTotp(name: string, { secret, code }: NewTotp): Promise<readonly string[]> {
       const member = { key: secret, algorithm: 'sha', length: 6 }
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
       if (!totp) throw badRequest('secret is not one that /account/totp has created.')
@@ -53,20 +42,23 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor): 
       await setTotp(parts, editor, name, member)
       return recoveryCodes
     },
-    async removeTotp(name) {
+    /** Also removes the recovery codes. */
+    async removeTotp(name: string): Promise<void> {
       await requireOwnProof(parts, name)
       await setTotp(parts, editor, name)
       await store.putRecoveryCodes({ name, version: '' }, [])
     },
-    async replaceRecoveryCodes(name) {
+    /** Throws `conflict` if the account has no second factor. */
+    async replaceRecoveryCodes(name: string): Promise<readonly string[]> {
       const totp = (await parts.findAccount(name))?.totp
       if (totp === undefined) throw new Refusal('conflict', { about: 'The account has no second factor.' })
       await requireOwnProof(parts, name)
       return replaceCodes(parts, name, totp)
     },
-    countRecoveryCodes: ({ name, totp }) =>
+    countRecoveryCodes: ({ name, totp }: FactorOwner) =>
       totp === undefined ? Promise.resolve(0) : store.countRecoveryCodes(toFactorKey(name, totp)),
-    async spendCode({ name, totp: member = null }, text) {
+    /** Whether this is a right code, of the app or for recovery. An accepted code cannot be used again on any node. */
+    async spendCode({ name, totp: member = null }: FactorOwner, text: string): Promise<boolean> {
       const totp = readTotp(member)
       if (totp === undefined) return false
       const code = findRecoveryCode(text)

@@ -5,10 +5,11 @@ import { confirmChange } from '../confirm-change.ts'
 import { NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
-import type { SessionRecord } from '../store-port/sessions.ts'
+import type { SessionRecord, SessionRecordRange } from '../store-port/sessions.ts'
 import { generationOf } from '../users/user.ts'
 import { compareOpening } from './session.ts'
-import type { SessionDirectory, SessionList, SessionUse } from './session-directory.ts'
+import type { SessionOpening, SessionUse } from './session-directory.ts'
+import type { SessionDirectory } from './sessions.ts'
 
 interface RecordParts extends DirectoryParts {
   readonly sessions: SessionDirectory
@@ -16,10 +17,13 @@ interface RecordParts extends DirectoryParts {
   readonly notes: NoteQueue<SessionRecord>
 }
 
-export function createSessionRecords(
-  directory: DirectoryParts,
-  sessions: SessionDirectory,
-): SessionList & { close(): Promise<void> } {
+export interface SessionPage {
+  readonly sessions: readonly SessionRecord[]
+  /** To be sent as `after` for the next page; `undefined`: this was the last one. */
+  readonly next: SessionRecordRange['after']
+}
+
+export function createSessionRecords(directory: DirectoryParts, sessions: SessionDirectory) {
   const { store, clock } = directory
   const write = async (records: readonly SessionRecord[]): Promise<void> => {
     await store.putSessionRecords(records)
@@ -28,23 +32,35 @@ export function createSessionRecords(
   const notes = new NoteQueue(write, (seconds) => store.purgeSessionRecords(seconds), clock)
   const parts: RecordParts = { ...directory, sessions, notes }
   return {
-    noteSession: (id, describe) =>
+    /**
+     * Never waits: uses are written in batches, those of one session once a minute. `describe` is called only for a use
+     * that is written.
+     */
+    noteSession: (id: string, describe: () => SessionUse) =>
       notes.note(id, (minute, earlier) => {
         const record = toRecord(describe(), minute, earlier)
         // soon, so that the limit also counts sessions that are opened at the same time
         if (isLimited(parts, record)) setImmediate(() => void notes.flush().catch(() => {}))
         return record
       }),
-    async listSessions(range) {
+    /** The newest first. A page may be shorter than its limit and still not be the last one. */
+    async listSessions(range: SessionRecordRange): Promise<SessionPage> {
       await notes.flush()
       const page = await store.listSessionRecords(range)
       const live: SessionRecord[] = []
       for (const record of page) if (await isLive(parts, record)) live.push(record)
       return { sessions: live, next: page.length < range.limit ? undefined : page.at(-1) }
     },
-    revokeSession: (id, name) => revokeSession(parts, id, name),
-    makeRoom: (account, { hasPassword }) => makeRoom(parts, account, hasPassword ? 'password' : 'other'),
-    makeRoomForToken: async (name) => void (await endForAnother(parts, name, 'token')),
+    /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */
+    revokeSession: (id: string, name?: string) => revokeSession(parts, id, name),
+    /**
+     * Ends the oldest sessions of an account beyond the number it may have, so that another one can be opened. Sessions
+     * opened with the password are counted apart from the others. Returns the account to open it for.
+     */
+    makeRoom: (account: Account, { hasPassword }: Pick<SessionOpening, 'hasPassword'>) =>
+      makeRoom(parts, account, hasPassword ? 'password' : 'other'),
+    /** The same for a name in a token of another issuer. */
+    makeRoomForToken: async (name: string) => void (await endForAnother(parts, name, 'token')),
     close: () => notes.close(),
   }
 }

@@ -1,6 +1,8 @@
 import { nowSeconds } from '../../base/clock.ts'
+import type { Account } from '../account.ts'
+import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
-import type { RevocationFeed } from '../revocation.ts'
+import type { Revocation } from '../revocation.ts'
 import { hasProvedFactor } from '../second-factor/factor-proof.ts'
 import { generationOf, isExpired, type User } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
@@ -12,32 +14,48 @@ import {
   findOpeningTime,
   findPasswordTime,
   type Session,
+  type SessionOwner,
   type SessionProof,
 } from './session.ts'
-import type { ForeignToken, SessionDirectory, SessionOpening } from './session-directory.ts'
+import type { EndingSession, ForeignToken, SessionOpening } from './session-directory.ts'
 
-export function createSessions(parts: DirectoryParts): SessionDirectory & RevocationFeed {
+export type SessionDirectory = ReturnType<typeof createSessions>
+
+export function createSessions(parts: DirectoryParts) {
   const { ended, revocations, clock, ownKey } = parts
   return {
-    createSession(account, opening = NO_PROOF) {
+    /** Takes the account that signed in, not its name: if the password has changed since, the session is revoked already. */
+    createSession(account: Account, opening = NO_PROOF): Session {
       const nowMs = clock.nowMs()
       const issuedAt = Math.floor(nowMs / 1000)
       const proof = toProof(opening)
       const id = proof ? createProvenId(account, proof, { nowMs, key: ownKey() }) : createPlainId(nowMs)
       return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
-    findPasswordTime: (id, owner) => findPasswordTime(id, owner, ownKey()),
-    isOpenedHere: (id, owner, accessToken) => {
+    /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
+    findPasswordTime: (id: string, owner: SessionOwner) => findPasswordTime(id, owner, ownKey()),
+    /**
+     * Whether the id proves that the session was opened here: with the access token of this mark, or without one with the
+     * password. A program that knows the secret of the tokens can make up ids, but no proof.
+     */
+    isOpenedHere(id: string, owner: SessionOwner, accessToken: string | undefined): boolean {
       if (accessToken === undefined) return findPasswordTime(id, owner, ownKey()) !== undefined
       return findOpeningTime(id, { owner, proof: { accessToken } }, ownKey()) !== undefined
     },
-    hasProvedFactor: (who, account) => hasProvedFactor(who, account, ownKey()),
-    isSessionLive: (session) => isSessionLive(parts, session),
+    /** Whether the session of the request has proved the second factor that this state of its account has. */
+    hasProvedFactor: (who: Authenticated, account: Account) => hasProvedFactor(who, account, ownKey()),
+    /** Also for a renewed session. A removed or inactive account has no live session. */
+    isSessionLive: (session: Session) => isSessionLive(parts, session),
+    /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */
     isSessionEnded: ended.has,
-    isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
-    isForeignTokenKnownLive: (token) => isForeignTokenKnownLive(parts, token),
-    endSession: (session) => endSession(parts, session),
-    onRevoked: revocations.add,
+    /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
+    isForeignTokenLive: (token: ForeignToken) => isForeignTokenLive(parts, token),
+    /** Whether the cache shows that it is live; `false`: ask `isForeignTokenLive`. */
+    isForeignTokenKnownLive: (token: ForeignToken) => isForeignTokenKnownLive(parts, token),
+    /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
+    endSession: (session: EndingSession) => endSession(parts, session),
+    /** Calls the listener after the fact, immediately for changes of this process. Returns a function that removes it. */
+    onRevoked: (listener: (revocation: Revocation) => void) => revocations.add(listener),
   }
 }
 

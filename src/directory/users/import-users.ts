@@ -12,10 +12,14 @@ import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './appl
 import { requireDistinct } from './check-user.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import type { User, UserDraft } from './user.ts'
-import type { ImportOutcome, UserEditor, UserImporter } from './user-directory.ts'
-import { requireDraft } from './user-operations.ts'
+import { requireDraft, type UserEditor } from './user-operations.ts'
 
 type OnTaken = 'keep' | 'replace'
+
+/** The result for one draft. `kept`: the name was taken, or the user equals the draft; nothing was changed. */
+export type ImportOutcome =
+  | { readonly kind: 'created' | 'replaced' | 'kept' }
+  | { readonly kind: 'refused'; readonly error: Error }
 
 /** A write and its data, or the outcome of a draft that needs no write. */
 type Plan =
@@ -30,9 +34,17 @@ interface Planned {
   readonly done: 'created' | 'replaced'
 }
 
+/**
+ * Imports a few hundred drafts in one transaction. Each has its own outcome, in the same order. In a trial nothing is
+ * written, and the outcomes are those a real import would have.
+ */
 export const createImportUsers =
-  (parts: DirectoryParts, editor: UserEditor): UserImporter['importUsers'] =>
-  async (drafts, onTaken, { isTrial = false } = {}) => {
+  (parts: DirectoryParts, editor: UserEditor) =>
+  async (
+    drafts: readonly UserDraft[],
+    onTaken: OnTaken,
+    { isTrial = false } = {},
+  ): Promise<readonly ImportOutcome[]> => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
     await confirmChange(parts.events)
     if (isTrial) return plans.map(toTrialOutcome)

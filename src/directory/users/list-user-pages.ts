@@ -1,12 +1,11 @@
 import type { UserRange } from '../store-port/users.ts'
 import type { User } from './user.ts'
-import type { UserReader } from './user-directory.ts'
 
 const PAGE_SIZE = 500
 
 /** All users of a range, page by page: the directory may be larger than the memory. */
 export async function* listUserPages(
-  directory: Pick<UserReader, 'listUsers'>,
+  directory: { listUsers(range: UserRange): Promise<readonly User[]> },
   range: Omit<UserRange, 'limit'> = {},
 ): AsyncGenerator<readonly User[]> {
   let next: UserRange | undefined = { ...range, limit: PAGE_SIZE }

@@ -8,7 +8,14 @@ import { checkPassword } from '../../passwords/password-rules.ts'
 import type { HashedPassword, StoredPassword } from '../../passwords/schemes.ts'
 import type { DirectorySettings } from '../deps.ts'
 import type { NewPassword } from './user.ts'
-import type { Caller } from './user-directory.ts'
+
+/** The request that waits for a new password to be hashed. */
+export interface Caller {
+  /** Aborted when the client disconnects: a password that is not being hashed yet is dropped. */
+  readonly signal?: AbortSignal
+  /** Address of the client. Omitted for administrators and the server itself. */
+  readonly peer?: string
+}
 
 export interface ReplacementPassword {
   readonly stored: StoredPassword

@@ -3,7 +3,6 @@ import { nowSeconds } from '../../base/clock.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
 import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { type Account, toVersion } from '../account.ts'
-import type { UpgradeOptions } from '../account-directory.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
 import { reviseUser } from './user.ts'
@@ -12,6 +11,11 @@ const MS_BETWEEN_ATTEMPTS = 5000
 
 /** How long a stored form set at run time is kept, unless a session is opened with it. */
 const SECONDS_KEPT = 60
+
+export interface UpgradeOptions {
+  /** Whether the password opens a session and was not sent with a single request. `true` by default. */
+  readonly opensSession?: boolean
+}
 
 export function createHashUpgrade(parts: DirectoryParts) {
   const { settings, clock } = parts
@@ -43,17 +47,24 @@ export function createHashUpgrade(parts: DirectoryParts) {
 
   return {
     /**
-     * Starts an upgrade if one is due and not running. A user's runs in the background. An administrator's is awaited: the
-     * hash is part of the session epoch, so the session about to begin would be revoked by it.
+     * Hashes the password again, with the same salt, if its stored form is weaker than configured. Returns the account
+     * after that. A user's hash is replaced in the background and keeps the sessions; a failure is retried at a later
+     * sign-in. An administrator's is awaited: the hash is part of the session epoch, so replacing it revokes the earlier
+     * sessions and would revoke the one about to begin.
      */
-    async begin(account: Account, password: string, { opensSession = true }: UpgradeOptions = {}): Promise<Account> {
+    async upgradeHash(
+      account: Account,
+      password: string,
+      { opensSession = true }: UpgradeOptions = {},
+    ): Promise<Account> {
       if (!isDue(account) || (!opensSession && isJustSet(account))) return account
       const work = start(account, password)
       if (!account.isAdmin || !work) return account
       await work
       return findUpgraded(parts, account)
     },
-    isDue,
+    /** Whether `upgradeHash` may have something to do. */
+    isUpgradeDue: isDue,
     /** Resolves when no upgrade is running. */
     settled: async () => void (await Promise.all(running.values())),
   }

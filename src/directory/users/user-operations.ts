@@ -2,16 +2,18 @@ import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
 import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
-import { withGrant } from '../grants.ts'
+import { type GrantPlace, withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { findConfirming, requireFactorProof } from '../second-factor/factor-proof.ts'
-import type { UserStore } from '../store-port/users.ts'
+import type { UserRange, UserStore } from '../store-port/users.ts'
 import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
+import type { Caller } from './new-passwords.ts'
 import {
   endSessions,
   findTotp,
+  type GrantLevel,
   isSameTotp,
   type NewPassword,
   toTombstone,
@@ -20,43 +22,68 @@ import {
   type UserRecord,
   withField,
 } from './user.ts'
-import type { Caller, ExpectedRevision, UserEditor, UserReader } from './user-directory.ts'
 import { recordUserChange } from './user-events.ts'
-import { requireFree, requireUser } from './user-writer.ts'
+import { type ExpectedRevision, requireFree, requireUser } from './user-writer.ts'
 
-export const createUserReader = (store: UserStore): UserReader => ({
-  async findUser(name) {
+export const createUserReader = (store: UserStore) => ({
+  /** The user as stored now, active or not. */
+  async findUser(name: string): Promise<User | undefined> {
     const record = (await store.findUser(name))?.record
     return record?.kind === 'user' ? record : undefined
   },
-  findRecord: async (name) => (await store.findUser(name))?.record,
-  listUsers: async (range) => (await store.listUsers(range)).map(({ record }) => record),
+  /** The user, or the tombstone of a deleted one. */
+  findRecord: async (name: string): Promise<UserRecord | undefined> => (await store.findUser(name))?.record,
+  /** One page, ordered by the bytes of the names. A page shorter than the limit is the last one. */
+  listUsers: async (range: UserRange): Promise<readonly User[]> =>
+    (await store.listUsers(range)).map(({ record }) => record),
   countUsers: () => store.countUsers(),
 })
 
-export function createUserEditor(parts: DirectoryParts): UserEditor {
-  const changeUser = createChangeUser(parts)
+export interface ChangeOptions extends Caller {
+  /** Throws `conflict` if the user has another revision. `any` by default. */
+  readonly expected?: ExpectedRevision
+  /** Set after `change`. A password other than the current one revokes all sessions. */
+  readonly password?: NewPassword
+  /** Whether the user must change another password that is set here. `false` by default. */
+  readonly mustChangePassword?: boolean
+  /** The request has confirmed the second factor that is set here with a code: its session is not revoked. */
+  readonly confirmsFactor?: boolean
+}
+
+export type UserEditor = ReturnType<typeof createUserEditor>
+
+export function createUserEditor(parts: DirectoryParts) {
+  /**
+   * Replaces the user by what `change` returns. `change` must be a pure function: it is called again if another writer
+   * was faster. The directory sets name, revision and session epoch itself. Another password, another second
+   * factor or a deactivation revokes all sessions. A user who removes or replaces the own second factor must have proved
+   * it.
+   */
+  const changeUser = (name: string, change: (user: User) => User, options: ChangeOptions = {}) =>
+    changeStored(parts, name, change, options)
   return {
     changeUser,
-    createUser: (draft, caller) => createUser(parts, draft, caller),
-    setPassword: (name, password, options = {}) => {
+    /** Returns the user as stored, with its revision. The name of a user or administrator is taken. */
+    createUser: (draft: UserDraft, caller?: Caller) => createUser(parts, draft, caller),
+    /** Without `mustChangePassword`, a password other than the current one need not be changed. */
+    setPassword(name: string, password: NewPassword, options: Omit<ChangeOptions, 'password'> = {}): Promise<User> {
       const { mustChangePassword: isRequired } = options
       const change = (user: User) =>
         isRequired === undefined ? user : withField(user, 'mustChangePassword', isRequired)
       return changeUser(name, change, { password, ...options })
     },
-    setActive: (name, isActive) => changeUser(name, (user) => ({ ...user, isActive })),
-    setGrant: (name, place, level) =>
-      changeUser(name, (user) => ({
-        ...user,
-        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
-      })),
-    signOut: (name) =>
+    setActive: (name: string, isActive: boolean) => changeUser(name, (user) => ({ ...user, isActive })),
+    /** `undefined` removes the grant. `*` means all databases, or all collections. */
+    setGrant: (name: string, place: GrantPlace, level: GrantLevel | undefined) =>
+      changeUser(name, (user) => withField(user, 'grants', withGrant(user.multiModel.grants, level, place))),
+    /** Revokes all current sessions and tokens. */
+    signOut: (name: string) =>
       rewrite(parts, { name, expected: 'any', isUnguarded: true }, (user, now) => ({
         ...user,
         sessionEpoch: endSessions(user.sessionEpoch, now),
       })),
-    removeUser: async (name, expected) =>
+    /** Returns the revision of the deletion. */
+    removeUser: async (name: string, expected: ExpectedRevision) =>
       (await rewrite(parts, { name, expected }, (user, now) => toTombstone(user, now))).revision,
   }
 }
@@ -92,20 +119,23 @@ async function rewrite<R extends UserRecord>(
 const losesFactor = (before: User, after: UserRecord): boolean =>
   findTotp(before) !== undefined && (after.kind === 'tombstone' || !isSameTotp(before, after))
 
-const createChangeUser =
-  (parts: DirectoryParts): UserEditor['changeUser'] =>
-  async (name, change, { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller } = {}) => {
-    const update = given
-      ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), given, caller)
-      : applyUpdate
-    return rewrite(parts, { name, expected }, (user, now, confirmed) => {
-      const changed = change(user)
-      requireRoles(changed.document.roles)
-      requireGrants(changed.multiModel.grants)
-      const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
-      return bindTokens(update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now }))
-    })
-  }
+async function changeStored(
+  parts: DirectoryParts,
+  name: string,
+  change: (user: User) => User,
+  { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller }: ChangeOptions,
+): Promise<User> {
+  const update = given
+    ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), given, caller)
+    : applyUpdate
+  return rewrite(parts, { name, expected }, (user, now, confirmed) => {
+    const changed = change(user)
+    requireRoles(changed.document.roles)
+    requireGrants(changed.multiModel.grants)
+    const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
+    return bindTokens(update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now }))
+  })
+}
 
 type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePassword'>) => User
 

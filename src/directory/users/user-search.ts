@@ -7,7 +7,6 @@ import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
 import { isExpired, type User } from './user.ts'
-import type { UserQuery, UserSearch, UserSearchPage } from './user-directory.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
@@ -32,8 +31,26 @@ const LAST = '\u{10ffff}'
 /** Users that are looked at for one page: a page may have fewer than it asks for, and still not be the last one. */
 const MAX_EXAMINED = 10 * SEARCH_ROWS
 
-export const createUserSearch = (store: UserSearchStore, clock: Clock): UserSearch => ({
-  async searchUsers(query) {
+export interface UserQuery {
+  /** The beginning of the name or of a role, in any case. */
+  readonly prefix?: string
+  /** A role, in any case. */
+  readonly role?: string
+  readonly status?: 'disabled' | 'expired'
+  /** `next` of the previous page. */
+  readonly after?: string
+  readonly limit: number
+}
+
+/** Without `next`, this was the last page. */
+export interface FoundPage {
+  readonly users: readonly User[]
+  readonly next: string | undefined
+}
+
+export const createUserSearch = (store: UserSearchStore, clock: Clock) => ({
+  /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
+  async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
     const isMatch = createMatch(query, now)
@@ -108,7 +125,7 @@ async function collect(
   { after, limit }: { readonly after: Position; readonly limit: number },
   read: (after: Position) => Promise<Read>,
   isMatch: Match,
-): Promise<UserSearchPage> {
+): Promise<FoundPage> {
   const users: User[] = []
   let position = after
   for (let examined = 0; examined < MAX_EXAMINED; ) {

@@ -2,7 +2,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Stored, UserStore } from '../store-port/users.ts'
 import type { User, UserRecord } from './user.ts'
 import type { UserCache } from './user-cache.ts'
-import type { ExpectedRevision } from './user-directory.ts'
+
+/** The expected `_rev` of the document, or `any`. */
+export type ExpectedRevision = string | 'any'
 
 /** Replaces records safely while other writers do the same. */
 export interface UserWriter {

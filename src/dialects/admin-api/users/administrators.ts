@@ -1,9 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type {
-  Administrator,
-  AdministratorDirectory,
-  NewAdministratorPassword,
-} from '../../../directory/account-directory.ts'
+import type { Administrator, NewAdministratorPassword } from '../../../directory/administrator-operations.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import { readAdminPassword } from '../../../passwords/admin-password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
@@ -128,7 +124,7 @@ const showListed = async (
 })
 
 /** Adds whether the administrator has a second factor. */
-const withTotp = (directory: Pick<AdministratorDirectory, 'listAdministrators'>, changed: Administrator) => {
+const withTotp = (directory: OperationDeps['directory'], changed: Administrator) => {
   const hasTotp = directory.listAdministrators().some(({ name, hasTotp }) => hasTotp && name === changed.name)
   return { ...changed, ...(hasTotp && { hasTotp }) }
 }

@@ -1,8 +1,8 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
 import { Refusal } from '../../../base/errors.ts'
+import type { ImportOutcome } from '../../../directory/users/import-users.ts'
 import type { UserDraft } from '../../../directory/users/user.ts'
-import type { ImportOutcome } from '../../../directory/users/user-directory.ts'
 import { readDraft } from '../../../transfer/draft.ts'
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'

@@ -1,7 +1,6 @@
 // Searches users by the beginning of a name or role, by role and by status.
 import type { User } from '../../../directory/users/user.ts'
-import type { UserQuery } from '../../../directory/users/user-directory.ts'
-import { foldCase } from '../../../directory/users/user-search.ts'
+import { foldCase, type UserQuery } from '../../../directory/users/user-search.ts'
 import { badRequest } from '../json.ts'
 import type { OperationDeps } from '../operation.ts'
 import { object, oneOf, type Static, text } from '../schemas/schema.ts'

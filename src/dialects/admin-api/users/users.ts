@@ -1,4 +1,5 @@
 import { renderUtcTime } from '../../../base/clock.ts'
+import type { Directory } from '../../../directory/directory.ts'
 import { withGrant } from '../../../directory/grants.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type UserFields,
 } from '../../../directory/users/fields.ts'
 import { type FieldValue, type Grant, readField, type User, withField } from '../../../directory/users/user.ts'
-import type { UserReader } from '../../../directory/users/user-directory.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
@@ -206,7 +206,7 @@ interface Page {
 
 /** One page in the order of names. */
 export async function readPage(
-  directory: Pick<UserReader, 'listUsers'>,
+  directory: Pick<Directory, 'listUsers'>,
   { limit = MAX_PAGE, after }: PageQuery,
 ): Promise<Page> {
   const damaged: string[] = []

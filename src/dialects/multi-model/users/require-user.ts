@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
+import type { Directory } from '../../../directory/directory.ts'
 import type { User } from '../../../directory/users/user.ts'
-import type { UserReader } from '../../../directory/users/user-directory.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
 import { isSelfOrManager } from '../access.ts'
 import type { MultiModelDeps } from '../deps.ts'
@@ -14,7 +14,7 @@ export function requireChangeable({ directory }: MultiModelDeps, context: Reques
   if (directory.isAdministrator(name)) throw new Refusal('forbidden')
 }
 
-export async function requireUser(directory: UserReader, name: string): Promise<User> {
+export async function requireUser(directory: Pick<Directory, 'findUser'>, name: string): Promise<User> {
   const user = await directory.findUser(name)
   if (!user) throw new Refusal('user_not_found')
   return user
