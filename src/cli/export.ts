@@ -57,7 +57,7 @@ async function runExport(context: Context, file: string | undefined, options: Ex
   requireFit(file, options)
   // without a file, standard output is for the users
   const print = file === undefined ? context.printError : context.print
-  const report = createReport({ what: 'exporting', isJson: options.json ?? false, print, render: renderSummary })
+  const report = createReport('exporting', options.json ?? false, print, renderSummary)
   const summary: ExportSummary = { users: 0, settings: 0, losses: {}, damaged: [] }
   const idPrefix = readIdPrefix(context)
   await manage(context, options, async (control) => {

@@ -8,7 +8,7 @@ import { digestHex, readUtf8 } from '../base/encoding.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import type { TokenScope } from './identity.ts'
-import type { AccessToken, SessionEpoch, User } from './users/user.ts'
+import { type AccessToken, type SessionEpoch, type User, withField } from './users/user.ts'
 
 const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -86,24 +86,20 @@ export function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
   if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
   if (tokens.length >= MAX_TOKENS) throw badRequest(`a user has at most ${MAX_TOKENS} tokens`)
   const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
-  return withTokens(user, [...tokens, { id, ...token }])
+  return withField(user, 'tokens', [...tokens, { id, ...token }])
 }
 
 export const withoutToken = (user: User, isRemoved: (token: AccessToken) => boolean): User =>
-  withTokens(
+  withField(
     user,
+    'tokens',
     user.multiModel.tokens.filter((token) => !isRemoved(token)),
   )
-
-const withTokens = (user: User, tokens: readonly AccessToken[]): User => ({
-  ...user,
-  multiModel: { ...user.multiModel, tokens },
-})
 
 /** Gives tokens without a generation the current one of the user. */
 export function bindTokens(user: User): User {
   const { generation } = user.sessionEpoch
-  const { tokens } = user.multiModel
-  if (tokens.every((token) => token.generation !== undefined)) return user
-  return { ...user, multiModel: { ...user.multiModel, tokens: tokens.map((token) => ({ generation, ...token })) } }
+  if (user.multiModel.tokens.every((token) => token.generation !== undefined)) return user
+  const bound = user.multiModel.tokens.map((token) => ({ generation, ...token }))
+  return withField(user, 'tokens', bound)
 }

@@ -2,6 +2,7 @@
 import { findMember, isJsonObject } from '../base/json.ts'
 import { toFingerprint, toTokenDigest } from '../directory/access-token.ts'
 import { requireGrants, requireName } from '../directory/users/check-user.ts'
+import { GRANT_LEVELS } from '../directory/users/fields.ts'
 import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/users/user.ts'
 import { readSimpleAuthData } from '../passwords/password.ts'
 import { isNoAuthData } from './multi-model-writer.ts'
@@ -60,12 +61,7 @@ const LOST = 'The dump does not contain the password: an existing user keeps its
 /** `null` and an absent member mean no data. */
 const readData = (value: Json | undefined, what: string): JsonObject => requireObject(value ?? {}, what)
 
-interface GrantsReading {
-  readonly grants: ReadonlyMap<string, Grant>
-  readonly notes: readonly string[]
-}
-
-function readGrants(databases: Json | undefined): GrantsReading {
+function readGrants(databases: Json | undefined) {
   const grants = new Map<string, Grant>()
   const notes: string[] = []
   for (const [database, value] of Object.entries(requireObject(databases ?? {}, 'databases'))) {
@@ -108,13 +104,8 @@ function readLevel(permissions: Json | undefined): GrantLevel | undefined {
 }
 
 /** Old records have one word instead of permissions; it applies to all collections as well. */
-const WORDS: ReadonlyMap<string, GrantLevel> = new Map([
-  ['rw', 'rw'],
-  ['ro', 'ro'],
-])
-
 function readWord(word: string): GrantReading {
-  const level = WORDS.get(word.toLowerCase())
+  const level = GRANT_LEVELS.find((each) => each !== 'none' && each === word.toLowerCase())
   const collections = new Map(level ? [['*', level]] : [])
   return { grant: { level, collections }, hasSystemCollections: false }
 }

@@ -20,15 +20,13 @@ export interface Report<S> {
   end(summary: S): void
 }
 
-export interface ReportOptions<S> {
-  /** What happens, such as `importing`. */
-  readonly what: string
-  readonly isJson: boolean
-  readonly print: Context['print']
-  render(summary: S): string
-}
-
-export function createReport<S extends object>({ what, isJson, print, render }: ReportOptions<S>): Report<S> {
+/** `what` happens, such as `importing`. */
+export function createReport<S extends object>(
+  what: string,
+  isJson: boolean,
+  print: Context['print'],
+  render: (summary: S) => string,
+): Report<S> {
   const progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
   if (isJson) return { progress, ...createJsonReport<S>((text) => void process.stdout.write(text)) }
   // a message removes the progress bar before it

@@ -35,13 +35,13 @@ export async function runImport(context: Context, given: string | undefined, opt
   const place = requirePlace(given, upstream)
   const format = requireFormat(place, options.from)
   const isJson = options.json ?? false
-  const report = createReport({ what: 'importing', isJson, print: context.print, render: renderImportSummary })
+  const report = createReport('importing', isJson, context.print, renderImportSummary)
   const findServer = createServers(context, options, upstream)
   const idPrefix = readIdPrefix(context)
   // problems of the sources are reported before the server or store is opened
   const source = ADDRESS.test(place)
     ? await openServerSource(await findServer(place), idPrefix)
-    : openFileSource(context, place, { format, idPrefix })
+    : openFileSource(context, place, format, idPrefix)
   const admins = options.admins === true ? place : options.admins
   const administrators = admins === undefined ? [] : readAdministrators(await loadAdmins(context, admins, findServer))
   const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }

@@ -15,16 +15,11 @@ export interface Source {
   position(): { readonly done: number; readonly total: number | undefined }
 }
 
-export interface DumpOptions {
-  readonly format: FormatName
-  readonly idPrefix: string
-}
-
 /** About half a batch, to limit what is read ahead. */
 const CHUNKS = { highWaterMark: 16 * 1024 }
 
 /** A dump in a file, or on standard input for `-`, which may be compressed. */
-export function openFileSource({ cwd }: Context, place: string, { format, idPrefix }: DumpOptions): Source {
+export function openFileSource({ cwd }: Context, place: string, format: FormatName, idPrefix: string): Source {
   const path = place === '-' ? undefined : resolve(cwd, place)
   const total = path === undefined ? undefined : sizeOf(path, place)
   let done = () => 0

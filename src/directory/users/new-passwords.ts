@@ -12,9 +12,9 @@ import type { NewPassword } from './user.ts'
 /** The request that waits for a new password to be hashed. */
 export interface Caller {
   /** Aborted when the client disconnects: a password that is not being hashed yet is dropped. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Address of the client. Omitted for administrators and the server itself. */
-  readonly peer?: string
+  readonly peer?: string | undefined
 }
 
 export interface ReplacementPassword {

@@ -6,29 +6,17 @@ import type { UserCache } from './user-cache.ts'
 /** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
 
-/** Replaces records safely while other writers do the same. */
-export interface UserWriter {
-  /**
-   * Stores what `decide` returns for the current record; `undefined` writes nothing. `decide` is called again if another
-   * node was faster. If it throws, nothing is written.
-   */
-  write<R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R): Promise<R>
-  write<R extends UserRecord>(
-    name: string,
-    decide: (stored: Stored | undefined) => R | undefined,
-  ): Promise<R | undefined>
-}
-
 /** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
 
-export function createUserWriter(store: UserStore, cache: UserCache): UserWriter {
+/** Replaces records safely while other writers do the same. */
+export function createUserWriter(store: UserStore, cache: UserCache) {
   const inTurn = createKeyedQueue()
 
-  const attempt = async <R extends UserRecord>(
+  const attempt = async <R extends UserRecord | undefined>(
     name: string,
-    decide: (stored: Stored | undefined) => R | undefined,
-  ): Promise<{ readonly record: R | undefined } | undefined> => {
+    decide: (stored: Stored | undefined) => R,
+  ): Promise<{ readonly record: R } | undefined> => {
     const stored = await store.findUser(name)
     const record = decide(stored)
     if (!record) return { record }
@@ -41,16 +29,20 @@ export function createUserWriter(store: UserStore, cache: UserCache): UserWriter
     }
   }
 
-  const write = <R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R | undefined) =>
-    inTurn(name, async () => {
-      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-        const done = await attempt(name, decide)
-        if (done) return done.record
-      }
-      throw new Refusal('conflict')
-    })
-  // the overloads say that a `decide` that always returns a record always gets one
-  return { write: write as UserWriter['write'] }
+  return {
+    /**
+     * Stores what `decide` returns for the current record; `undefined` writes nothing. `decide` is called again if another
+     * node was faster. If it throws, nothing is written.
+     */
+    write: <R extends UserRecord | undefined>(name: string, decide: (stored: Stored | undefined) => R): Promise<R> =>
+      inTurn(name, async () => {
+        for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+          const done = await attempt(name, decide)
+          if (done) return done.record
+        }
+        throw new Refusal('conflict')
+      }),
+  }
 }
 
 /** Runs work with the same key one after the other, work with different keys at the same time. */

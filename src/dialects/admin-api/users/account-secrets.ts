@@ -76,7 +76,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
 async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {
   const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
   const { sessions } = await showSessions(deps, call, name)
-  const caller = { ...(call.signal && { signal: call.signal }), ...(call.caller && { peer: call.caller.peer }) }
+  const caller = { signal: call.signal, peer: call.caller?.peer }
   if (isAdmin) await deps.directory.setAdministrator(name, { password }, { ...caller, expected: 'existing' })
   else await deps.directory.setPassword(name, { password }, caller)
   const { sessionEpoch: after } = await requireAccount(deps, call)

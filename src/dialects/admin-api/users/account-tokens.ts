@@ -12,6 +12,7 @@ import { badRequest } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
 import { listOf, object, type Static, text } from '../schemas/schema.ts'
+import { requireUser } from './delegation.ts'
 import { requireTime } from './user-input.ts'
 
 const NEW_TOKEN = object({
@@ -33,7 +34,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     async run(deps, call) {
       const name = requireAccountName(call)
       if (deps.directory.isAdministrator(name)) return { tokens: [] }
-      const user = await requireOwner(deps, name)
+      const user = await requireUser(deps, name)
       const uses = await deps.directory.listTokenUses(name)
       return { tokens: user.multiModel.tokens.map((token) => showToken(token, user, uses.get(toTokenMark(token)))) }
     },
@@ -83,12 +84,6 @@ function requireUserName({ directory }: OperationDeps, call: Call): string {
   const name = requireAccountName(call)
   if (!directory.isAdministrator(name)) return name
   throw new Refusal('forbidden', { about: 'Administrators have no access tokens.' })
-}
-
-async function requireOwner({ directory }: OperationDeps, name: string): Promise<User> {
-  const user = await directory.findUser(name)
-  if (!user) throw new Refusal('not_found')
-  return user
 }
 
 const showToken = (token: AccessToken, owner: User, usedAt?: number): ShownToken => ({

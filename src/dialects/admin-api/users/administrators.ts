@@ -43,10 +43,7 @@ export const ADMINISTRATOR_OPERATIONS = {
     reply: ADMINISTRATOR,
     async run({ directory }, { body, signal }) {
       const { name } = body
-      const text = await directory.setAdministrator(name, toPassword(body), {
-        ...(signal && { signal }),
-        expected: 'new',
-      })
+      const text = await directory.setAdministrator(name, toPassword(body), { signal, expected: 'new' })
       return showAdministrator(withTotp(directory, { name, text }))
     },
   }),
@@ -105,11 +102,7 @@ async function setPassword(
   const name = nameOf(call)
   const password = toPassword(call.body)
   if (call.caller?.name === name) await call.caller.requireCurrentPassword(call.body.current_password)
-  const { signal } = call
-  const text = await directory.setAdministrator(name, password, {
-    ...(signal && { signal }),
-    ...(expected && { expected }),
-  })
+  const text = await directory.setAdministrator(name, password, { signal: call.signal, ...(expected && { expected }) })
   return showAdministrator(withTotp(directory, { name, text }))
 }
 

@@ -56,9 +56,13 @@ export function requireManaged(deps: OperationDeps, call: Call, user: ManagedUse
 /** The same for the stored user of this name. An administrator needs no user of the name. */
 export async function requireManagedName(deps: OperationDeps, call: Call, name: string): Promise<void> {
   if (!call.caller || call.caller.right === 'administrator') return
-  const user = await deps.directory.findUser(name)
+  requireManaged(deps, call, toManaged(await requireUser(deps, name)))
+}
+
+export async function requireUser({ directory }: OperationDeps, name: string): Promise<User> {
+  const user = await directory.findUser(name)
   if (!user) throw new Refusal('not_found')
-  requireManaged(deps, call, toManaged(user))
+  return user
 }
 
 /** A change that is checked with the user as it is when the change is written, and with the result. */

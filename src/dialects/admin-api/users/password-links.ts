@@ -18,7 +18,7 @@ import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { LINK_OWNER } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
 import { PASSWORD_LINK } from '../schemas/users.ts'
-import { requireManaged, toManaged } from './delegation.ts'
+import { requireManaged, requireUser, toManaged } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 const LIFETIME_SECONDS = 3600
@@ -32,8 +32,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     summary: 'Create a link with which the user sets a password once, within an hour',
     reply: PASSWORD_LINK,
     async run(deps, call) {
-      const user = await deps.directory.findUser(nameOf(call))
-      if (!user) throw new Refusal('not_found')
+      const user = await requireUser(deps, nameOf(call))
       requireManaged(deps, call, toManaged(user))
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
       const expiresAt = nowSeconds() + LIFETIME_SECONDS
@@ -65,7 +64,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     reply: object({ name: text() }),
     async run(deps, call) {
       const { link } = await requireLink(deps, call.body.token)
-      await setPassword(deps, call, { link, password: call.body.password })
+      await setPassword(deps, call, link, call.body.password)
       deps.events.record('password-link.used', { subject: link.name })
       return { name: link.name }
     },
@@ -74,13 +73,8 @@ export const PASSWORD_LINK_OPERATIONS = {
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-interface ValidLink {
-  readonly link: PasswordLink
-  readonly user: User
-}
-
 /** The same error for every token that is not valid, whether it ever was or not. */
-async function requireLink({ directory, passwordLinks }: OperationDeps, token: string): Promise<ValidLink> {
+async function requireLink({ directory, passwordLinks }: OperationDeps, token: string) {
   const link = await passwordLinks.findPasswordLink(digestHex('sha256', token))
   const user = link && (await directory.findUser(link.name))
   if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user))
@@ -93,26 +87,18 @@ const INVALID = 'This link is not valid. It may have been used or have expired; 
 const isCurrent = (link: PasswordLink, user: User): boolean =>
   link.expiresAt > nowSeconds() && link.version === toVersion(user) && user.isActive && !isExpired(user, nowSeconds())
 
-interface LinkUse {
-  readonly link: PasswordLink
-  readonly password: string
-}
-
 /**
  * If two requests use a link at the same time, the second finds a changed user and is rejected. While the password was
  * hashed, the user may have become an administrator.
  */
-async function setPassword(deps: OperationDeps, call: Call, { link, password }: LinkUse): Promise<void> {
+async function setPassword(deps: OperationDeps, call: Call, link: PasswordLink, password: string): Promise<void> {
   const requireUnchanged = (user: User): User => {
     if (deps.directory.isAdministrator(user.name) || !isCurrent(link, user))
       throw new Refusal('not_found', { about: INVALID })
     return user
   }
-  await deps.directory.changeUser(link.name, requireUnchanged, {
-    password: { password },
-    ...(call.signal && { signal: call.signal }),
-    ...(call.caller && { peer: call.caller.peer }),
-  })
+  const caller = { signal: call.signal, peer: call.caller?.peer }
+  await deps.directory.changeUser(link.name, requireUnchanged, { password: { password }, ...caller })
   await deps.passwordLinks.removePasswordLink(link.digest)
 }
 

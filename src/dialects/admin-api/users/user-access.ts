@@ -1,5 +1,4 @@
 // What a user may reach at each door, and why. The doors explain it themselves.
-import { Refusal } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
 import type { AccessRule } from '../../../directory/door-access.ts'
 import { checkWord, isExpired } from '../../../directory/users/user.ts'
@@ -7,7 +6,7 @@ import { badRequest } from '../json.ts'
 import { type OperationDeps, operation } from '../operation.ts'
 import { object, text } from '../schemas/schema.ts'
 import { ACCESS_REPORT } from '../schemas/users.ts'
-import { requireManagedName } from './delegation.ts'
+import { requireManagedName, requireUser } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const USER_ACCESS_OPERATIONS = {
@@ -30,18 +29,13 @@ export const USER_ACCESS_OPERATIONS = {
   }),
 }
 
-async function explainSignIn(
-  { directory }: OperationDeps,
-  name: string,
-  account: Account | undefined,
-): Promise<AccessRule> {
+async function explainSignIn(deps: OperationDeps, name: string, account: Account | undefined): Promise<AccessRule> {
   const what = 'sign in'
   if (account?.isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }
   if (account?.mustChangePassword)
     return { what, isAllowed: true, because: 'Only to change the password: everything else is rejected until then.' }
   if (account) return { what, isAllowed: true, because: 'The user is active.' }
-  const user = await directory.findUser(name)
-  if (!user) throw new Refusal('not_found')
+  const user = await requireUser(deps, name)
   const hasExpired = isExpired(user, Math.floor(Date.now() / 1000))
   return {
     what,

@@ -1,9 +1,8 @@
-import { Refusal } from '../../../base/errors.ts'
 import { findTotp, type User, withTotp } from '../../../directory/users/user.ts'
 import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
 import { DETAIL_MEMBERS, LOCKOUT, type Lockout, USER_DETAILS, type UserDetails } from '../schemas/users.ts'
-import { requireManagedName, toManagedChange } from './delegation.ts'
+import { requireManagedName, requireUser, toManagedChange } from './delegation.ts'
 import { countSessions } from './sessions.ts'
 import { nameOf, showManaged, showSignIn } from './users.ts'
 
@@ -14,7 +13,7 @@ export const USER_DETAIL_OPERATIONS = {
     allowed: 'userAdmin',
     summary: 'Show a user with its sign-ins',
     reply: USER_DETAILS,
-    run: async (deps, call) => showDetails(deps, call, await requireUser(deps, call)),
+    run: async (deps, call) => showDetails(deps, call, await requireUser(deps, nameOf(call))),
   }),
   'user.unlock': operation({
     method: 'POST',
@@ -25,7 +24,7 @@ export const USER_DETAIL_OPERATIONS = {
     async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
-      const account = (await deps.directory.findAccount(name)) ?? (await requireUser(deps, call))
+      const account = (await deps.directory.findAccount(name)) ?? (await requireUser(deps, nameOf(call)))
       const before = showLockout(await deps.limits.find({ name, salt: saltOf(account) }))
       await deps.limits.lift({ name, salt: saltOf(account) })
       deps.events.record('limit.lifted', { subject: name })
@@ -42,19 +41,13 @@ export const USER_DETAIL_OPERATIONS = {
     async run(deps, call) {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), call.body.current_password)
-      const hadTotp = hasTotp(await requireUser(deps, call))
+      const hadTotp = hasTotp(await requireUser(deps, nameOf(call)))
       await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
       await deps.directory.removeTotp(nameOf(call))
-      const user = await requireUser(deps, call)
+      const user = await requireUser(deps, nameOf(call))
       return { ...(await showDetails(deps, call, user)), hadTotp }
     },
   }),
-}
-
-async function requireUser({ directory }: OperationDeps, call: Call): Promise<User> {
-  const user = await directory.findUser(nameOf(call))
-  if (!user) throw new Refusal('not_found')
-  return user
 }
 
 async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetails> {

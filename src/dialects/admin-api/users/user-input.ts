@@ -62,14 +62,6 @@ export function requireTime(text: string): number {
   throw badRequest('expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.')
 }
 
-function addGrant(grants: ReadonlyMap<string, Grant>, grant: NewGrant): ReadonlyMap<string, Grant> {
-  const { level, ...place } = toPlace(grant)
-  return withGrant(grants, level, place)
-}
-
 /** Without a level, the grant is removed. */
-export const toPlace = ({ database, level, collection }: NewGrant) => ({
-  database,
-  level: level ?? undefined,
-  collection,
-})
+export const addGrant = (grants: ReadonlyMap<string, Grant>, { level, ...place }: NewGrant): typeof grants =>
+  withGrant(grants, level ?? undefined, place)

@@ -1,6 +1,5 @@
 import { renderUtcTime } from '../../../base/clock.ts'
 import type { Directory } from '../../../directory/directory.ts'
-import { withGrant } from '../../../directory/grants.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import {
   FIELD_ROWS,
@@ -25,7 +24,7 @@ import {
   USER_PAGE,
 } from '../schemas/users.ts'
 import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
-import { DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft, toPlace } from './user-input.ts'
+import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
 import { isSearch, SEARCH, search } from './user-search.ts'
 
 const ROLE_CHANGE = object({
@@ -100,7 +99,7 @@ export const USER_OPERATIONS = {
       const draft = toDraft(call.body)
       const { name, roles = [], expiresAt, multiModel } = draft
       requireManaged(deps, call, { name, roles, expiresAt, grants: multiModel?.grants ?? new Map() })
-      return showUser(await deps.directory.createUser(draft, { ...(call.signal && { signal: call.signal }) }))
+      return showUser(await deps.directory.createUser(draft, { signal: call.signal }))
     },
   }),
   'user.remove': operation({
@@ -132,7 +131,7 @@ export const USER_OPERATIONS = {
       const mark = (user: User) => (isMarked === undefined ? user : withField(user, 'mustChangePassword', isMarked))
       const after = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, mark), {
         password: { password },
-        ...(call.signal && { signal: call.signal }),
+        signal: call.signal,
         ...(isMarked !== undefined && { mustChangePassword: isMarked }),
       })
       // another password than the current one raises the session epoch
@@ -155,13 +154,8 @@ export const USER_OPERATIONS = {
     summary: 'Grant access to a database or a collection',
     body: NEW_GRANT,
     reply: USER,
-    async run(deps, call) {
-      const { level, ...place } = toPlace(call.body)
-      return changeManaged(deps, call, (user) => ({
-        ...user,
-        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
-      }))
-    },
+    run: (deps, call) =>
+      changeManaged(deps, call, (user) => withField(user, 'grants', addGrant(user.multiModel.grants, call.body))),
   }),
   ...SET_OPERATIONS,
   'user.sign-out': operation({
@@ -179,7 +173,7 @@ export const USER_OPERATIONS = {
 
 const withRoles = (user: User, { roles, add = [], remove = [] }: Static<typeof ROLE_CHANGE>): User => {
   const kept = (roles ?? user.document.roles).filter((role) => !remove.includes(role))
-  return { ...user, document: { ...user.document, roles: [...new Set([...kept, ...add])] } }
+  return withField(user, 'roles', [...new Set([...kept, ...add])])
 }
 
 const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
@@ -196,19 +190,9 @@ export const showSignIn = (signIn: LastSignIn | undefined): SignIn | null =>
 
 export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 
-interface Page {
-  readonly page: readonly User[]
-  /** The name after which the next page begins. */
-  readonly next: string | undefined
-  /** Names of users that are left out because their records are damaged. */
-  readonly damaged: readonly string[]
-}
-
-/** One page in the order of names. */
-export async function readPage(
-  directory: Pick<Directory, 'listUsers'>,
-  { limit = MAX_PAGE, after }: PageQuery,
-): Promise<Page> {
+/** One page in the order of names. The next one begins after `next`. */
+export async function readPage(directory: Directory, { limit = MAX_PAGE, after }: PageQuery) {
+  // names of users that are left out because their records are damaged
   const damaged: string[] = []
   const page = await directory.listUsers({
     limit,

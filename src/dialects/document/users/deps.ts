@@ -10,7 +10,10 @@ export interface UsersDeps {
   readonly database: string
   /** The part of a document id before the name of the user. */
   readonly prefix: string
-  readonly directory: UsersDirectory
+  readonly directory: Pick<
+    Directory,
+    'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser' | 'onRevoked'
+  >
   readonly changes: UserChanges
   settings(): UsersSettings
   /** Throws unless the credential of the request has proved the password of its user. */
@@ -21,11 +24,6 @@ export interface UsersDeps {
   uuid(): string
   readonly clock: Clock
 }
-
-export type UsersDirectory = Pick<
-  Directory,
-  'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser' | 'onRevoked'
->
 
 /** The current options of the users database. */
 export interface UsersSettings {

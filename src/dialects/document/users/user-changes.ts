@@ -6,28 +6,16 @@ export interface UserChange {
   readonly name: string
 }
 
-export interface ChangePage {
-  readonly changes: readonly UserChange[]
-  /** Where the next page begins. Changes that are not about users are skipped, but move the position too. */
-  readonly position: number
-  /** Whether there were no more changes at that time. */
-  readonly isEnd: boolean
-}
+export type UserChanges = ReturnType<typeof createUserChanges>
 
-/** The changes of users, in order. Only the latest change of each user is listed. */
-export interface UserChanges {
-  sequence(): Promise<number>
-  since(sequence: number, limit: number): Promise<ChangePage>
-  /** The listener is called when there may be a change. Calls can get lost. Returns a function that removes it. */
-  onWake(listener: () => void): () => void
-}
-
-/** Filters the changes of the store for those of users. */
-export function createUserChanges(feed: ChangeFeed): UserChanges {
+/** The changes of the store that are about users, in order. Only the latest change of each user is listed. */
+export function createUserChanges(feed: ChangeFeed) {
   return {
     sequence: () => feed.sequence(),
-    onWake: (listener) => feed.onWake(listener),
-    async since(sequence, limit) {
+    /** The listener is called when there may be a change. Calls can get lost. Returns a function that removes it. */
+    onWake: (listener: () => void) => feed.onWake(listener),
+    /** One page. `position`: where the next one begins. `isEnd`: there were no more changes at that time. */
+    async since(sequence: number, limit: number) {
       const latest = await feed.sequence()
       const page = await feed.changesSince(sequence, limit)
       const reached = page.at(-1)?.sequence ?? sequence
@@ -35,8 +23,8 @@ export function createUserChanges(feed: ChangeFeed): UserChanges {
       return {
         changes: page
           .filter(({ kind }) => kind === 'user')
-          .map((change) => ({ sequence: change.sequence, name: change.key })),
-        // A short page is the last one. Later sequence numbers belong to changes that were replaced or purged.
+          .map((change): UserChange => ({ sequence: change.sequence, name: change.key })),
+        // Changes that are not about users move the position too. A short page is the last one. Later sequence numbers belong to changes that were replaced or purged.
         position: isEnd ? Math.max(reached, latest) : reached,
         isEnd,
       }

@@ -1,6 +1,6 @@
 import { badRequest } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
-import type { Json, JsonObject } from '../../../directory/users/user.ts'
+import { type Json, type JsonObject, withField } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
@@ -49,10 +49,9 @@ async function change(
   next: (config: JsonObject) => Entries,
 ): Promise<Reply> {
   await orUserNotFound(
-    directory.changeUser(name, (user) => {
-      const config = requireSmall(Object.fromEntries(next(user.multiModel.config)))
-      return { ...user, multiModel: { ...user.multiModel, config } }
-    }),
+    directory.changeUser(name, (user) =>
+      withField(user, 'config', requireSmall(Object.fromEntries(next(user.multiModel.config)))),
+    ),
   )
   return toEmptyReply(200)
 }

@@ -12,23 +12,16 @@ export interface UserInput {
   readonly extra: JsonObject | undefined
 }
 
-export const readUserInput = (members: Members): UserInput => ({
-  passwd: findTyped(members, 'passwd', STRING),
-  active: findTyped(members, 'active', BOOLEAN),
-  extra: findTyped(members, 'extra', OBJECT),
-})
+export const readUserInput = (members: Members): UserInput => readTyped(members, true)
 
 // quirk: reference multi-model 7.2: members of the wrong type are ignored in a change
-export function readUserChange(members: Members): UserInput {
-  const passwd = findMember(members, 'passwd')
-  const active = findMember(members, 'active')
-  const extra = findMember(members, 'extra')
-  return {
-    passwd: STRING.is(passwd) ? passwd : undefined,
-    active: BOOLEAN.is(active) ? active : undefined,
-    extra: OBJECT.is(extra) ? extra : undefined,
-  }
-}
+export const readUserChange = (members: Members): UserInput => readTyped(members, false)
+
+const readTyped = (members: Members, isStrict: boolean): UserInput => ({
+  passwd: findTyped(members, 'passwd', STRING, isStrict),
+  active: findTyped(members, 'active', BOOLEAN, isStrict),
+  extra: findTyped(members, 'extra', OBJECT, isStrict),
+})
 
 /** The name of a new user. A path of this door must be able to contain it. */
 export function readName(value: unknown): string {
@@ -49,10 +42,11 @@ export function readGrant(members: Members): GrantLevel {
   throw badRequest("expecting access type 'rw', 'ro' or 'none'")
 }
 
-function findTyped<T>(members: Members, name: string, { title, is }: Type<T>): T | undefined {
+function findTyped<T>(members: Members, name: string, { title, is }: Type<T>, isStrict: boolean): T | undefined {
   const value = findMember(members, name) ?? undefined
   if (value === undefined || is(value)) return value
-  throw badRequest(`'${name}' must be ${title}`)
+  if (isStrict) throw badRequest(`'${name}' must be ${title}`)
+  return undefined
 }
 
 /** It is part of the user's record in memory, and users may set it themselves. */

@@ -3,7 +3,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { identityOf } from '../../../directory/identity.ts'
 import type { Caller } from '../../../directory/users/new-passwords.ts'
-import type { Json, JsonObject, User } from '../../../directory/users/user.ts'
+import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { isSelf, requireIdentity, requireManager } from '../access.ts'
 import { readMembers } from '../body.ts'
@@ -66,14 +66,10 @@ export async function changeUser(
 /** Like a deletion, a deactivation ends every session and every access token. */
 const needsPassword = ({ passwd, active }: UserInput): boolean => passwd !== undefined || active === false
 
-const withChange = (user: User, { active, extra }: UserInput): User => ({
-  ...user,
-  isActive: active ?? user.isActive,
-  multiModel: {
-    ...user.multiModel,
-    extra: extra ? requireSmall(mergeObjects(user.multiModel.extra, extra)) : user.multiModel.extra,
-  },
-})
+const withChange = (user: User, { active = user.isActive, extra }: UserInput): User => {
+  const changed = { ...user, isActive: active }
+  return extra ? withField(changed, 'extra', requireSmall(mergeObjects(user.multiModel.extra, extra))) : changed
+}
 
 interface Change {
   readonly name: string
