@@ -9,7 +9,6 @@ import {
   type Json,
   type JsonObject,
   type NewPassword,
-  readField,
   type SessionEpoch,
   type User,
   type UserDraft,
@@ -70,24 +69,21 @@ export function readDraft(value: unknown): UserDraft {
 }
 
 /** Everything a user has, so that an import restores it without loss. */
-export function toDraft(user: User): UserDraft {
-  let draft: UserDraft = { name: user.name, password: { stored: user.password } }
-  for (const [name] of FIELD_ROWS) {
-    const value = name === 'password' ? undefined : readField(user, name)
-    if (value !== undefined) draft = withDrafted(draft, name, value)
-  }
-  return draft
+export function toDraft({ kind: _kind, document, password, ...record }: User): UserDraft {
+  const { ancestors: _ancestors, ...fields } = document
+  return { ...record, ...fields, password: { stored: password } }
 }
 
 /** Leaves out empty members. */
-export const toDraftJson = (draft: UserDraft): JsonObject =>
-  Object.fromEntries(
-    FIELD_ROWS.flatMap(([name, row]): [string, Json][] => {
-      const value = draftedOf(draft, name)
-      const json = value === undefined ? undefined : toJson(value, row)
-      return json === undefined ? [] : [[row.exported ?? name, json]]
-    }),
-  )
+export function toDraftJson(draft: UserDraft): JsonObject {
+  const json: Record<string, Json> = {}
+  for (const [name, field] of FIELD_ROWS) {
+    const value = draftedOf(draft, name)
+    const written = value === undefined ? undefined : toJson(value, field)
+    if (written !== undefined) json[field.exported ?? name] = written
+  }
+  return json
+}
 
 /** A value of a type without a form of its own is JSON. */
 function toJson(value: unknown, { type, isOptional, empty = isOptional && false }: Field): Json | undefined {
