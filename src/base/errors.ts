@@ -142,6 +142,10 @@ export const badRequest = (about: string): Refusal => new Refusal('bad_request',
 export const isClientError = (error: unknown): boolean =>
   error instanceof Refusal && !NOT_ABOUT_CREDENTIAL.has(error.code)
 
+/** The code of an error of the system or a library; empty: it has none. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
 /** Node's advice in errors about certificates names flags of its own, which an operator of Cardea cannot set. */
 const NODE_ADVICE = /; if the root CA is installed locally, try running Node\.js with .*$/s
 

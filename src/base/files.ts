@@ -20,6 +20,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { codeOf } from './errors.ts'
 
 const OWNER_ONLY = 0o600
 
@@ -82,13 +83,10 @@ function createUnlessExisting(create: () => void): boolean {
     create()
     return true
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false
+    if (codeOf(error) === 'EEXIST') return false
     throw error
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
 
 /** Writes a temporary file in the folder of the target and syncs it to disk. */
 function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
@@ -239,7 +237,7 @@ function readPatiently(file: number, into: Buffer): number {
     try {
       return readSync(file, into)
     } catch (error) {
-      if (!hasCode(error, 'EAGAIN')) throw error
+      if (codeOf(error) !== 'EAGAIN') throw error
       Atomics.wait(never, 0, 0, WAIT_MS)
     }
   }

@@ -4,6 +4,7 @@ import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
 import { flagResets } from '../base/node-internals/connection-reset.ts'
 import { reportWriteErrorsLate } from '../base/node-internals/late-write-errors.ts'
+import type { UpstreamFigures } from '../observe/part-metrics.ts'
 import { Balancer, type Server } from './balancer.ts'
 
 export interface ConnectionLimits {
@@ -31,15 +32,7 @@ export type UpstreamServer = Server<Connections>
 export type UpstreamBalancer = Balancer<Connections>
 
 /** The figures of one server, for metrics. */
-export interface ServerFigures {
-  /** Its public URL. */
-  readonly url: string
-  readonly isUp: boolean
-  readonly connections: number
-  /** Requests in progress. */
-  readonly requests: number
-  readonly retries: number
-}
+export type ServerFigures = Omit<UpstreamFigures, 'door'>
 
 export function toFigures({ url, connections, isUp, open, retries }: UpstreamServer): ServerFigures {
   const connected = connections.requests.stats.connected + connections.feeds.stats.connected

@@ -1,10 +1,10 @@
-import { Refusal } from '../base/errors.ts'
+import { codeOf, Refusal } from '../base/errors.ts'
 import { isResponseStream } from '../http/reply.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
 import type { UpstreamWatch } from './health.ts'
 import type { CheckIdentity } from './identity-probe.ts'
-import { codeOf, isDisconnected, isNotHttp, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
+import { isDisconnected, isNotHttp, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { type Failure, type SendDeps, sendRequest, toOutcome, type UpstreamRequest } from './upstream-request.ts'
 
 /**

@@ -19,15 +19,10 @@ const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
 /** The health of the best server: one that is up is enough for the door. */
 export async function checkHealth(balancer: UpstreamBalancer, path: string): Promise<UpstreamHealth> {
   const checks = balancer.servers.map((server) => checkServer(server, path).catch(() => DOWN))
+  const requireUp = (health: UpstreamHealth) => (health.kind === 'up' ? health : Promise.reject(new Error('not up')))
   // does not wait for a server that does not respond
-  const firstUp = Promise.any(checks.map(requireUp))
+  const firstUp = Promise.any(checks.map((check) => check.then(requireUp)))
   return firstUp.catch(async () => (await Promise.all(checks)).find(({ kind }) => kind === 'unready') ?? DOWN)
-}
-
-async function requireUp(check: Promise<UpstreamHealth>): Promise<UpstreamHealth> {
-  const health = await check
-  if (health.kind !== 'up') throw new Error('not up')
-  return health
 }
 
 async function checkServer(server: UpstreamServer, path: string): Promise<UpstreamHealth> {

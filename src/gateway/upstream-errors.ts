@@ -1,38 +1,31 @@
-import { Refusal } from '../base/errors.ts'
+import { codeOf, Refusal } from '../base/errors.ts'
 import type { UpstreamBalancer } from './connections.ts'
 
-type Kind = 'unreachable' | 'connect-timeout' | 'timeout' | 'broken'
-
-/** Kinds of failure by the error codes of the system, of undici and of the gateway itself. */
-const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
-  ['ECONNREFUSED', 'unreachable'],
-  ['ENOTFOUND', 'unreachable'],
-  ['EAI_AGAIN', 'unreachable'],
-  ['EHOSTUNREACH', 'unreachable'],
-  ['ENETUNREACH', 'unreachable'],
-  ['EADDRNOTAVAIL', 'unreachable'],
-  ['EHOSTDOWN', 'unreachable'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'connect-timeout'],
-  ['ERR_UPSTREAM_CONNECT_TIMEOUT', 'connect-timeout'],
-  ['ETIMEDOUT', 'connect-timeout'],
-  ['ERR_UPSTREAM_SILENT', 'timeout'],
+/** The codes of the system, of undici and of the gateway itself, for a connection that was not established. */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'EHOSTDOWN',
 ])
-
-export const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
+const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_UPSTREAM_CONNECT_TIMEOUT',
+  'ETIMEDOUT',
+])
 
 /** The code only: the message of a library may quote its input. */
 export const describeError = (error: Error): string => codeOf(error) || error.name
 
-const kindOf = (error: Error): Kind => KINDS.get(codeOf(error)) ?? 'broken'
-
 /** No connection was established, so nothing was sent. */
-export function isUnconnected(error: Error): boolean {
-  const kind = kindOf(error)
-  return kind === 'unreachable' || kind === 'connect-timeout'
-}
+export const isUnconnected = (error: Error): boolean =>
+  UNREACHABLE.has(codeOf(error)) || CONNECT_TIMEOUTS.has(codeOf(error))
 
 /** The request was sent, and the response took too long. */
-export const isTimeout = (error: Error): boolean => kindOf(error) === 'timeout'
+export const isTimeout = (error: Error): boolean => codeOf(error) === 'ERR_UPSTREAM_SILENT'
 
 /** The connection ended; as far as is known, nothing was done. */
 export const isDisconnected = (error: Error): boolean => DISCONNECTED.has(codeOf(error))
@@ -45,8 +38,7 @@ export const isNotHttp = (error: Error): boolean => error.name === 'HTTPParserEr
 /** The refusal for the client. It carries the code only: messages may contain internal addresses. */
 export function toUpstreamRefusal(error: Error, balancer: Pick<UpstreamBalancer, 'createRefusal'>): Refusal {
   if (error instanceof Refusal) return error
-  const kind = kindOf(error)
-  if (kind === 'unreachable') return balancer.createRefusal()
-  const code = kind === 'broken' ? 'upstream_failed' : 'upstream_timeout'
+  if (UNREACHABLE.has(codeOf(error))) return balancer.createRefusal()
+  const code = isUnconnected(error) || isTimeout(error) ? 'upstream_timeout' : 'upstream_failed'
   return new Refusal(code, { detail: describeError(error), cause: error })
 }

@@ -17,7 +17,7 @@ import {
 import { sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
-import { createIdentityCheck, type IdentityProbe } from './identity-probe.ts'
+import { createIdentityCheck } from './identity-probe.ts'
 import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
@@ -25,14 +25,12 @@ import { isSandboxed, type SendDeps, type UpstreamRequest, type UpstreamSettings
 import { readWholeResponse } from './whole-response.ts'
 
 export interface UpstreamDeps extends SendDeps {
-  /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */
-  readonly probe?: IdentityProbe
   /** Identity headers with names of this deployment; only Cardea may set them. The same list until the names change. */
   identityHeaderNames(): readonly string[]
   readonly requestIdHeader: string
   readonly toIdentityHeaders: ToIdentityHeaders
-  /** How the server is inspected. Left out: it is not. */
-  readonly inspection?: Omit<UpstreamCheckDeps, 'probe'>
+  /** How the server is inspected. Left out: it is not, and does not show whether it accepts Cardea's identities. */
+  readonly inspection?: UpstreamCheckDeps
 }
 
 export type Upstream = ReturnType<typeof createUpstream>
@@ -63,8 +61,7 @@ export function createUpstream(deps: UpstreamDeps) {
     checkHealth: (path: string): Promise<UpstreamHealth> => checkHealth(connections.get(), path),
     /** What keeps its servers from being used; empty: nothing. Only reads. */
     async inspect(): Promise<readonly UpstreamFinding[]> {
-      const { probe, inspection } = deps
-      return probe && inspection ? inspectServers(connections.get(), { ...inspection, probe }) : []
+      return deps.inspection ? inspectServers(connections.get(), deps.inspection) : []
     },
     /** The figures of its servers now. */
     listServers: (): readonly ServerFigures[] => connections.get().servers.map(toFigures),
@@ -94,7 +91,7 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
   const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
     createRequestFilter([...names, deps.requestIdHeader], deps.ownCookies),
   )
-  const checkIdentity = deps.probe && createIdentityCheck(deps.probe)
+  const checkIdentity = deps.inspection && createIdentityCheck(deps.inspection.probe)
   const send = (context: RequestContext, options: SendOptions = {}) => {
     const request = createRequest(context, options, filters.get(), deps)
     const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), deps, checkIdentity)

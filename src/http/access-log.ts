@@ -18,12 +18,9 @@ export const createAccessLog = (log: Log, isOn: () => boolean) => ({
       status: response.statusCode,
       bytes,
       milliseconds: Math.round((performance.now() - context.startedAtMs) * 10) / 10,
-      ...(user !== undefined && { user }),
-      ...withoutUndefined(origin),
+      user,
+      ...origin,
       ...(!response.writableFinished && { isAborted: true }),
     })
   },
 })
-
-const withoutUndefined = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -1,7 +1,7 @@
 // Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureVersion } from 'node:tls'
-import { messageOf } from '../base/errors.ts'
+import { codeOf, messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { ClientAuthorities, TlsFiles, TlsSettings } from './server.ts'
 
@@ -149,8 +149,6 @@ const CONTEXT_PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['ERR_SSL_CA_KEY_TOO_SMALL', 'the key of a certificate in the chain is too short'],
   ['ERR_SSL_CA_MD_TOO_WEAK', 'a certificate in the chain has a signature that is too weak'],
 ])
-
-const codeOf = (error: unknown): string => String((error instanceof Error && 'code' in error && error.code) || '')
 
 /** Why clients reject a certificate now, because of its dates; `undefined`: they do not. */
 export function checkCertificateDates(

@@ -83,11 +83,13 @@ export function addCacheMetrics(
   ])
 }
 
-interface UpstreamFigures {
+export interface UpstreamFigures {
   readonly door: string
+  /** The URL of the server, without user and password. */
   readonly url: string
   readonly isUp: boolean
   readonly connections: number
+  /** Requests in progress. */
   readonly requests: number
   readonly retries: number
 }

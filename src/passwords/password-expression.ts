@@ -91,23 +91,21 @@ const LOOK_AHEADS: ReadonlyMap<string, boolean> = new Map([
 // An alternative without its end matches up to the end of the text, so that no part is scanned twice.
 const TOKEN = /\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\[:\w+:\]|\\(?:[\s\S]|$)|[^\]\\])*(?:\]|$)|[\s\S]/g
 
-/** The position where the group that opens here closes; -1 if it does not. */
-function findGroupEnd(source: string, from: number): number {
+/** Each token, and how many groups are open after it. */
+function* walk(source: string) {
   let depth = 0
-  for (const { 0: token, index } of source.slice(from).matchAll(TOKEN)) {
+  for (const { 0: token, index } of source.matchAll(TOKEN)) {
     if (token === '(') depth += 1
     if (token === ')') depth -= 1
-    if (depth === 0) return from + index
+    yield { token, index, depth }
   }
+}
+
+/** The position where the group that opens here closes; -1 if it does not. */
+function findGroupEnd(source: string, from: number): number {
+  for (const { index, depth } of walk(source.slice(from))) if (depth === 0) return from + index
   return -1
 }
 
-function hasOuterAlternative(source: string): boolean {
-  let depth = 0
-  for (const [token] of source.matchAll(TOKEN)) {
-    if (token === '|' && depth === 0) return true
-    if (token === '(') depth += 1
-    if (token === ')') depth -= 1
-  }
-  return false
-}
+const hasOuterAlternative = (source: string): boolean =>
+  walk(source).some(({ token, depth }) => token === '|' && depth === 0)

@@ -35,7 +35,7 @@ import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
 type Revalidate = UpstreamDeps['revalidate']
 
 /** How one upstream differs from the others. */
-interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'probe' | 'inspection' | 'requestIdHeader'> {
+interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' | 'requestIdHeader'> {
   toSettings(values: Config): Pick<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'>
   hints(): UpstreamHints
 }
@@ -62,7 +62,7 @@ function createConfiguredUpstream(
 export function createDocumentUpstream(parts: Parts, revalidate: Revalidate): Upstream {
   const { config, gateway } = parts
   const toIdentityHeaders = identityHeadersForDocument(config)
-  const { probe, ...inspection } = toDocumentInspection(config, toIdentityHeaders)
+  const inspection = toDocumentInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
     toSettings: ({ upstream: { document, sandbox }, chttpd }) => ({
       urls: document,
@@ -72,7 +72,6 @@ export function createDocumentUpstream(parts: Parts, revalidate: Revalidate): Up
       sandboxedExcept: sandbox ? ['_utils'] : undefined,
     }),
     toIdentityHeaders,
-    probe,
     inspection,
     hints: inspection.hints,
     requestIdHeader: 'X-Couch-Request-ID',
@@ -108,7 +107,7 @@ function refuseToSign(): never {
 export function createMultiModelUpstream(parts: Parts, revalidate: Revalidate): Upstream {
   const { config, gateway } = parts
   const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get())
-  const { probe, ...inspection } = toMultiModelInspection(config, toIdentityHeaders)
+  const inspection = toMultiModelInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
     toSettings: ({ upstream: options, http }) => ({
       urls: options['multi-model'],
@@ -117,7 +116,6 @@ export function createMultiModelUpstream(parts: Parts, revalidate: Revalidate): 
       sandboxedExcept: options.sandbox ? ['_admin', 'aardvark'] : undefined,
     }),
     toIdentityHeaders,
-    probe,
     inspection,
     hints: toMultiModelHints,
     requestIdHeader: 'X-Request-Id',

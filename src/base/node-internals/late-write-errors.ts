@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net'
+import { codeOf } from '../errors.ts'
 
 type Done = (error?: Error | null) => void
 
-const RESET_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE'])
-
-const isReset = (error: Error | null | undefined): error is Error =>
-  error instanceof Error && 'code' in error && RESET_CODES.has(error.code)
+const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /**
  * Reports a failed write only after everything that the server sent has been read. A server may respond to the head of
@@ -17,7 +15,7 @@ export function reportWriteErrorsLate(socket: Socket): void {
   const delay =
     (done: Done): Done =>
     (error) => {
-      if (!isReset(error) || socket.readableEnded || socket.destroyed) return done(error)
+      if (!RESET_CODES.has(codeOf(error)) || socket.readableEnded || socket.destroyed) return done(error)
       const report = () => {
         socket.off('end', report).off('close', report)
         done(error)
