@@ -1,5 +1,5 @@
 import type { NodeRecord, NodeState, NodeStore } from '../../directory/store-port/nodes.ts'
-import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, one, type Row, textOf } from '../engine.ts'
 import { requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -8,10 +8,13 @@ const LOST_SECONDS = 60
 const FORGOTTEN_SECONDS = 86_400
 
 export const createNodeStore = (engine: Engine): NodeStore => ({
-  async putNode(node) {
-    requireKey(node.instance, 'an instance')
-    requireKey(node.name, 'the name of a node')
-    await engine.transact(() => putNode(node))
+  async putNode({ instance, name, seenAt, state }) {
+    requireKey(instance, 'an instance')
+    requireKey(name, 'the name of a node')
+    await engine.transact(function* () {
+      yield one(STATEMENTS.putNode, instance, name, seenAt, JSON.stringify(state))
+      yield one(STATEMENTS.removeLostNodes, instance, name, seenAt - LOST_SECONDS, seenAt - FORGOTTEN_SECONDS)
+    })
   },
   async removeNode(instance) {
     await engine.ask(one(STATEMENTS.removeNode, instance))
@@ -20,11 +23,6 @@ export const createNodeStore = (engine: Engine): NodeStore => ({
     return (await engine.ask(one(STATEMENTS.listNodes))).map(readNode)
   },
 })
-
-function* putNode({ instance, name, seenAt, state }: NodeRecord): Operation<void> {
-  yield one(STATEMENTS.putNode, instance, name, seenAt, JSON.stringify(state))
-  yield one(STATEMENTS.removeLostNodes, instance, name, seenAt - LOST_SECONDS, seenAt - FORGOTTEN_SECONDS)
-}
 
 export const readNode = (row: Row): NodeRecord => ({
   instance: textOf(row, 'instance'),

@@ -1,23 +1,24 @@
 /** Recovery codes and password links: used once, on any node. */
-import type {
-  FactorKey,
-  PasswordLink,
-  PasswordLinkStore,
-  RecoveryCodeStore,
-} from '../../directory/store-port/one-time-secrets.ts'
-import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import type { PasswordLink, PasswordLinkStore, RecoveryCodeStore } from '../../directory/store-port/one-time-secrets.ts'
+import { type Engine, many, numberOf, one, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export const createRecoveryCodeStore = (engine: Engine): RecoveryCodeStore => ({
-  async putRecoveryCodes(factor, digests) {
-    requireKey(factor.name, 'a name')
-    await engine.transact(() => putRecoveryCodes(factor, digests))
+  async putRecoveryCodes({ name, version }, digests) {
+    requireKey(name, 'a name')
+    const rows = digests.map((digest) => [name, version, digest])
+    await engine.transact(function* () {
+      yield one(STATEMENTS.removeRecoveryCodes, name)
+      if (rows.length > 0) yield many(STATEMENTS.putRecoveryCode, rows)
+    })
   },
   async useRecoveryCode({ name, version }, digest) {
     if (!isKey(name)) return false
     // in a transaction, because a repeated statement would reject the code that its first run accepted
-    return engine.transact(() => isDeleted(name, version, digest))
+    return engine.transact(function* () {
+      return (yield one(STATEMENTS.useRecoveryCode, name, version, digest)).length > 0
+    })
   },
   async countRecoveryCodes({ name, version }) {
     if (!isKey(name)) return 0
@@ -25,23 +26,13 @@ export const createRecoveryCodeStore = (engine: Engine): RecoveryCodeStore => ({
   },
 })
 
-function* putRecoveryCodes({ name, version }: FactorKey, digests: readonly string[]): Operation<void> {
-  yield one(STATEMENTS.removeRecoveryCodes, name)
-  if (digests.length > 0)
-    yield many(
-      STATEMENTS.putRecoveryCode,
-      digests.map((digest) => [name, version, digest]),
-    )
-}
-
-function* isDeleted(name: string, version: string, digest: string): Operation<boolean> {
-  return (yield one(STATEMENTS.useRecoveryCode, name, version, digest)).length > 0
-}
-
 export const createPasswordLinkStore = (engine: Engine): PasswordLinkStore => ({
-  async putPasswordLink(link, nowSeconds) {
-    requireKey(link.name, 'a name')
-    await engine.transact(() => putPasswordLink(link, nowSeconds))
+  async putPasswordLink({ name, digest, version, expiresAt }, nowSeconds) {
+    requireKey(name, 'a name')
+    await engine.transact(function* () {
+      yield one(STATEMENTS.purgePasswordLinks, nowSeconds)
+      yield one(STATEMENTS.putPasswordLink, name, digest, version, expiresAt)
+    })
   },
   async findPasswordLink(digest) {
     const [row] = await engine.ask(one(STATEMENTS.findPasswordLink, digest))
@@ -51,11 +42,6 @@ export const createPasswordLinkStore = (engine: Engine): PasswordLinkStore => ({
     await engine.ask(one(STATEMENTS.removePasswordLink, digest))
   },
 })
-
-function* putPasswordLink({ name, digest, version, expiresAt }: PasswordLink, nowSeconds: number): Operation<void> {
-  yield one(STATEMENTS.purgePasswordLinks, nowSeconds)
-  yield one(STATEMENTS.putPasswordLink, name, digest, version, expiresAt)
-}
 
 const readLink = (row: Row): PasswordLink => ({
   name: textOf(row, 'name'),

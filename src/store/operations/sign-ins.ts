@@ -1,5 +1,5 @@
-/** What nodes share about sign-ins: the last one of each account, the last use of each access token, used
- * one-time codes, failed password checks. */
+// What nodes share about sign-ins: the last one of each account, the last use of each access token, used one-time codes,
+// failed password checks.
 import type { CodeStore } from '../../directory/store-port/one-time-secrets.ts'
 import type {
   FailureBatch,
@@ -17,15 +17,12 @@ import { STATEMENTS } from '../statements.ts'
 export const createCodeStore = (engine: Engine): CodeStore => ({
   async useCodeStep(name, step) {
     requireKey(name, 'a name')
-    return engine.transact(() => useCodeStep(name, step))
+    // in a transaction, because a repeated statement would reject the code that its first run accepted
+    return engine.transact(function* () {
+      return (yield one(STATEMENTS.useCodeStep, name, step)).length > 0
+    })
   },
 })
-
-/** In a transaction, because a repeated statement would reject the code that its first run accepted. */
-function* useCodeStep(name: string, step: number): Operation<boolean> {
-  const rows = yield one(STATEMENTS.useCodeStep, name, step)
-  return rows.length > 0
-}
 
 export const createSignInStore = (engine: Engine): SignInStore => ({
   async putSignIns(signIns) {

@@ -1,12 +1,15 @@
 import type { Counts, Totals, TotalsStore } from '../../observe/totals.ts'
-import { type Engine, many, numberOf, type Operation, one, purgeRows, type Row, textOf } from '../engine.ts'
+import { type Engine, many, numberOf, one, purgeRows, type Row, textOf } from '../engine.ts'
 import { requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export const createTotalsStore = (engine: Engine): TotalsStore => ({
   async putTotals(totals) {
     for (const { instance } of totals) requireKey(instance, 'an instance')
-    if (totals.length > 0) await engine.transact(() => putTotals(totals))
+    if (totals.length === 0) return
+    await engine.transact(function* () {
+      yield many(STATEMENTS.putTotals, totals.map(toRow))
+    })
   },
   async listTotals(step, from) {
     const rows = await engine.ask(one(STATEMENTS.listTotals, step, from))
@@ -15,12 +18,7 @@ export const createTotalsStore = (engine: Engine): TotalsStore => ({
   purgeTotals: (step, before) => purgeRows(engine, one(STATEMENTS.purgeTotals, step, before)),
 })
 
-function* putTotals(totals: readonly Totals[]): Operation<void> {
-  yield many(
-    STATEMENTS.putTotals,
-    totals.map(({ step, at, instance, counts }) => [step, at, instance, JSON.stringify(counts)]),
-  )
-}
+const toRow = ({ step, at, instance, counts }: Totals) => [step, at, instance, JSON.stringify(counts)]
 
 export const readTotals = (row: Row, step: Totals['step']): Totals => ({
   step,

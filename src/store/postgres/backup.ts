@@ -3,8 +3,8 @@ import { notEmpty, refusedRow } from '../backup/backup-error.ts'
 import { PAGE_ROWS } from '../backup/format.ts'
 import { type BackupDatabase, type BackupEngine, listTables, type RestoreTarget } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { applyPending, checkServer, createClient } from './database.ts'
-import { findConflict, toStoreError } from './errors.ts'
+import { applyPending, checkServer, connect, ignore } from './database.ts'
+import { explain, findConflict, toStoreError } from './errors.ts'
 
 export const POSTGRES_BACKUP: BackupEngine = { openForReading, openTarget }
 
@@ -72,29 +72,6 @@ async function openTarget(
         await applyPending(client, MIGRATIONS)
         await client.query('COMMIT')
       }),
-  }
-}
-
-const ignore = () => {}
-
-async function connect(url: string, begin: (client: Client) => Promise<unknown>): Promise<Client> {
-  const client = createClient(url)
-  client.on('error', ignore)
-  try {
-    await client.connect()
-    await begin(client)
-    return client
-  } catch (error) {
-    await client.end().catch(ignore)
-    throw toStoreError(error)
-  }
-}
-
-async function explain<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw toStoreError(error)
   }
 }
 

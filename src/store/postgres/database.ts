@@ -3,6 +3,7 @@ import { Client, type ClientConfig, Pool, types } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
+import { toStoreError } from './errors.ts'
 
 const INT8 = 20
 const MAX_CONNECTIONS = 10
@@ -48,6 +49,22 @@ export function createPool(url: string, log: Log): Pool {
 /** A connection outside the pool, without timeouts for its statements. */
 export const createClient = (url: string): Client =>
   withReadableUrl(() => new Client({ ...COMMON, connectionString: url }))
+
+export const ignore = () => {}
+
+/** A client that is connected and has done `begin`. A broken connection does not end the process. */
+export async function connect(url: string, begin: (client: Client) => Promise<unknown>): Promise<Client> {
+  const client = createClient(url)
+  client.on('error', ignore)
+  try {
+    await client.connect()
+    await begin(client)
+    return client
+  } catch (error) {
+    await client.end().catch(ignore)
+    throw toStoreError(error)
+  }
+}
 
 function withReadableUrl<T>(create: () => T): T {
   try {

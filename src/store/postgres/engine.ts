@@ -11,8 +11,8 @@ import type { Engine, Operation, Row, Step } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
 import { STATEMENTS, type StatementName } from '../statements.ts'
-import { checkServer, createClient, createPool, migratePostgres } from './database.ts'
-import { isDisconnected, isRolledBack, toStoreError } from './errors.ts'
+import { checkServer, connect, createClient, createPool, ignore, migratePostgres } from './database.ts'
+import { explain, isDisconnected, isRolledBack } from './errors.ts'
 import { CHANNEL, type Listener, startListener } from './listener.ts'
 
 const DELAYS = { firstDelayMs: 10, maxDelayMs: 200 }
@@ -27,22 +27,12 @@ const STALE_MS = 1000
 const CLOSE_MS = 6000
 
 export async function openPostgres(url: string, log: Log): Promise<Engine> {
-  await prepareDatabase(url, log)
-  return createPostgresEngine(createPool(url, log), url, log)
-}
-
-async function prepareDatabase(url: string, log: Log): Promise<void> {
-  const client = createClient(url)
-  client.on('error', ignore)
-  try {
-    await client.connect()
+  const client = await connect(url, async (client) => {
     await checkServer(client, log)
     await migratePostgres(client, MIGRATIONS, log)
-  } catch (error) {
-    throw toStoreError(error)
-  } finally {
-    await client.end().catch(ignore)
-  }
+  })
+  await client.end().catch(ignore)
+  return createPostgresEngine(createPool(url, log), url, log)
 }
 
 function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
@@ -55,7 +45,7 @@ function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
     transact: (begin) => attempt(FOR_WRITES, () => inTransaction(pool, begin)),
     onWake(next) {
       // started with the first listener: a command that does not follow changes needs no connection for them
-      if (!closing) listener ??= startListener({ connect: () => createClient(url), wake: wake.notify, log })
+      if (!closing) listener ??= startListener(() => createClient(url), wake.notify, log)
       return wake.add(next)
     },
     close() {
@@ -73,15 +63,7 @@ function forReads(): RetryRules {
   return { ...DELAYS, attempts: 3, isRetryable: (error) => isRolledBack(error) || isStale(error) }
 }
 
-async function attempt<T>(rules: RetryRules, work: () => Promise<T>): Promise<T> {
-  try {
-    return await withRetries(rules, work)
-  } catch (error) {
-    throw toStoreError(error)
-  }
-}
-
-const ignore = () => {}
+const attempt = <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => explain(() => withRetries(rules, work))
 
 async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
   const client = await pool.connect()

@@ -60,6 +60,14 @@ export function toStoreError(error: unknown): unknown {
   return new Refusal('store_unavailable', { detail: cause.message, cause, retryAfterSeconds: 1 })
 }
 
+export async function explain<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw toStoreError(error)
+  }
+}
+
 function describeCause(error: unknown): string {
   // a host name with several addresses fails with one error for each
   const first = error instanceof AggregateError ? error.errors[0] : error

@@ -11,14 +11,8 @@ export interface Listener {
   close(): Promise<void>
 }
 
-interface ListenerOptions {
-  readonly connect: () => Client
-  readonly wake: () => void
-  readonly log: Log
-}
-
 /** Listens for the notifications of other nodes' writes. Reconnects when the connection is lost; polling continues. */
-export function startListener({ connect, wake, log }: ListenerOptions): Listener {
+export function startListener(connect: () => Client, wake: () => void, log: Log): Listener {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; ) {
