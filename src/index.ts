@@ -8,8 +8,9 @@
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ACCEPTED } from './auth/credential.ts'
+import { isJsonObject } from './base/json.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
-import { isRecord, toFlags } from './config/flags.ts'
+import { toFlags } from './config/flags.ts'
 import { STRICT_DEFAULTS } from './config/layers.ts'
 import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
@@ -169,30 +170,28 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
 /** Users and sessions for routes of the program itself. */
 function createPrograms(app: App): Pick<Cardea, 'users' | 'sessions'> {
   const verified = new WeakMap<VerifiedUser, Account>()
-  const users = createUsers({
-    directory: app.directory,
-    async verify({ name, password, code = '', request }) {
-      const incoming = request ? readRequest(request, 'verifyPassword') : createEmptyRequest()
-      const account = await app.runFor(incoming, (context) => app.signIn.verify({ name, password, code }, context))
-      if (!account) return undefined
-      const user = toVerifiedUser(account)
-      verified.set(user, account)
-      return user
-    },
+  const users = createUsers(app.directory, async ({ name, password, code = '', request }) => {
+    const incoming = request ? readRequest(request, 'verifyPassword') : createEmptyRequest()
+    const account = await app.runFor(incoming, (context) => app.signIn.verify({ name, password, code }, context))
+    if (!account) return undefined
+    const user = toVerifiedUser(account)
+    verified.set(user, account)
+    return user
   })
-  return { users, sessions: createSessions({ app, findVerified: (user) => verified.get(user) }) }
+  return { users, sessions: createSessions(app, verified) }
 }
 
 /** A program without types may give anything. */
 function checkGiven(given: CreateCardea): void {
-  if (!isRecord(given)) throw new TypeError('createCardea takes an object: { options, files, env, log }')
+  if (!isJsonObject(given)) throw new TypeError('createCardea takes an object: { options, files, env, log }')
   const unknown = Object.keys(given).find((member) => !['options', 'files', 'env', 'log'].includes(member))
   if (unknown !== undefined) throw new TypeError(`createCardea takes no ${unknown}: { options, files, env, log }`)
   const { options, files, env, log }: CreateCardea = given
   const isList = files === undefined || (Array.isArray(files) && files.every((path) => typeof path === 'string'))
   if (!isList) throw new TypeError('files must be a list of paths')
-  if (options !== undefined && !isRecord(options)) throw new TypeError('options must be an object: sections by name')
-  if (env !== undefined && !isRecord(env)) throw new TypeError('env must be an object: variables by name')
+  if (options !== undefined && !isJsonObject(options))
+    throw new TypeError('options must be an object: sections by name')
+  if (env !== undefined && !isJsonObject(env)) throw new TypeError('env must be an object: variables by name')
   const lacks = LOG_LEVELS.find((level) => log !== undefined && typeof log?.[level] !== 'function')
   if (lacks) throw new TypeError(`log must have a function ${lacks}`)
 }

@@ -4,7 +4,7 @@ import { checkKeyName } from './open-sections.ts'
 import { isConcealed, MASK, type OptionRow, withValue } from './options.ts'
 import { findNearestOption, findNearestSection, quote } from './problems.ts'
 import { isFileReference } from './secrets.ts'
-import { type AllValues, renderSource, type Settings } from './settings.ts'
+import { type AllValues, type Assignment, renderSource, type Settings } from './settings.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {
@@ -99,11 +99,7 @@ function findSource(settings: Settings, target: Target, key: string): Settings['
   return target.kind === 'open' && target.section !== 'admins' ? settings.find(target.section, key)?.source : undefined
 }
 
-interface Change {
-  readonly section: string
-  readonly key: string
-  readonly text: string
-}
+type Change = Omit<Assignment, 'source'>
 
 function checkText(settings: Settings, target: Target, change: Change): ChangeProblem | undefined {
   if (target.kind === 'open') return target.section === 'jwt_keys' ? checkKey(settings, change) : undefined

@@ -8,25 +8,17 @@ import { type Assignment, renderSource, type Source } from './settings.ts'
 
 /** All assignments by kind, lowest layer first. */
 export interface Classified {
-  readonly own: ReadonlyMap<OptionName, readonly Assignment[]>
-  /** Set in an earlier section, which is used if the current section does not set the option. */
-  readonly fallback: ReadonlyMap<OptionName, readonly Assignment[]>
-  readonly open: Readonly<Record<OpenSection, readonly Assignment[]>>
-  readonly ignored: readonly Assignment[]
-  /** Assignments under an old name. */
-  readonly foreign: readonly Assignment[]
-}
-
-interface Buckets {
   readonly own: Map<OptionName, Assignment[]>
+  /** Set in an earlier section, which is used if the current section does not set the option. */
   readonly fallback: Map<OptionName, Assignment[]>
-  readonly open: Record<OpenSection, Assignment[]>
+  readonly open: Readonly<Record<OpenSection, Assignment[]>>
   readonly ignored: Assignment[]
+  /** Assignments under an old name. */
   readonly foreign: Assignment[]
 }
 
 export function classify(assignments: readonly Assignment[], report: Report): Classified {
-  const buckets: Buckets = {
+  const buckets: Classified = {
     own: new Map(),
     fallback: new Map(),
     open: { admins: [], jwt_keys: [], services: [] },
@@ -37,7 +29,7 @@ export function classify(assignments: readonly Assignment[], report: Report): Cl
   return buckets
 }
 
-function classifyOne(assignment: Assignment, buckets: Buckets, report: Report): void {
+function classifyOne(assignment: Assignment, buckets: Classified, report: Report): void {
   const target = findTarget(assignment.section, assignment.key)
   // in no bucket, so that no list shows it as set
   if (isBarredFromRuntime(target, assignment)) warn(report, assignment, 'this cannot be set at run time and is ignored')
@@ -66,7 +58,7 @@ export function findFixedReason(target: Target, key: string): string | undefined
 
 type OptionTarget = Extract<Target, { kind: 'option' }>
 
-function classifyOption(target: OptionTarget, assignment: Assignment, buckets: Buckets, report: Report): void {
+function classifyOption(target: OptionTarget, assignment: Assignment, buckets: Classified, report: Report): void {
   addTo(buckets.own, target.row.name, assignment)
   if (!target.isOldName) return
   buckets.foreign.push(assignment)
@@ -74,7 +66,7 @@ function classifyOption(target: OptionTarget, assignment: Assignment, buckets: B
 }
 
 /** An unknown section of a file was reported with its header. */
-function classifyUnknown(target: Target, assignment: Assignment, buckets: Buckets, report: Report): void {
+function classifyUnknown(target: Target, assignment: Assignment, buckets: Classified, report: Report): void {
   const { section, key, source } = assignment
   if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
     buckets.ignored.push(assignment)

@@ -36,13 +36,8 @@ const SECRET_FILES: ReadonlyMap<string, Place> = new Map(
 
 const OPEN_PREFIXES = OPEN_SECTIONS.map((section) => ({ section, prefix: variableOf(section, '') }))
 
-export interface EnvironmentReading {
-  readonly assignments: readonly Assignment[]
-  readonly problems: readonly Problem[]
-}
-
 /** Options set in the environment. `…_FILE` names the file that contains a secret. */
-export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): EnvironmentReading {
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>) {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
   for (const name of Object.keys(environment).sort()) {

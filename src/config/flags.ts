@@ -1,3 +1,4 @@
+import { isJsonObject } from '../base/json.ts'
 import { isBooleanWord } from './codecs.ts'
 import { findTarget, type Target } from './compatibility.ts'
 import type { Problem } from './problems.ts'
@@ -74,7 +75,7 @@ const PROGRAM = 'options.'
 export function toFlags(options: Readonly<Record<string, unknown>>): readonly Assignment[] {
   return Object.entries(options).flatMap(([section, values]) => {
     if (values === undefined) return []
-    if (!isRecord(values)) throw new TypeError(`${PROGRAM}${section} must be an object: options by their names`)
+    if (!isJsonObject(values)) throw new TypeError(`${PROGRAM}${section} must be an object: options by their names`)
     return Object.entries(values).flatMap(([key, value]) => toFlag(section, key, value))
   })
 }
@@ -87,10 +88,6 @@ function toFlag(section: string, key: string, value: unknown): readonly Assignme
 }
 
 const WRITTEN: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
-
-/** Whether a value is an object that is not an array. */
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether a source is a command line, which other users of the machine can read. */
 export const isOnCommandLine = (source: Source): boolean => source.kind === 'flag' && !source.name.startsWith(PROGRAM)

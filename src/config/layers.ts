@@ -30,16 +30,8 @@ export const STRICT_DEFAULTS: readonly Assignment[] = [
   { section: 'auth', key: 'min-password-length', text: '12', source: { kind: 'default' } },
 ]
 
-export interface Layers {
-  /** All assignments, lowest layer first. */
-  readonly assignments: readonly Assignment[]
-  readonly deletedAdmins: readonly string[]
-  /** Lines of earlier `[admins]` sections, which are ignored. */
-  readonly overruledAdmins: readonly Assignment[]
-}
-
-/** Defaults < files < run time < environment < flags. */
-export function readLayers(input: LayerInput, report: Report): Layers {
+/** Defaults < files < run time < environment < flags: all assignments, lowest layer first. */
+export function readLayers(input: LayerInput, report: Report) {
   const environment = readEnvironment(input.environment)
   report.problems.push(...environment.problems)
   const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
@@ -48,6 +40,7 @@ export function readLayers(input: LayerInput, report: Report): Layers {
   const files = readFiles(input.files, report)
   return {
     assignments: [...(input.defaults ?? []), ...files.counting, ...runtime, ...environment.assignments, ...input.flags],
+    /** Lines of earlier `[admins]` sections, which are ignored. */
     overruledAdmins: files.overruledAdmins,
     deletedAdmins: input.runtime
       .filter((entry) => entry.section === 'admins' && entry.text === undefined)
@@ -59,12 +52,7 @@ interface ReadFile extends Ini {
   readonly path: string
 }
 
-interface FileAssignments {
-  readonly counting: readonly Assignment[]
-  readonly overruledAdmins: readonly Assignment[]
-}
-
-function readFiles(files: readonly IniFile[], report: Report): FileAssignments {
+function readFiles(files: readonly IniFile[], report: Report) {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read)
     report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))

@@ -31,22 +31,20 @@ export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings(input: LoadInput): SettingsReader {
-  const { flags, env, cwd, defaults = [], rules = [], pipes = new Map(), filled = new Set(), empty = new Set() } = input
+  const { flags, env, cwd, defaults = [], rules = [] } = input
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((name) =>
-    listFiles(name, cwd, report).flatMap((path) =>
-      loadFile(path, { cwd, report, pipes, filled, empty, isNamed: path === name }),
-    ),
+    listFiles(name, cwd, report).flatMap((path) => loadFile(path, path === name, input, report)),
   )
   const around = { defaults, files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
   return (runtime) => {
-    const reading = readSettings({ ...around, runtime })
+    const { settings, problems, warnings } = readSettings({ ...around, runtime })
     return {
-      settings: reading.settings,
-      problems: [...report.problems, ...reading.problems],
-      warnings: [...report.warnings, ...reading.warnings],
+      settings,
+      problems: [...report.problems, ...problems],
+      warnings: [...report.warnings, ...warnings],
     }
   }
 }
@@ -79,26 +77,18 @@ function listFiles(path: string, cwd: string, report: Report): readonly string[]
 const MAX_INI_BYTES = 4 * 1024 * 1024
 const MAX_SECRET_BYTES = 1024 * 1024
 
-interface Loading {
-  readonly cwd: string
-  readonly report: Report
-  readonly pipes: Map<string, IniFile>
-  readonly filled: Set<string>
-  readonly empty: Set<string>
-  /** Whether it was named itself, not found in a folder. */
-  readonly isNamed: boolean
-}
-
-function loadFile(path: string, { cwd, report, pipes, filled, empty, isNamed }: Loading): readonly IniFile[] {
-  const known = isNamed ? pipes.get(path) : undefined
+/** `isNamed`: it was named itself, not found in a folder. */
+function loadFile(path: string, isNamed: boolean, input: LoadInput, report: Report): readonly IniFile[] {
+  const { cwd, pipes, filled, empty } = input
+  const known = isNamed ? pipes?.get(path) : undefined
   if (known) return [known]
   const place = resolve(cwd, path)
   try {
     const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
     const text = readUtf8(bytes)
     if (text !== undefined && isCutOff(place, text, filled)) throw new Error(CUT_OFF)
-    if (text?.trim() === '') empty.add(path)
-    if (text !== undefined && isPipe) pipes.set(path, { path, text })
+    if (text?.trim() === '') empty?.add(path)
+    if (text !== undefined && isPipe) pipes?.set(path, { path, text })
     if (text !== undefined)
       return [isPipe ? { path, text } : { path, text, mode, reread: () => rereadFile(place) ?? text }]
     report.problems.push({
@@ -113,9 +103,9 @@ function loadFile(path: string, { cwd, report, pipes, filled, empty, isNamed }: 
 }
 
 /** A file that had options and is empty now was probably cut off by a failed write: its options must not be dropped. */
-function isCutOff(path: string, text: string, filled: Set<string>): boolean {
-  if (text === '') return filled.has(path)
-  filled.add(path)
+function isCutOff(path: string, text: string, filled: Set<string> | undefined): boolean {
+  if (text === '') return filled?.has(path) ?? false
+  filled?.add(path)
   return false
 }
 

@@ -1,29 +1,23 @@
 import type { Classified } from './classify.ts'
 import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
-import { OPTIONS } from './option-table.ts'
 import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
 import { addProblem, quote, type Report, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 
-export interface Resolution {
-  readonly values: Config
-  /** The assignments that are used. */
-  readonly snapshot: ReadonlyMap<OptionName, Assignment>
-  /** Options with a value that cannot be read. */
-  readonly wrong: ReadonlySet<OptionName>
-  /** Values of earlier sections that would make an option less strict. */
-  readonly tooLoose: readonly Assignment[]
-}
-
 interface Work {
   readonly secretFiles: SecretFiles
   readonly report: Report
+  /** The assignments that are used. */
   readonly snapshot: Map<OptionName, Assignment>
+  /** Options with a value that cannot be read. */
   readonly wrong: Set<OptionName>
+  /** Values of earlier sections that would make an option less strict. */
   readonly tooLoose: Assignment[]
 }
+
+export type Resolution = Omit<Work, 'secretFiles' | 'report'> & { readonly values: Config }
 
 interface ReadValue {
   readonly value: unknown
@@ -33,17 +27,12 @@ interface ReadValue {
 /** One value for every row of the table: the last assignment, that of an earlier section, or the default. */
 export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, report: Report): Resolution {
   const work: Work = { secretFiles, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
-  const values = Object.fromEntries(
-    Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
-  )
-  const { snapshot, wrong, tooLoose } = work
+  const resolve = (rows: readonly OptionRow[]) =>
+    Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
+  const bySection = Map.groupBy(ROWS, ({ section }) => section)
+  const values = Object.fromEntries([...bySection].map(([section, rows]) => [section, resolve(rows)]))
   // has the shape of the table, because it has one value for each row
-  return { values: values as unknown as Config, snapshot, wrong, tooLoose }
-}
-
-function resolveSection(section: string, sorted: Classified, work: Work): Readonly<Record<string, unknown>> {
-  const rows = ROWS.filter((row) => row.section === section)
-  return Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
+  return { ...work, values: values as unknown as Config }
 }
 
 function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {

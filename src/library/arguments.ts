@@ -1,11 +1,9 @@
 // Checks of arguments: they often come straight from the body of a request.
 import { Refusal } from '../base/errors.ts'
+import { isJsonObject } from '../base/json.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 
 const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export function requireText(value: unknown, what: string): asserts value is string {
   if (typeof value !== 'string') throw refuse(`${what} must be a string.`)
@@ -22,7 +20,7 @@ export function checkFlag(value: unknown, what: string): void {
 
 /** A misspelt member would be ignored in silence. */
 export function requireMembers(value: unknown, what: string, known: readonly string[]): void {
-  if (!isRecord(value)) throw refuse(`${what} must be an object: { ${known.join(', ')} }.`)
+  if (!isJsonObject(value)) throw refuse(`${what} must be an object: { ${known.join(', ')} }.`)
   const stranger = Object.keys(value).find((member) => !known.includes(member))
   if (stranger !== undefined) throw refuse(`${what} has no member ${stranger}: { ${known.join(', ')} }.`)
 }
@@ -38,7 +36,7 @@ const LEVELS: ReadonlySet<unknown> = new Set([...GRANT_LEVELS, null])
 
 export function checkGrants(grants: unknown): void {
   if (grants === undefined) return
-  if (!isRecord(grants)) throw refuse('grants must be an object: levels by database.')
+  if (!isJsonObject(grants)) throw refuse('grants must be an object: levels by database.')
   const wrong = Object.keys(grants).find((database) => !LEVELS.has(grants[database]))
   if (wrong !== undefined) throw refuse(`The grant of ${wrong} must be rw, ro, none or null.`)
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http'
+import { isJsonObject } from '../base/json.ts'
 import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
-import { isRecord } from './arguments.ts'
 
 /** A response of Node or Express. */
 export interface HeaderSink {
@@ -13,7 +13,7 @@ export interface HeaderSink {
 export function readRequest(request: unknown, caller: string): IncomingMessage {
   if (request instanceof IncomingMessage) return request
   // the program of the caller chose this object: only its headers, the one required member, are checked
-  if (isRecord(request) && isRecord(request['headers'])) return toIncoming(request as unknown as RequestLike)
+  if (isJsonObject(request) && isJsonObject(request['headers'])) return toIncoming(request as unknown as RequestLike)
   throw new TypeError(`${caller} takes an IncomingMessage of Node or a Request of the web platform`)
 }
 

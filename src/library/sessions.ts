@@ -68,16 +68,14 @@ export interface Sessions {
   revoke(id: string): Promise<boolean>
 }
 
-export interface SessionsDeps {
-  readonly app: Pick<App, 'directory' | 'signIn' | 'runFor'>
-  /** The account of a user that `verifyPassword` returned. */
-  findVerified(user: VerifiedUser): Account | undefined
-}
-
-export function createSessions(deps: SessionsDeps): Sessions {
-  const { directory } = deps.app
+/** `verified` has the account of each user that `verifyPassword` returned. */
+export function createSessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
+  const { directory } = app
   return {
-    create: (user, options = {}) => withCardeaErrors(() => createSession(deps, user, options)),
+    create: (user, options = {}) =>
+      withCardeaErrors(() =>
+        createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
+      ),
     list: (name, options = {}) => withCardeaErrors(() => listSessions(directory, name, options)),
     revoke: (id) =>
       withCardeaErrors(async () => {
@@ -88,14 +86,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
 }
 
 async function createSession(
-  { app, findVerified }: SessionsDeps,
+  app: App,
   user: VerifiedUser | string,
+  verified: Account | undefined,
   options: CreateSessionOptions,
 ): Promise<CreatedSession> {
   requireMembers(options, 'options', ['request', 'response'])
   const name = typeof user === 'string' ? user : user?.name
   requireText(name, 'the name of the user')
-  const verified = typeof user === 'string' ? undefined : findVerified(user)
   const account = verified ?? (await app.directory.findAccount(name))
   if (!account) throw new Refusal('not_found', { about: `No active user has the name ${name}.` })
   const request = options.request ? readRequest(options.request, 'sessions.create') : createEmptyRequest()

@@ -83,14 +83,13 @@ export interface Users {
   remove(name: string): Promise<void>
 }
 
-export interface UsersDeps {
-  readonly directory: Directory
-  verify(credentials: { name: string; password: string } & PasswordCheckOptions): Promise<VerifiedUser | undefined>
-}
+type Verify = (
+  credentials: { name: string; password: string } & PasswordCheckOptions,
+) => Promise<VerifiedUser | undefined>
 
 const DEFAULT_LIMIT = 100
 
-export function createUsers({ directory, verify }: UsersDeps): Users {
+export function createUsers(directory: Directory, verify: Verify): Users {
   return {
     create: (user) => withCardeaErrors(async () => toCardeaUser(await directory.createUser(toDraft(user)))),
     find: (name) =>

@@ -20,17 +20,12 @@ export interface Hashing {
   readonly log: Log
 }
 
-export interface Hashed {
-  readonly hashes: FileHashes
-  readonly isWritten: boolean
-}
-
 /** Hashes every plain-text password that is not hashed yet, and stores the hash for every node. */
 export async function hashAdministrators(
   settings: Settings,
   { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
   hashing: Hashing,
-): Promise<Hashed> {
+) {
   const { admins, deletedAdmins, overruledPasswords } = settings
   const { hasher, log } = hashing
   const { layered, hidden } = toLayers(admins)
@@ -119,23 +114,10 @@ function reportSeen(entry: Entry, hash: string | undefined, isIgnored: boolean, 
   writeBack(entry, hash, log)
 }
 
-export interface Upgrade {
-  readonly name: string
-  /** The current hash. */
-  readonly from: string
-  readonly to: string
-}
-
-interface UpgradedConfig {
-  readonly settings: Settings
-  readonly fileHashes: FileHashes
-  readonly sequence: number
-}
-
-/** Replaces a hash by a stronger one in the layer that contains it, unless it has changed. */
+/** Replaces the hash `from` by a stronger one in the layer that contains it, unless it has changed. */
 export async function upgradeAdministrator(
-  { settings, fileHashes, sequence }: UpgradedConfig,
-  { name, from, to }: Upgrade,
+  { settings, fileHashes, sequence }: { settings: Settings; fileHashes: FileHashes; sequence: number },
+  { name, from, to }: { name: string; from: string; to: string },
   { runtime: { administrators: records }, hasher, log }: Hashing,
 ): Promise<void> {
   const entry = chooseHashed(settings, fileHashes).find((candidate) => candidate.name === name)

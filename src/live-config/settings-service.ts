@@ -20,33 +20,19 @@ export interface ChangeOptions {
 }
 
 /** An option and its new value, as the client wrote it. */
-export interface SetEntry {
-  readonly section: string
-  readonly key: string
-  readonly text: string
-}
+export type SetEntry = RuntimeEntry & { readonly text: string }
 
 /**
  * Changes the configuration of a running server. When a call returns, the change is applied or waits for a restart.
  * Returned values are the configured ones, with secrets masked.
  */
-export interface SettingsService {
-  /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
-  list(): Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Returns the previous value, secrets masked; `''` if there was none. */
-  set(setting: SetEntry, options?: ChangeOptions): Promise<string>
-  /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
-  unset(section: string, key: string, options?: ChangeOptions): Promise<string>
-  /** Reloads all layers. */
-  reload(): Promise<void>
-}
-
-export function createSettingsService(liveConfig: LiveConfig): SettingsService {
+export function createSettingsService(liveConfig: LiveConfig) {
   const layerOf = ({ isVolatile = false }: ChangeOptions = {}) =>
     isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
   return {
     list: () => listShown(liveConfig),
-    async set(setting, options) {
+    /** Returns the previous value; `''` if there was none. */
+    async set(setting: SetEntry, options?: ChangeOptions): Promise<string> {
       requireValid(liveConfig, setting)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
       await confirmChange(liveConfig.kernel.events)
@@ -54,7 +40,8 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       await applyChange(liveConfig, layerOf(options), setting)
       return before
     },
-    async unset(section, key, options) {
+    /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
+    async unset(section: string, key: string, options?: ChangeOptions): Promise<string> {
       requireValid(liveConfig, { section, key, text: undefined })
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
@@ -63,7 +50,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },
-    async reload() {
+    async reload(): Promise<void> {
       requireApplied(await liveConfig.reload())
     },
   }
@@ -120,6 +107,7 @@ const findIn = async (into: RuntimeLayer, section: string, key: string): Promise
 const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry): Promise<void> =>
   text === undefined ? into.unset(section, key) : into.set(section, key, text)
 
+/** By section, then key: what was set, in files, at run time, in the environment or by flags. */
 function listShown(liveConfig: LiveConfig): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = Object.create(null)
   for (const entry of liveConfig.get().configured.entries) {

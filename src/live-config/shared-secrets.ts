@@ -28,34 +28,29 @@ export interface SharedPair {
 }
 
 /** The secrets from files that a process uses, in addition to those of its settings. */
-export interface SharedSecrets {
-  /** Registers the secrets of one use. */
-  register(use: Use, keys: () => Keys): void
-  /** The secrets of one use now. */
-  find(use: Use): Keys
-  /** The first pair that is the same, as a message. `replaced` takes the place of the registered secrets. */
-  check(all: AllValues, replaced?: ReadonlyMap<Use, Keys>): string | undefined
-  /** All pairs that are the same. */
-  list(all: AllValues, replaced?: ReadonlyMap<Use, Keys>): readonly SharedPair[]
-}
+export type SharedSecrets = ReturnType<typeof createSharedSecrets>
 
 interface Named {
   readonly name: string
   readonly digests: ReadonlySet<string>
 }
 
-export function createSharedSecrets(): SharedSecrets {
+export function createSharedSecrets() {
   const inUse = new Map<Use, () => Keys>()
-  const list: SharedSecrets['list'] = (all, replaced = new Map()) => {
+  /** All pairs that are the same. `replaced` takes the place of the registered secrets. */
+  const list = (all: AllValues, replaced: ReadonlyMap<Use, Keys> = new Map()): readonly SharedPair[] => {
     const now = new Map<Use, Keys>([...inUse].map(([use, keys]) => [use, keys()]))
     const named = [...new Map([...now, ...replaced])].map(([use, keys]) => toNamed(use, keys))
     const cookies = named.filter(({ name }) => name === USES.cookies)
     return findPairs([...named.filter(({ name }) => name !== USES.cookies), ...listConfigured(all), ...cookies])
   }
   return {
-    register: (use, keys) => void inUse.set(use, keys),
-    find: (use) => inUse.get(use)?.() ?? [],
-    check: (all, replaced) => list(all, replaced)[0]?.message,
+    /** Registers the secrets of one use. */
+    register: (use: Use, keys: () => Keys) => void inUse.set(use, keys),
+    /** The secrets of one use now. */
+    find: (use: Use): Keys => inUse.get(use)?.() ?? [],
+    /** The first pair, as a message. */
+    check: (all: AllValues, replaced?: ReadonlyMap<Use, Keys>) => list(all, replaced)[0]?.message,
     list,
   }
 }

@@ -1,7 +1,6 @@
 // Builds a config snapshot from files, environment, flags and the store.
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
-import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderAt, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
@@ -9,7 +8,7 @@ import { compareSettings, createSettings, renderSource, type Settings } from '..
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
-import { findHashes, type Hashed, type Hashing, hashAdministrators } from './hash-administrators.ts'
+import { findHashes, type Hashing, hashAdministrators } from './hash-administrators.ts'
 import { ConfigError } from './load.ts'
 import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
@@ -70,7 +69,7 @@ export async function buildSnapshot(
   const hashes = await shareHashes(seen, created.hashes, deps)
   const administrators = findAdministrators(settings, seen.changes, hashes)
   if (!deps.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
-  warn(warnings, deps.log)
+  for (const warning of warnings) deps.log.warn(warning)
   reportMalformed(administrators, deps.log)
   return toSnapshot(seen, settings, hashes, before)
 }
@@ -128,10 +127,7 @@ export async function rebuildFromStore(
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
     problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
-  warn(
-    seen.reading.warnings.filter((warning) => !before.warnings.includes(warning)),
-    deps.log,
-  )
+  for (const warning of seen.reading.warnings) if (!before.warnings.includes(warning)) deps.log.warn(warning)
   const hashes = await shareHashes(seen, before.fileHashes, deps)
   return { ...toSnapshot(seen, settings, hashes, before), problems }
 }
@@ -152,10 +148,6 @@ const shareHashes = (
   { hasher }: SnapshotDeps,
 ): Promise<FileHashes> => findHashes(reading.settings.admins, { ...seen, before: hashes }, hasher)
 
-function warn(warnings: readonly string[], log: Log): void {
-  for (const warning of warnings) log.warn(warning)
-}
-
 async function readLayers(reader: SettingsReader, { runtime }: SnapshotDeps): Promise<LayersReading> {
   const { entries, ...rest } = await runtime.read()
   return { reading: reader(entries), ...rest }
@@ -170,11 +162,7 @@ async function readValid(reader: SettingsReader, deps: SnapshotDeps): Promise<La
 const MAX_ATTEMPTS = 10
 
 /** Several nodes may start at once. On a conflict, the values the other node created are used. */
-async function createMissingWithRetry(
-  reader: SettingsReader,
-  deps: SnapshotDeps,
-  isFirst: boolean,
-): Promise<Hashed & { readonly seen: LayersReading }> {
+async function createMissingWithRetry(reader: SettingsReader, deps: SnapshotDeps, isFirst: boolean) {
   for (let attempts = 1; ; attempts += 1) {
     const seen = await readValid(reader, deps)
     try {
@@ -186,7 +174,7 @@ async function createMissingWithRetry(
   }
 }
 
-async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: boolean): Promise<Hashed> {
+async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: boolean) {
   const { runtime } = deps
   const { settings } = seen.reading
   const needsUuid = isFirst && settings.values.couchdb.uuid === ''
@@ -224,14 +212,16 @@ function toSnapshot(
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared
   const { accounts } = findAdministrators(settings, changes, hashes)
-  const administration = {
+  const next = {
+    settings,
+    configured: fresh,
+    warnings: reading.warnings,
     administrators: accounts,
     administratorChanges: changes,
     fileHashes: hashes,
     ownKey,
     sequence,
+    dropsEarlierSecrets: isDroppedFor(settings.values.chttpd_auth.secret, seen),
   }
-  const dropsEarlierSecrets = isDroppedFor(settings.values.chttpd_auth.secret, seen)
-  const next = { settings, configured: fresh, warnings: reading.warnings, ...administration, dropsEarlierSecrets }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -23,46 +23,21 @@ import {
 } from './setting-records.ts'
 
 /** Changes of administrators that are more than a new text. */
-export interface AdministratorRecords {
-  /**
-   * Stores an administrator of the configuration. A name that was never used has no sessions to revoke, so tokens issued
-   * for it beforehand are valid. Throws `conflict` if another node changed an administrator since that sequence; returns
-   * the new one.
-   */
-  seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number>
-  /** Records that the hash belongs to the plain text of a file, variable or flag, and is not a change made at run time. */
-  setSeen(name: string, text: string): Promise<void>
-  /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
-  replaceHash(name: string, text: string, unchangedSince: number): Promise<void>
-  /** The same for an administrator of another layer. */
-  setUpgraded(name: string, upgraded: UpgradedHash): Promise<void>
-  /** Raises the session epoch of an administrator of any layer. One session may stay. */
-  endAdministratorSessions(name: string, kept?: KeptAdministratorSession): Promise<void>
-  /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
-  setTotp(name: string, text: string | undefined): Promise<void>
-}
+export type AdministratorRecords = ReturnType<typeof createAdministratorRecords>
 
-export interface StoredLayer extends RuntimeLayer {
-  read(): Promise<RuntimeReading>
-  /** Stores the key that every node uses from then on. */
-  setOwnKey(text: string): Promise<void>
-  readonly administrators: AdministratorRecords
-  /** Above the stored settings, for this process only, until it ends or reloads its configuration. */
-  readonly volatile: VolatileLayer
-}
+export type StoredLayer = ReturnType<typeof createStoredLayer>
 
 type LayerStore = SettingStore & Pick<UserStore, 'findUser'>
 
 /** The run-time layer of the configuration, kept in the store: every node has it, and a restart does not end it. */
-export function createStoredLayer(store: LayerStore, clock: Clock): StoredLayer {
+export function createStoredLayer(store: LayerStore, clock: Clock) {
   const write = createWriter(store, clock)
   const volatile = createMemoryLayer()
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting({ section, key, nowSeconds: nowSeconds(clock) }))
     await volatile.forget(section, key)
   }
-  return {
-    read: async () => readRecords(await store.listSettings(), await volatile.list()),
+  const layer: RuntimeLayer = {
     list: async () => toEntries((await store.listSettings()).settings),
     async set(section, key, text) {
       await write(section, key, text)
@@ -70,8 +45,14 @@ export function createStoredLayer(store: LayerStore, clock: Clock): StoredLayer 
     },
     unset,
     forget: unset,
-    setOwnKey: async (text) => void (await write(KEYS, OWN, text)),
+  }
+  return {
+    ...layer,
+    read: async () => readRecords(await store.listSettings(), await volatile.list()),
+    /** Stores the key that every node uses from then on. */
+    setOwnKey: async (text: string) => void (await write(KEYS, OWN, text)),
     administrators: createAdministratorRecords(store, write, clock),
+    /** Above the stored settings, for this process only, until it ends or reloads its configuration. */
     volatile,
   }
 }
@@ -91,22 +72,34 @@ const createWriter =
 
 const NEVER = 0
 
-function createAdministratorRecords(store: LayerStore, write: Write, clock: Clock): AdministratorRecords {
+function createAdministratorRecords(store: LayerStore, write: Write, clock: Clock) {
   return {
-    async seedAdministrator(name, text, unchangedSince) {
+    /**
+     * Stores an administrator of the configuration. A name that was never used has no sessions to revoke, so tokens
+     * issued for it beforehand are valid. Throws `conflict` if another node changed an administrator since that
+     * sequence; returns the new one.
+     */
+    async seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number> {
       const { settings } = await store.listSettings()
       const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
       const isNew = !isKnown && (await store.findUser(name)) === undefined
       return write(ADMINS, name, text, { ...(isNew && { nowSeconds: NEVER }), unchangedSince })
     },
-    async replaceHash(name, text, unchangedSince) {
+    /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
+    async replaceHash(name: string, text: string, unchangedSince: number): Promise<void> {
       const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
       await write(ADMINS, name, text, { nowSeconds: seconds, unchangedSince })
     },
-    setSeen: async (name, text) => void (await write(SEEN, name, text)),
-    setUpgraded: async (name, { proof, text }) => void (await write(UPGRADED, name, `${proof}\n${text}`)),
-    endAdministratorSessions: async (name, kept) => void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
-    async setTotp(name, text) {
+    /** Records that the hash belongs to the plain text of a file, variable or flag: it is no change made at run time. */
+    setSeen: async (name: string, text: string) => void (await write(SEEN, name, text)),
+    /** As `replaceHash`, for an administrator of another layer. */
+    setUpgraded: async (name: string, { proof, text }: UpgradedHash) =>
+      void (await write(UPGRADED, name, `${proof}\n${text}`)),
+    /** Raises the session epoch of an administrator of any layer. One session may stay. */
+    endAdministratorSessions: async (name: string, kept?: KeptAdministratorSession) =>
+      void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
+    /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
+    async setTotp(name: string, text: string | undefined): Promise<void> {
       if (text !== undefined) await write(TOTP, name, text)
       else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))
     },

@@ -55,32 +55,6 @@ export interface Addresses {
 
 export type DoorName = 'document' | 'multi-model'
 
-export interface App {
-  readonly settings: Live<Settings>
-  readonly directory: Directory
-  listen(): Promise<Addresses>
-  /** One sentence for each given option that has no effect here. */
-  notices(): readonly string[]
-  /** One sentence for each service that is open to everyone, and for a limit of open files that is too low. */
-  warnings(): readonly string[]
-  handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
-  /**
-   * The identity of a request to another server, by the rules of this door; `undefined`: anonymous. Pages of `origins`
-   * may use the credentials of a browser.
-   */
-  identify(request: IncomingMessage, rules: IdentifyRules): Promise<Identified | undefined>
-  /** Whether the upstream servers can be used. */
-  readonly readiness: UpstreamReadiness
-  /** Signs users in for routes of another server. */
-  readonly signIn: ProgramSignIn
-  /** Runs `work` on behalf of a request to another server. */
-  runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T>
-  /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
-  reload(): Promise<ReloadReport>
-  /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
-  close(): Promise<void>
-}
-
 export interface IdentifyRules {
   readonly door: DoorName
   readonly accepted: AcceptedCredentials
@@ -100,17 +74,19 @@ export async function createApp(options: AppOptions): Promise<App> {
   const parts = await openParts(liveConfig, metrics)
   tracing = parts.tracing
   try {
-    return new RunningApp(parts, options)
+    return new App(parts, options)
   } catch (error) {
     await parts.close()
     throw error
   }
 }
 
-class RunningApp implements App {
+export class App {
   readonly settings: Live<Settings>
   readonly directory: Directory
+  /** Signs users in for routes of another server. */
   readonly signIn: ProgramSignIn
+  /** Whether the upstream servers can be used. */
   readonly readiness: UpstreamReadiness
   readonly #parts: Parts
   readonly #options: AppOptions
@@ -155,6 +131,10 @@ class RunningApp implements App {
     return run
   }
 
+  /**
+   * The identity of a request to another server, by the rules of this door; `undefined`: anonymous. Pages of `origins`
+   * may use the credentials of a browser.
+   */
   async identify(
     request: IncomingMessage,
     { door, accepted, origins }: IdentifyRules,
@@ -164,6 +144,7 @@ class RunningApp implements App {
     return identified && isAccepted(identified.authenticated, accepted) ? identified : undefined
   }
 
+  /** Runs `work` on behalf of a request to another server. */
   async runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> {
     this.#requireOpen()
     return this.#doors.document.runFor(request, work)
@@ -174,14 +155,17 @@ class RunningApp implements App {
     if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
   }
 
+  /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
   reload(): Promise<ReloadReport> {
     return this.#parts.liveConfig.reload()
   }
 
+  /** One sentence for each given option that has no effect here. */
   notices(): readonly string[] {
     return renderNotices(this.settings.get())
   }
 
+  /** One sentence for each service that is open to everyone, and for a limit of open files that is too low. */
   warnings(): readonly string[] {
     const settings = this.settings.get()
     const openFiles = checkOpenFileLimit(settings.values.door['max-connections'])
@@ -208,6 +192,7 @@ class RunningApp implements App {
     }
   }
 
+  /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
   readonly close = (): Promise<void> => {
     this.#closing ??= this.#close()
     return this.#closing
