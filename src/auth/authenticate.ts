@@ -1,3 +1,4 @@
+import { isClientError } from '../base/errors.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { type AcceptedHandlers, checkAccepted } from './credential.ts'
 import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
@@ -57,4 +58,18 @@ function note(
 ): Authenticated | undefined {
   if (observer && !isAnonymous(found)) observer.onAccepted(found, source)
   return found
+}
+
+/** The same where a wrong credential leaves the request anonymous. Errors of the server are still thrown. */
+export async function authenticateOrAnonymous(
+  source: CredentialSource,
+  accepted: AcceptedHandlers,
+  observer?: SignInObserver,
+): Promise<Authenticated> {
+  try {
+    return await authenticate(source, accepted, observer)
+  } catch (error) {
+    if (isClientError(error)) return ANONYMOUS
+    throw error
+  }
 }

@@ -1,9 +1,15 @@
-import { readUtf8 } from '../base/encoding.ts'
+import { readBase64, readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
-import { ACCESS_TOKEN, toTokenCredential, type Verified } from './access-token.ts'
+import {
+  ACCESS_TOKEN,
+  type AccessTokenDeps,
+  toTokenCredential,
+  type Verified,
+  verifyPasswordOrToken,
+} from './access-token.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -25,7 +31,7 @@ export const PASSWORD: CredentialKind = {
 /** `undefined`: wrong name or password. */
 export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<Verified | undefined>
 
-/** How a dialect reads a Basic header. */
+/** How a door reads a Basic header. */
 export interface BasicForm {
   readonly name: string
   /** The encoded part, or `undefined` where the header is not this form. */
@@ -35,6 +41,35 @@ export interface BasicForm {
   /** Whether a request with this pair is anonymous. */
   readonly isAnonymous: (name: string, password: string) => boolean
 }
+
+/**
+ * quirk: reference document 1.2: the scheme is spelled exactly so, with one space, and padding is required. The pair
+ * `_:_` means anonymous, which is how a browser is made to forget a password.
+ */
+export const DOCUMENT_BASIC: BasicForm = {
+  name: 'default',
+  findCredential: (header) => (header.startsWith('Basic ') ? header.slice(6) : undefined),
+  decode: (encoded) => readBase64(encoded),
+  isAnonymous: (name, password) => name === '_' && password === '_',
+}
+
+/** The scheme in any case, then blanks; padding may be absent. */
+export const MULTI_MODEL_BASIC: BasicForm = {
+  name: 'basic',
+  findCredential: (header) => /^basic +(.*)$/i.exec(header)?.[1],
+  decode: (encoded) => readBase64(encoded, 'lax'),
+  isAnonymous: () => false,
+}
+
+/** At the document door an access token needs its user's name beside it. */
+export const createDocumentCheck =
+  (deps: AccessTokenDeps): PasswordCheck =>
+  async (name, password, source) => {
+    const attempt = { name, password, source, handler: DOCUMENT_BASIC.name }
+    if (name !== '') return verifyPasswordOrToken(deps, attempt)
+    const account = await deps.signIn(attempt)
+    return account && { account, token: undefined }
+  }
 
 export interface BasicPair {
   readonly name: string

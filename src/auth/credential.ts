@@ -4,14 +4,18 @@
  */
 import type { Authenticated, Credential, CredentialKind } from '../directory/identity.ts'
 import { ACCESS_TOKEN } from './access-token.ts'
-import { PASSWORD } from './basic.ts'
-import { SUPERUSER_TOKEN } from './bearer.ts'
-import { CERTIFICATE } from './certificate.ts'
+import { createBasicHandler, DOCUMENT_BASIC, MULTI_MODEL_BASIC, PASSWORD, type PasswordCheck } from './basic.ts'
+import { type BearerDeps, createBearerHandler, SUPERUSER_TOKEN } from './bearer.ts'
+import { CERTIFICATE, CERTIFICATE_HANDLER, type CertificateDeps, createCertificateHandler } from './certificate.ts'
 import type { CredentialHandler } from './handler.ts'
 import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
-import { EXTERNAL_JWT } from './jwt.ts'
-import { PROXY_HEADERS } from './proxy.ts'
+import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
+import type { DoorKnownHeaders } from './known-headers.ts'
+import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { COOKIE_SESSION } from './session/account-session.ts'
+import { ADMIN_COOKIE } from './session/console-session.ts'
+import { type CookieSessions, createCookieHandler } from './session/cookie-handler.ts'
+import { SESSION_COOKIES } from './session/set-cookie.ts'
 import { TOKEN_SESSION } from './session/token-session.ts'
 
 /** How a credential can be valid for less than its user may do. */
@@ -35,7 +39,7 @@ export interface AcceptedCredentials {
 const BASIC = [PASSWORD, ACCESS_TOKEN]
 const COOKIES = [COOKIE_SESSION, TOKEN_SESSION]
 const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN]
-const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN]
+export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN]
 const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTIFICATE]
 const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 
@@ -56,6 +60,41 @@ export const ACCEPTED = {
   /** `authenticate()` of the library, with the credentials of either door. */
   library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
 } as const satisfies Readonly<Record<string, AcceptedCredentials>>
+
+/** What the handlers of the document door read credentials with. */
+export interface DocumentCredentialDeps extends CertificateDeps {
+  readonly jwt: JwtDeps
+  readonly proxy: ProxyDeps
+  readonly cookies: CookieSessions
+  readonly check: PasswordCheck
+  readonly knownHeaders: DoorKnownHeaders
+}
+
+/** In this order, unless `chttpd.authentication_handlers` names another one. */
+export const createDocumentHandlers = (deps: DocumentCredentialDeps): readonly CredentialHandler[] => [
+  createJwtHandler(deps.jwt),
+  createProxyHandler(deps.proxy),
+  createCookieHandler(deps.cookies),
+  createBasicHandler(DOCUMENT_BASIC, deps.check, deps.knownHeaders),
+  createCertificateHandler(deps),
+]
+
+/** Handlers of the document door that its option does not name. They are asked last. */
+export const UNNAMED_HANDLERS = [{ name: CERTIFICATE_HANDLER, needs: 'client-ca' }] as const
+
+export interface MultiModelCredentialDeps extends CertificateDeps {
+  readonly bearer: BearerDeps
+  readonly check: PasswordCheck
+}
+
+export const createMultiModelHandlers = (deps: MultiModelCredentialDeps): readonly CredentialHandler[] => [
+  createBearerHandler(deps.bearer),
+  createBasicHandler(MULTI_MODEL_BASIC, deps.check),
+  createCertificateHandler(deps),
+]
+
+/** Cookies that hold a credential: they are never forwarded. */
+export const CREDENTIAL_COOKIES: readonly string[] = [...SESSION_COOKIES, ADMIN_COOKIE]
 
 /** The handlers of a listener, and what it accepts of them. */
 export interface AcceptedHandlers extends AcceptedCredentials {

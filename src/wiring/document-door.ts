@@ -1,15 +1,18 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
-import { authenticate } from '../auth/authenticate.ts'
-import { createBasicHandler } from '../auth/basic.ts'
+import { authenticate, authenticateOrAnonymous } from '../auth/authenticate.ts'
+import { DOCUMENT_BASIC } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
-import { createCertificateHandler } from '../auth/certificate.ts'
-import { ACCEPTED, type AcceptedCredentials, selectHandlers } from '../auth/credential.ts'
-import type { CredentialHandler } from '../auth/handler.ts'
-import { createJwtHandler } from '../auth/jwt.ts'
-import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
+import {
+  ACCEPTED,
+  type AcceptedCredentials,
+  createDocumentHandlers,
+  type DocumentCredentialDeps,
+  selectHandlers,
+} from '../auth/credential.ts'
+import { isProxyToken } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { createCookieHandler, findSession } from '../auth/session/cookie-handler.ts'
+import { findSession } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -17,7 +20,6 @@ import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { findNearestSection } from '../config/problems.ts'
-import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { DocumentDeps, DocumentSettings } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders, SESSION_ENDPOINT } from '../dialects/document/session.ts'
@@ -84,15 +86,15 @@ export function createDocumentDoor(parts: Parts): Door {
 
 /** The credential handlers in their configured order. */
 function createCredentials(parts: Parts) {
-  const byName = new Map(createHandlers(parts).map((handler) => [handler.name as string, handler]))
+  const byName = new Map(createDocumentHandlers(toCredentialDeps(parts)).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(parts.config, (values) => listHandlers(values).flatMap((name) => byName.get(name) ?? []))
   const observer = createSignInObserver(parts.events, parts.recorder)
   return {
     /** For the door itself, or for a dialect that is mounted at it. */
-    createIdentify(accepted: AcceptedCredentials) {
+    createIdentify(accepted: AcceptedCredentials, identify: typeof authenticate = authenticate) {
       const selected = deriveLive(handlers, (all) => selectHandlers(all, accepted))
       return {
-        authenticate: (context: RequestContext) => authenticate(context, selected.get(), observer),
+        authenticate: (context: RequestContext) => identify(context, selected.get(), observer),
         /** For a request that was accepted before. Records no sign-in. */
         authenticateAgain: (context: RequestContext) => authenticate(context, selected.get()),
       }
@@ -102,17 +104,17 @@ function createCredentials(parts: Parts) {
   }
 }
 
-function createHandlers(parts: Parts): readonly CredentialHandler[] {
+function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
   const { config, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
-  return [
-    createJwtHandler({
+  return {
+    jwt: {
       keys: jwtKeys.get,
       rules: deriveLive(config, toClaimRules).get,
       directory,
       findIssued: createIssuedTokenCheck(toBearerDeps(parts)),
       clock: SYSTEM_CLOCK,
-    }),
-    createProxyHandler({
+    },
+    proxy: {
       names: deriveLive(config, toProxyHeaderNames).get,
       usesSecret: () => config.get().chttpd_auth.proxy_use_secret,
       isToken: (name, token) => {
@@ -122,11 +124,13 @@ function createHandlers(parts: Parts): readonly CredentialHandler[] {
       },
       // the headers are about this moment: sessions that ended earlier do not matter
       isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
-    }),
-    createCookieHandler(cookies),
-    createBasicHandler(DOCUMENT_BASIC, check, knownHeaders),
-    createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
-  ]
+    },
+    cookies,
+    check,
+    knownHeaders,
+    directory,
+    clock: SYSTEM_CLOCK,
+  }
 }
 
 function createSessionDeps(parts: Parts): Pick<DocumentDeps, 'sessions' | 'openForToken' | 'findCookieSession'> {
@@ -177,7 +181,7 @@ function createMounts(
     mountAdminApi(parts, { ...createIdentify(ACCEPTED.documentAdminApi), isConfigured, requireEntry }),
     ...mountForwardAuth({
       ...parts.forwardAuth,
-      authenticate: createIdentify(ACCEPTED.documentForwardAuth).authenticate,
+      authenticate: createIdentify(ACCEPTED.documentForwardAuth, authenticateOrAnonymous).authenticate,
       requireEntry,
       // a session that is used only through the forward-auth endpoint is renewed too
       doorHeaders: (context, reply) => renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),

@@ -1,8 +1,5 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
-import { createBasicHandler } from '../auth/basic.ts'
-import { createBearerHandler } from '../auth/bearer.ts'
-import { createCertificateHandler } from '../auth/certificate.ts'
-import { ACCEPTED } from '../auth/credential.ts'
+import { ACCEPTED, createMultiModelHandlers } from '../auth/credential.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
@@ -14,12 +11,7 @@ import { toWireNames } from '../config/options.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
-import {
-  type AuthenticateDeps,
-  createAuthenticate,
-  createRequireEntry,
-  MULTI_MODEL_BASIC,
-} from '../dialects/multi-model/authenticate.ts'
+import { type AuthenticateDeps, createAuthenticate, createRequireEntry } from '../dialects/multi-model/authenticate.ts'
 import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
 import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
@@ -108,12 +100,13 @@ function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
     basicAgeMs: () => toBasicAgeMs(config.get()),
     clock: SYSTEM_CLOCK,
   })
-  // a change of the option takes effect after a restart
-  const hasCertificates = config.get().ssl['client-ca'] !== ''
   const credentials: AuthenticateDeps = {
-    bearer: createBearerHandler(toBearerDeps(parts)),
-    basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
-    certificate: hasCertificates ? createCertificateHandler({ directory, clock: SYSTEM_CLOCK }) : undefined,
+    handlers: createMultiModelHandlers({
+      bearer: toBearerDeps(parts),
+      check: signIns.check,
+      directory,
+      clock: SYSTEM_CLOCK,
+    }),
     knowsUsers: () => settings.get().role === 'single',
     observer: createSignInObserver(events, recorder),
   }

@@ -1,4 +1,5 @@
 // What the doors share. It is opened before them, and closed after them.
+import { createDocumentCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
 import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
 import { createKnownHeaders } from '../auth/known-headers.ts'
@@ -19,7 +20,6 @@ import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
-import { createDocumentCheck } from '../dialects/document/basic.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/routes.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'

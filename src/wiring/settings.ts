@@ -1,6 +1,6 @@
 // Maps the options of a config snapshot to the settings each folder declares.
 import { BlockList } from 'node:net'
-import { CERTIFICATE_HANDLER } from '../auth/certificate.ts'
+import { UNNAMED_HANDLERS } from '../auth/credential.ts'
 import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
@@ -117,8 +117,10 @@ const findGiven = (settings: Settings, section: string, key: string): string | u
 }
 
 /** The credential handlers of the document door, in order. */
-export const listHandlers = ({ chttpd, ssl }: Config): readonly string[] =>
-  ssl['client-ca'] === '' ? chttpd.authentication_handlers : [...chttpd.authentication_handlers, CERTIFICATE_HANDLER]
+export const listHandlers = ({ chttpd, ssl }: Config): readonly string[] => [
+  ...chttpd.authentication_handlers,
+  ...UNNAMED_HANDLERS.filter(({ needs }) => needs === undefined || ssl[needs] !== '').map(({ name }) => name),
+]
 
 export const toDocumentSettings = (settings: Settings): DocumentSettings => {
   const { values: config } = settings

@@ -1,6 +1,5 @@
 // Maps options to the settings of each upstream: CouchDB, ArangoDB, services.
-import { ADMIN_COOKIE } from '../auth/session/console-session.ts'
-import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
+import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
 import { Refusal } from '../base/errors.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -51,7 +50,7 @@ function createConfiguredUpstream(
     ...own,
     settings: settings.get,
     identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
-    ownCookies: [...SESSION_COOKIES, ADMIN_COOKIE],
+    ownCookies: CREDENTIAL_COOKIES,
     streams: gateway.streams,
     revalidate,
     watch: createUpstreamWatch(events, hints, inspectAgain),

@@ -1,7 +1,7 @@
 // The key set and the forward-auth endpoint, mounted beside a door's own paths.
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { badRequest, type ErrorCode, isClientError, Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
+import { badRequest, type ErrorCode, Refusal } from '../../base/errors.ts'
+import { type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
@@ -12,6 +12,7 @@ export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
   keys(): readonly object[]
   statusOf(code: ErrorCode): number
+  /** A proxy expects 2xx, 401 or 5xx: a request with a wrong credential is anonymous. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** The headers that name the user to an application. */
   toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
@@ -68,7 +69,7 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
 
 async function decide(context: RequestContext, { authenticate, toIdentityHeaders }: ForwardAuthDeps): Promise<Reply> {
   if (context.rawQuery !== '') checkParameters(context.query)
-  const authenticated = await authenticateOrAnonymous(context, authenticate)
+  const authenticated = await authenticate(context)
   context.authenticated = authenticated
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   requireNoPasswordChange(authenticated.identity)
@@ -83,17 +84,4 @@ const ROLE = 'role'
 
 function checkParameters(query: URLSearchParams): void {
   for (const name of query.keys()) if (name !== ROLE) throw badRequest(`/${GATE} takes no parameter but ${ROLE}`)
-}
-
-/** A proxy expects 2xx, 401 or 5xx: any wrong credential is 401. */
-async function authenticateOrAnonymous(
-  context: RequestContext,
-  authenticate: ForwardAuthDeps['authenticate'],
-): Promise<Authenticated> {
-  try {
-    return await authenticate(context)
-  } catch (error) {
-    if (isClientError(error)) return ANONYMOUS
-    throw error
-  }
 }

@@ -1,30 +1,22 @@
 // Which credentials the multi-model door accepts, and what a rejected one means here.
 
-import { authenticate } from '../../auth/authenticate.ts'
-import { type AcceptedCredentials, type AcceptedHandlers, selectHandlers } from '../../auth/credential.ts'
+import { authenticateOrAnonymous } from '../../auth/authenticate.ts'
+import {
+  type AcceptedCredentials,
+  type AcceptedHandlers,
+  MULTI_MODEL_TOKENS,
+  selectHandlers,
+} from '../../auth/credential.ts'
 import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
-import { readBase64 } from '../../base/encoding.ts'
-import { isClientError } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import type { Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { authorizeRequest, needsCredentialEverywhere } from './access.ts'
 import { type CheckedCredentials, RIGHTS } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 
-/** The scheme in any case, then blanks; padding may be absent. */
-export const MULTI_MODEL_BASIC = {
-  name: 'basic' as const,
-  findCredential: (header: string) => /^basic +(.*)$/i.exec(header)?.[1],
-  decode: (encoded: string) => readBase64(encoded, 'lax'),
-  isAnonymous: () => false,
-}
-
 export interface AuthenticateDeps {
-  readonly bearer: CredentialHandler
-  readonly basic: CredentialHandler
-  /** Left out where clients are not asked for a certificate. */
-  readonly certificate?: CredentialHandler | undefined
+  readonly handlers: readonly CredentialHandler[]
   /** Whether this server role keeps users; the others accept only tokens. */
   knowsUsers(): boolean
   readonly observer: SignInObserver
@@ -36,33 +28,21 @@ export function createAuthenticate(
   accepted: AcceptedCredentials,
   selectCredentials: (context: RequestContext) => CheckedCredentials = () => 'all',
 ) {
-  const { bearer, basic, certificate, knowsUsers, observer } = deps
-  const all = selectHandlers(certificate ? [bearer, basic, certificate] : [bearer, basic], accepted)
-  const tokens = selectHandlers([bearer], accepted)
+  const { handlers, knowsUsers, observer } = deps
+  const all = selectHandlers(handlers, accepted)
+  const kinds = accepted.kinds.filter((kind) => MULTI_MODEL_TOKENS.includes(kind))
+  const tokens = selectHandlers(handlers, { ...accepted, kinds })
   const none = selectHandlers([], accepted)
   const select = (context: RequestContext): AcceptedHandlers => {
     const checked = selectCredentials(context)
     if (checked === 'none') return none
     return checked === 'all' && knowsUsers() ? all : tokens
   }
+  // quirk: at this door a rejected credential makes the request anonymous
   return {
     authenticate: (context: RequestContext) => authenticateOrAnonymous(context, select(context), observer),
     /** The same for a request that was accepted before. Records no sign-in. */
     authenticateAgain: (context: RequestContext) => authenticateOrAnonymous(context, select(context)),
-  }
-}
-
-// quirk: at this door a rejected credential makes the request anonymous. Errors of the server are still thrown.
-async function authenticateOrAnonymous(
-  context: RequestContext,
-  accepted: AcceptedHandlers,
-  observer?: SignInObserver,
-): Promise<Authenticated> {
-  try {
-    return await authenticate(context, accepted, observer)
-  } catch (error) {
-    if (isClientError(error)) return ANONYMOUS
-    throw error
   }
 }
 

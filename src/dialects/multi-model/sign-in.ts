@@ -1,6 +1,6 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
 import { type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
-import type { PasswordCheck } from '../../auth/basic.ts'
+import { MULTI_MODEL_BASIC, type PasswordCheck } from '../../auth/basic.ts'
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../../auth/issued-token.ts'
@@ -12,7 +12,6 @@ import { toTokenMark } from '../../directory/access-token.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Credential } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
-import { MULTI_MODEL_BASIC } from './authenticate.ts'
 import type { MultiModelSettings } from './settings.ts'
 
 export interface SignInDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'> {
