@@ -10,6 +10,7 @@ import {
   type Verified,
   verifyPasswordOrToken,
 } from './access-token.ts'
+import type { DoorKnownHeaders } from './door-sign-in.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -17,7 +18,6 @@ import {
   type CredentialSource,
   type RefusedCredential,
 } from './handler.ts'
-import type { DoorKnownHeaders } from './known-headers.ts'
 
 /** The password of a user, sent with every request. */
 export const PASSWORD: CredentialKind = {

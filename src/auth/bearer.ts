@@ -21,7 +21,10 @@ export interface BearerDeps {
   readonly issuer: string
   /** `false`: only superuser tokens are accepted. */
   knowsUsers(): boolean
-  readonly directory: Pick<Directory, 'findAccount' | 'findPasswordTime' | 'isSessionLive' | 'isForeignTokenLive'>
+  readonly directory: Pick<
+    Directory,
+    'findAccount' | 'findPasswordTime' | 'isOpenedHere' | 'isSessionLive' | 'isForeignTokenLive'
+  >
   /** Seconds after the sign-in at which a session ends; 0: never. */
   maxLifetimeSeconds(): number
   readonly clock: Clock
@@ -52,16 +55,12 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
   }
 }
 
-export interface IssuedTokenDeps extends BearerDeps {
-  readonly directory: BearerDeps['directory'] & Pick<Directory, 'isOpenedHere'>
-}
-
 /**
  * For the document door: the verdict on a token that Cardea issued for a session; `undefined` for every other token.
  * Superuser tokens, and tokens that another program signed with the secret, are not accepted there.
  */
 export const createIssuedTokenCheck =
-  (deps: IssuedTokenDeps) =>
+  (deps: BearerDeps) =>
   async (text: string): Promise<Verdict | undefined> => {
     const claims = verifyCached(text, deps)
     if (typeof claims === 'string' || !hasIssuedForm(claims)) return undefined
@@ -72,7 +71,7 @@ export const createIssuedTokenCheck =
     return { kind: 'refused', error: new Refusal('token_refused', { about, ...(detail && { detail }) }) }
   }
 
-function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: IssuedTokenDeps): boolean {
+function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: BearerDeps): boolean {
   if (!credential.session || !isAccount(identity)) return false
   return directory.isOpenedHere(credential.session.id, identity, credential.accessToken)
 }

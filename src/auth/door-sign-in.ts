@@ -1,5 +1,5 @@
 import type { CredentialSource } from './handler.ts'
-import type { DoorKnownHeaders, KnownHeaders, Peers } from './known-headers.ts'
+import type { KnownHeaders, Peers } from './known-headers.ts'
 import type { SignUpLimits } from './limits/sign-ups.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
@@ -37,12 +37,11 @@ export const createDoorSignUp =
   (source, create) =>
     signUp(toPeers(source, namesProxies()), create)
 
+export type DoorKnownHeaders = ReturnType<typeof createDoorKnownHeaders>
+
 /** The same for headers with a password that was verified before. */
-export const createDoorKnownHeaders = (
-  knownHeaders: KnownHeaders<Peers>,
-  namesProxies: () => boolean,
-): DoorKnownHeaders => ({
-  find: (header, source) => knownHeaders.find(header, toPeers(source, namesProxies())),
+export const createDoorKnownHeaders = (knownHeaders: KnownHeaders, namesProxies: () => boolean) => ({
+  find: (header: string, source: CredentialSource) => knownHeaders.find(header, toPeers(source, namesProxies())),
   remember: knownHeaders.remember,
 })
 

@@ -3,7 +3,6 @@ import { type CacheCounts, createLiveCache } from '../base/caches.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
-import type { CredentialSource } from './handler.ts'
 import { type Attempt, type SignInDeps, toGuess } from './sign-in.ts'
 
 export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
@@ -13,21 +12,6 @@ export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iteration
   size(): number
   /** Counts the uses of a remembered header. */
   readonly counts: CacheCounts
-}
-
-/**
- * Headers with a password that was verified before. Clients with Basic send the password with every request: a header
- * that is known is not decoded, and nothing is awaited. A request takes 18 instead of 21 µs (`npm run bench --
- * gateway-handler`).
- */
-export interface KnownHeaders<Source> {
-  /**
-   * The account of a known header, if signing in would have nothing to wait for. `undefined`: the whole sign-in
-   * (sign-in.ts) has to decide; nothing was counted or recorded.
-   */
-  find(header: string, source: Source): Account | undefined
-  /** Call only after the password in the header verified for this account, and was enough to sign in. */
-  remember(header: string, account: Account): void
 }
 
 /** The addresses that an attempt comes from. */
@@ -41,15 +25,27 @@ interface KnownHeader {
   readonly generation: number
 }
 
-/** Keeps keyed digests, never a header; each process creates its own key, which never leaves it. */
-export function createKnownHeaders(deps: KnownHeadersDeps): KnownHeaders<Peers> {
+export type KnownHeaders = ReturnType<typeof createKnownHeaders>
+
+/**
+ * Headers with a password that was verified before. Clients with Basic send the password with every request: a header
+ * that is known is not decoded, and nothing is awaited. A request takes 18 instead of 21 µs (`npm run bench --
+ * gateway-handler`).
+ *
+ * Keeps keyed digests, never a header; each process creates its own key, which never leaves it.
+ */
+export function createKnownHeaders(deps: KnownHeadersDeps) {
   const { directory, limits, counts } = deps
   const key = randomBytes(32).toString('base64')
   const headers = createLiveCache<KnownHeader>(deps.size)
   // a client without the key cannot choose a digest, so the time of a look-up shows nothing about others
   const digestOf = (header: string) => hash('sha256', key + header, 'base64')
   return {
-    find(header, peers) {
+    /**
+     * The account of a known header, if signing in would have nothing to wait for. `undefined`: the whole sign-in
+     * (sign-in.ts) has to decide; nothing was counted or recorded.
+     */
+    find(header: string, peers: Peers): Account | undefined {
       const known = headers.get(digestOf(header))
       const account = known && directory.peekAccount(known.name)
       if (!account || !isCurrent(known, account) || !isPasswordEnough(account, deps)) return undefined
@@ -60,7 +56,8 @@ export function createKnownHeaders(deps: KnownHeadersDeps): KnownHeaders<Peers> 
       deps.noteSignIn(account.name, peers.peer)
       return account
     },
-    remember: (header, { name, version, sessionEpoch: { generation } }) =>
+    /** Call only after the password in the header verified for this account, and was enough to sign in. */
+    remember: (header: string, { name, version, sessionEpoch: { generation } }: Account): void =>
       headers.set(digestOf(header), { name, version, generation }),
   }
 }
@@ -73,6 +70,3 @@ const isPasswordEnough = (account: Account, { directory, iterationLimits }: Know
   account.totp === undefined &&
   !directory.isUpgradeDue(account) &&
   (account.isAdmin || checkIterations(account.password, iterationLimits()) === undefined)
-
-/** The same for the header of a request. */
-export type DoorKnownHeaders = KnownHeaders<CredentialSource>

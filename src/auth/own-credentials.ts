@@ -4,12 +4,8 @@ import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import { verify } from '../keys/verify.ts'
 
-export interface OwnCredentialDeps {
-  /** The keys of the multi-model door. */
-  ring(): KeyRing
-  /** The keys of the document door. */
-  jwtKeys(): JwtKeys
-}
+/** The keys of the multi-model door, and of the document door. */
+type OwnKeys = { ring(): KeyRing; jwtKeys(): JwtKeys }
 
 /**
  * Whether an `Authorization` header of an anonymous request may be a credential of Cardea: valid at the other door,
@@ -17,11 +13,11 @@ export interface OwnCredentialDeps {
  * so that no application can learn by it which names exist.
  */
 export const createIsOwnCredential =
-  (deps: OwnCredentialDeps) =>
+  (keys: OwnKeys) =>
   (authorization: string): boolean => {
     if (BASIC.test(authorization) || hasAccessToken(authorization)) return true
     const token = BEARER.exec(authorization)?.[1]
-    return token !== undefined && isSignedHere(token, deps)
+    return token !== undefined && isSignedHere(token, keys)
   }
 
 const BASIC = /^basic\b/i
@@ -33,6 +29,6 @@ const hasAccessToken = (authorization: string): boolean =>
   authorization.match(ACCESS_TOKENS)?.some((text) => findTokenUser(text.toLowerCase()) !== undefined) ?? false
 
 /** Whether one of Cardea's keys signed the token, whatever its claims are. */
-const isSignedHere = (token: string, { ring, jwtKeys }: OwnCredentialDeps): boolean =>
+const isSignedHere = (token: string, { ring, jwtKeys }: OwnKeys): boolean =>
   verifyWithRing(token, ring()).kind === 'verified' ||
   verify(token, { types: DOCUMENT_TYPES, findKeys: jwtKeys().find }).kind === 'verified'

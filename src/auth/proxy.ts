@@ -11,7 +11,7 @@ import {
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
-import { digestBytesOf } from './session/cookie-value.ts'
+import { type CookieRules, digestBytesOf } from './session/cookie-value.ts'
 
 const PROXY_HANDLER = 'proxy'
 
@@ -91,22 +91,18 @@ const splitRoles = (text: string): readonly string[] =>
 const isProven = ({ name, token }: ProxyHeaders, { client }: CredentialSource, deps: ProxyDeps): boolean =>
   deps.usesSecret() ? token !== undefined && deps.isToken(name, token) : client.isTrusted
 
-export interface ProxyTokenKey {
-  readonly secret: Uint8Array
-  /** A name of `node:crypto`. */
-  readonly algorithm: string
-}
-
-export const mintProxyToken = (name: string | Uint8Array, { secret, algorithm }: ProxyTokenKey): string =>
-  createHmac(algorithm, secret).update(name).digest('hex')
-
-export interface ProxyTokenRules {
-  readonly secrets: readonly Uint8Array[]
-  readonly algorithms: readonly string[]
-}
+/** `algorithm` is a name of `node:crypto`. */
+export const mintProxyToken = (
+  name: string | Uint8Array,
+  { secret, algorithm }: { readonly secret: Uint8Array; readonly algorithm: string },
+): string => createHmac(algorithm, secret).update(name).digest('hex')
 
 /** Whether `token` is the hexadecimal HMAC of the user's name with one of the secrets and algorithms. */
-export function isProxyToken(token: string, name: string | Uint8Array, rules: ProxyTokenRules): boolean {
+export function isProxyToken(
+  token: string,
+  name: string | Uint8Array,
+  rules: Pick<CookieRules, 'secrets' | 'algorithms'>,
+): boolean {
   if (!/^(?:[0-9A-Fa-f]{2}){1,64}$/.test(token)) return false
   const mac = Buffer.from(token, 'hex')
   const secrets = rules.secrets.filter(({ byteLength }) => byteLength > 0)

@@ -3,7 +3,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
-import type { PresentedSession } from '../directory/sessions/session.ts'
+import type { OpenedCookie, PresentedSession } from '../directory/sessions/session.ts'
 import type { SessionUse } from '../directory/sessions/session-directory.ts'
 import { generationOf } from '../directory/users/user.ts'
 import type { CredentialSource } from './handler.ts'
@@ -17,56 +17,43 @@ export interface SessionRecorderDeps {
   readonly clock: Clock
 }
 
-/** A session that has just been opened. */
-export interface NewSession {
-  readonly id: string
-  readonly identity: Identity
-  /** Seconds since the epoch. */
-  readonly expiresAt: number
-  /** The mark of the access token it was opened with. */
-  readonly accessToken?: string | undefined
-}
-
 type Source = Pick<CredentialSource, 'client' | 'header'>
 
-export interface SessionRecorder {
-  onOpened(session: NewSession, source: Source): void
-  /** Notes the session and the access token of a request, if its credential has them. */
-  onUsed(authenticated: AuthenticatedRequest, source: Source): void
-}
+export type SessionRecorder = ReturnType<typeof createSessionRecorder>
 
-export function createSessionRecorder(deps: SessionRecorderDeps): SessionRecorder {
-  const { directory, clock } = deps
+export function createSessionRecorder(deps: SessionRecorderDeps) {
+  const { directory, door, clock } = deps
   return {
-    onOpened(session, source) {
-      const { name } = session.identity
-      if (session.accessToken !== undefined && name !== null) directory.noteTokenUse(name, session.accessToken)
-      directory.noteSession(session.id, () => toUse(session, nowSeconds(clock), { source, door: deps.door }))
+    /** `accessToken`: the mark of the one it was opened with. */
+    onOpened(identity: Identity, cookie: OpenedCookie, source: Source, accessToken?: string): void {
+      if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
+      const now = nowSeconds(clock)
+      const times = { createdAt: now, expiresAt: now + cookie.maxAgeSeconds }
+      directory.noteSession(cookie.id, () => toUse(cookie.id, identity, source, { door, ...times }))
     },
-    onUsed(authenticated, source) {
-      const { identity, credential } = authenticated
+    /** Notes the session and the access token of a request, if its credential has them. */
+    onUsed({ identity, credential }: AuthenticatedRequest, source: Source): void {
       const { session, accessToken } = credential
       if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
       if (!session) return
       directory.noteSession(session.id, () => {
-        const used = { id: session.id, identity, expiresAt: toExpiry(credential, deps) }
-        return toUse(used, findOpeningTime(session, identity, deps), { source, door: deps.door })
+        const createdAt = findOpeningTime(session, identity, deps)
+        return toUse(session.id, identity, source, { door, createdAt, expiresAt: toExpiry(credential, deps) })
       })
     },
   }
 }
 
-interface Use {
-  readonly source: Source
-  readonly door: string
-}
-
-const toUse = ({ id, identity, expiresAt }: NewSession, createdAt: number, { source, door }: Use): SessionUse => ({
+const toUse = (
+  id: string,
+  identity: Identity,
+  source: Source,
+  { expiresAt, ...rest }: Pick<SessionUse, 'door' | 'createdAt' | 'expiresAt'>,
+): SessionUse => ({
   id,
   name: identity.name ?? '',
   generation: isAccount(identity) ? generationOf(identity.sessionEpoch, id) : undefined,
-  door,
-  createdAt,
+  ...rest,
   expiresAt: Math.ceil(expiresAt),
   peer: source.client.address,
   userAgent: source.header('user-agent') ?? '',

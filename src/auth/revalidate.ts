@@ -27,7 +27,7 @@ export interface RevalidateDeps<R extends RunningRequest> {
   isConfigured(handler: string): boolean
   /** Throws where the identity may not make this request. */
   checkRights(request: R): Promise<void>
-  readonly directory: Pick<Directory, 'findAccount'>
+  readonly directory: Pick<Directory, 'findAccount' | 'catchUp'>
   iterationLimits(): IterationLimits
 }
 
@@ -46,16 +46,12 @@ export function createRevalidate<R extends RunningRequest>(deps: RevalidateDeps<
   }
 }
 
-export interface ConfirmDeps<R extends RunningRequest> extends RevalidateDeps<R> {
-  readonly directory: Pick<Directory, 'findAccount' | 'catchUp'>
-}
-
 /**
  * Confirms the credential of a request that is about to change something: first everything that other nodes have stored
  * until now is read. Anonymous requests have nothing to confirm.
  */
 export function createConfirmCredential<R extends RunningRequest>(
-  deps: ConfirmDeps<R>,
+  deps: RevalidateDeps<R>,
 ): (request: R) => Promise<Authenticated | undefined> {
   return async (request) => {
     const before = request.authenticated

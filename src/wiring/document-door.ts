@@ -134,7 +134,7 @@ function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
 }
 
 function createSessionDeps(parts: Parts): Pick<DocumentDeps, 'sessions' | 'openForToken' | 'findCookieSession'> {
-  const deps = { ...parts, ...parts.cookies, endpoint: SESSION_ENDPOINT, clock: SYSTEM_CLOCK }
+  const deps = { ...parts, ...parts.cookies, endpoint: SESSION_ENDPOINT }
   return {
     sessions: createSessionService(deps),
     openForToken: (authenticated, context) => openTokenSession(authenticated, context, deps),

@@ -1,12 +1,12 @@
 // What the doors share. It is opened before them, and closed after them.
 import { createDocumentCheck } from '../auth/basic.ts'
-import type { IssuedTokenDeps } from '../auth/bearer.ts'
+import type { BearerDeps } from '../auth/bearer.ts'
 import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
 import { createKnownHeaders } from '../auth/known-headers.ts'
 import { openLimits } from '../auth/limits/share.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
-import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
+import { createConfirmCredential, createRevalidate, type RevalidateDeps } from '../auth/revalidate.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
 import { createConsoleSessions } from '../auth/session/console-session.ts'
 import { chooseCookieName } from '../auth/session/set-cookie.ts'
@@ -336,7 +336,7 @@ function addMetrics({ metrics, config, store, hasher, audit, directory, tokenSec
 }
 
 /** How tokens of the multi-model door are verified, at both doors. */
-export const toBearerDeps = ({ directory, tokenSecrets, config }: Parts): IssuedTokenDeps => ({
+export const toBearerDeps = ({ directory, tokenSecrets, config }: Parts): BearerDeps => ({
   directory,
   ring: tokenSecrets.ring.get,
   cache: tokenSecrets.cache,
@@ -352,9 +352,9 @@ export const toBearerDeps = ({ directory, tokenSecrets, config }: Parts): Issued
  */
 export function createRevalidation(
   { directory, config }: Parts,
-  door: Pick<ConfirmDeps<RequestContext>, 'identify' | 'isConfigured'> & { dialect(): Dialect },
+  door: Pick<RevalidateDeps<RequestContext>, 'identify' | 'isConfigured'> & { dialect(): Dialect },
 ) {
-  const deps: ConfirmDeps<RequestContext> = {
+  const deps: RevalidateDeps<RequestContext> = {
     ...door,
     async checkRights(context) {
       for (const step of door.dialect().steps) if (step.checksRights) await step.run(context)

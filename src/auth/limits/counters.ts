@@ -45,29 +45,21 @@ interface CounterOptions<S> {
   readonly clock: Clock
 }
 
-export interface FailureCounter {
-  /** Milliseconds until an attempt is allowed again; 0: it is allowed now. */
-  waitMs(key: string): number
-  isEmpty(): boolean
-  /** `atMs` may be in the past, for failures at another node. A lock takes back what it counted with a negative count. */
-  addFailures(key: string, count: number, atMs: number): void
-  /** The keys with this beginning that have to wait, and the longest wait. */
-  findWaits(prefix: string): { readonly keys: readonly string[]; readonly ms: number }
-  /** All keys that have to wait. */
-  listWaiting(): readonly string[]
-  /** Forgets all failures of the keys with this beginning. */
-  forget(prefix: string): void
-}
-
 type Table = Pick<ReturnType<typeof createTable>, 'keysWith' | 'delete'>
 
-/** What locks and buckets do with all keys that begin alike. */
-const createPrefixOperations = (table: Table, waitMs: FailureCounter['waitMs']) => ({
+/**
+ * What locks and buckets do with all keys that begin alike. `waitMs`: the milliseconds until an attempt is allowed again;
+ * 0: it is allowed now.
+ */
+const createPrefixOperations = (table: Table, waitMs: (key: string) => number) => ({
+  /** The keys with this beginning that have to wait, and the longest wait. */
   findWaits(prefix: string) {
     const keys = table.keysWith(prefix).filter((key) => waitMs(key) > 0)
     return { keys, ms: keys.reduce((longest, key) => Math.max(longest, waitMs(key)), 0) }
   },
+  /** All keys that have to wait. */
   listWaiting: (): readonly string[] => table.keysWith('').filter((key) => waitMs(key) > 0),
+  /** Forgets all failures of the keys with this beginning. */
   forget(prefix: string): void {
     for (const key of table.keysWith(prefix)) table.delete(key)
   },
@@ -86,13 +78,10 @@ interface LockCount {
   readonly sinceMs: number
 }
 
-/** Locks a key for a while after too many failures. A success does not end a lock. */
-export interface Locks extends FailureCounter {
-  /** Whether the last failure would have locked the key in mode `enforce`. For mode `warn`. */
-  isOverlooked(key: string): boolean
-}
+export type Locks = ReturnType<typeof createLocks>
 
-export function createLocks({ settings, max, clock }: CounterOptions<LockSettings>): Locks {
+/** Locks a key for a while after too many failures. A success does not end a lock. */
+export function createLocks({ settings, max, clock }: CounterOptions<LockSettings>) {
   const isCounted = ({ sinceMs }: LockCount) => clock.nowMs() - sinceMs < settings().lifetimeMs
   const counts = createTable<LockCount>({ max, rank: (count) => (isCounted(count) ? count.failures : 0) })
   const findCount = (key: string): LockCount | undefined => {
@@ -108,8 +97,11 @@ export function createLocks({ settings, max, clock }: CounterOptions<LockSetting
     isEmpty: counts.isEmpty,
     waitMs,
     ...createPrefixOperations(counts, waitMs),
-    isOverlooked: (key) => settings().mode === 'warn' && findCount(key)?.failures === settings().threshold,
-    addFailures(key, count, atMs) {
+    /** Whether the last failure would have locked the key in mode `enforce`. For mode `warn`. */
+    isOverlooked: (key: string): boolean =>
+      settings().mode === 'warn' && findCount(key)?.failures === settings().threshold,
+    /** `atMs` may be in the past, for failures at another node. A negative count takes back what was counted. */
+    addFailures(key: string, count: number, atMs: number): void {
       if (settings().mode === 'off') return
       const { failures, sinceMs } = findCount(key) ?? { failures: 0, sinceMs: atMs }
       counts.set(key, { failures: Math.max(failures + count, 0), sinceMs })
@@ -129,15 +121,10 @@ interface Bucket {
   readonly fullAtMs: number
 }
 
-/** One token bucket per key. Only failures take a token. */
-export interface Buckets extends FailureCounter {
-  /** Whether the key has failures that are not forgiven yet. */
-  hasFailures(key: string): boolean
-}
-
 const MINUTE_MS = 60_000
 
-export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>): Buckets {
+/** One token bucket per key. Only failures take a token. */
+export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>) {
   const buckets = createTable<Bucket>({ max, rank: ({ fullAtMs }) => fullAtMs })
   const tokenMs = () => MINUTE_MS / settings().refillPerMinute
   const debtMs = (key: string): number => Math.max((buckets.get(key)?.fullAtMs ?? 0) - clock.nowMs(), 0)
@@ -149,8 +136,9 @@ export function createBuckets({ settings, max, clock }: CounterOptions<BucketSet
     waitMs,
     isEmpty: buckets.isEmpty,
     ...createPrefixOperations(buckets, waitMs),
-    hasFailures: (key) => debtMs(key) > 0,
-    addFailures(key, count, atMs) {
+    /** Whether the key has failures that are not forgiven yet. */
+    hasFailures: (key: string): boolean => debtMs(key) > 0,
+    addFailures(key: string, count: number, atMs: number): void {
       const fullAtMs = Math.max(buckets.get(key)?.fullAtMs ?? 0, atMs) + count * tokenMs()
       // parallel attempts may fail together; the debt is never more than the whole bucket
       const maxFullAtMs = clock.nowMs() + Math.max(settings().burst, 1) * tokenMs()

@@ -149,7 +149,7 @@ export function createLimits(options: LimitsOptions): Limits {
       addShared(counters, failures, atMs)
       for (const failure of failures) failed.note(failure)
     },
-    ...createSignUps({ counters, outbox, clock, report: (wait) => report(undefined, wait) }),
+    ...createSignUps(counters, outbox, clock, (wait) => report(undefined, wait)),
     ...createAccountLimits(counters, failed, ends, { outbox, clock }),
     reportEnded: ends.report,
     take: outbox.take,

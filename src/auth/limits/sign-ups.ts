@@ -21,16 +21,14 @@ export interface SignUpWait {
   readonly ms: number
 }
 
-interface SignUpDeps {
-  readonly counters: Counters
-  readonly outbox: Outbox
-  readonly clock: Clock
-  report(wait: SignUpWait): void
-}
-
 const EVERY_CLIENT = 'all'
 
-export const createSignUps = ({ counters, outbox, clock, report }: SignUpDeps): SignUpLimits => ({
+export const createSignUps = (
+  counters: Counters,
+  outbox: Outbox,
+  clock: Clock,
+  report: (wait: SignUpWait) => void,
+): SignUpLimits => ({
   async signUp(client, create) {
     const keys = toKeys(client)
     const add = (count: number) => {
@@ -60,7 +58,7 @@ const toKeys = (client: Client): readonly Counted[] => [
   { counter: 'all-sign-ups', key: EVERY_CLIENT },
 ]
 
-function requireAllowed(keys: readonly Counted[], counters: Counters, report: SignUpDeps['report']): void {
+function requireAllowed(keys: readonly Counted[], counters: Counters, report: (wait: SignUpWait) => void): void {
   const waits = keys.map(({ counter, key }) => ({ limit: counter, key, ms: counters[counter].waitMs(key) }))
   const longest = waits.reduce((most, wait) => (wait.ms > most.ms ? wait : most))
   if (longest.ms <= 0) return

@@ -57,17 +57,9 @@ export interface AccountSessionDeps {
   readonly clock: Clock
 }
 
-export interface AccountSessions {
-  open(account: Account, opening: SessionOpening): OpenedCookie
-  /** `undefined`: wrong signature, expired or revoked. */
-  find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
-  /** The same if the account is in the cache; `undefined`: ask `find`. */
-  peek(cookie: ReadCookie): AcceptedCredential | undefined
-  /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
-  isForged(cookie: ReadCookie): Promise<boolean>
-}
+export type AccountSessions = ReturnType<typeof createAccountSessions>
 
-export function createAccountSessions(deps: AccountSessionDeps): AccountSessions {
+export function createAccountSessions(deps: AccountSessionDeps) {
   const { directory, clock } = deps
   const findRemembered = rememberSessions(
     (cookie, account) => verify(cookie, account, deps),
@@ -81,23 +73,26 @@ export function createAccountSessions(deps: AccountSessionDeps): AccountSessions
     return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? found : undefined
   }
   return {
-    open(account, opening) {
+    open(account: Account, opening: SessionOpening): OpenedCookie {
       const { id } = directory.createSession(account, opening)
       return { id, ...issue(account, id, deps) }
     },
-    async find(cookie) {
+    /** `undefined`: wrong signature, expired or revoked. */
+    async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
       const found = account && findLive(cookie, account)
       if (!found || (found.session.isClassic && !(await isAfterEpoch(found.session, account.name, deps))))
         return undefined
       return found.accepted
     },
-    peek(cookie) {
+    /** The same if the account is in the cache; `undefined`: ask `find`. */
+    peek(cookie: ReadCookie): AcceptedCredential | undefined {
       const account = directory.peekAccount(cookie.name)
       const found = account && findLive(cookie, account)
       return found && !found.session.isClassic ? found.accepted : undefined
     },
-    async isForged(cookie) {
+    /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
+    async isForged(cookie: ReadCookie): Promise<boolean> {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
       return account !== undefined && isCurrentFor(cookie, account, deps) && !isSigned(cookie, account, deps)
     },

@@ -1,42 +1,28 @@
-import { nowSeconds } from '../../base/clock.ts'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../../directory/account.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { CredentialSource } from '../handler.ts'
 import { createSessionService, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'
 import { renderSessionCookie, type SessionSettings } from './set-cookie.ts'
 
-/** A request to another server, whose response sets the cookie. */
-type ProgramRequest = CredentialSource & { readonly client: { readonly scheme: 'http' | 'https' } }
-
-/** For programs that sign users in by routes of their own. */
-export interface ProgramSignIn {
-  /** `undefined`: wrong name, password or code. */
-  verify(credentials: SignInCredentials, request: ProgramRequest): Promise<Account | undefined>
-  /** A session of the document door, and the header that sets its cookie. */
-  open(account: Account, opening: SessionOpening, request: ProgramRequest): Promise<ProgramSession>
-}
-
-export interface ProgramSession {
-  readonly id: string
-  /** Seconds since the epoch; every use postpones it. */
-  readonly expiresAt: number
-  readonly header: ReturnType<typeof renderSessionCookie>
-}
-
-export interface ProgramSignInDeps extends Omit<SessionServiceDeps, 'endpoint'> {
-  settings(): SessionSettings
-}
-
 const HANDLER = 'library'
 
-export function createProgramSignIn({ settings, ...deps }: ProgramSignInDeps): ProgramSignIn {
+export type ProgramSignIn = ReturnType<typeof createProgramSignIn>
+
+/** For programs that sign users in by routes of their own. The requests are those to the program. */
+export function createProgramSignIn(
+  deps: Omit<SessionServiceDeps, 'endpoint'> & { settings(): SessionSettings; readonly clock: Clock },
+) {
   const service = createSessionService({ ...deps, endpoint: HANDLER })
   return {
-    verify: (credentials, source) => deps.signIn({ ...credentials, source, handler: HANDLER }),
-    async open(account, opening, request) {
+    /** `undefined`: wrong name, password or code. */
+    verify: (credentials: SignInCredentials, source: CredentialSource) =>
+      deps.signIn({ ...credentials, source, handler: HANDLER }),
+    /** A session of the document door, and the header that sets its cookie. Every use postpones its expiry. */
+    async open(account: Account, opening: SessionOpening, request: CredentialSource) {
       const { cookie } = await service.openFor(account, request, opening)
       const isSecure = request.client.scheme === 'https'
-      const header = renderSessionCookie(cookie, { settings: settings(), isSecure, nowMs: deps.clock.nowMs() })
+      const header = renderSessionCookie(cookie, { settings: deps.settings(), isSecure, nowMs: deps.clock.nowMs() })
       return { id: cookie.id, expiresAt: nowSeconds(deps.clock) + cookie.maxAgeSeconds, header }
     },
   }

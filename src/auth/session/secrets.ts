@@ -53,23 +53,15 @@ function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }:
   }
 }
 
-/** The secrets of session cookies and proxy tokens. Proxy tokens verify with the current secret only. */
-export interface CookieSecrets {
-  /** The secret that signs; `undefined` where none is configured. */
-  current(): Buffer | undefined
-  /** All secrets that verify now, the current one first. The same list until one is added or removed. */
-  accepted(): readonly Buffer[]
-  /** Sets a new secret; the empty text removes the current one. `dropsEarlier` rejects every earlier secret at once. */
-  replace(secret: string, options?: { readonly dropsEarlier?: boolean }): void
-}
+export type CookieSecrets = ReturnType<typeof createCookieSecrets>
 
-interface CookieSecretsOptions {
+/** The secrets of session cookies and proxy tokens. Proxy tokens verify with the current secret only. */
+export function createCookieSecrets(options: {
   readonly secret: string
   timeoutSeconds(): number
   readonly clock: Clock
-}
-
-export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSecretsOptions): CookieSecrets {
+}) {
+  const { secret, timeoutSeconds, clock } = options
   const secrets = createRotation({
     first: toSecret(secret),
     isSame: (one, other) => one === other || (one !== undefined && other !== undefined && isSameSecret(one, other)),
@@ -77,9 +69,12 @@ export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSec
     clock,
   })
   return {
+    /** The secret that signs; `undefined` where none is configured. */
     current: secrets.current,
+    /** All secrets that verify now, the current one first. The same list until one is added or removed. */
     accepted: deriveLive({ get: secrets.accepted }, (all) => all.filter((each) => each !== undefined)).get,
-    replace(text, { dropsEarlier = false } = {}) {
+    /** Sets a new secret; the empty text removes the current one. `dropsEarlier` rejects every earlier secret at once. */
+    replace(text: string, { dropsEarlier = false }: { readonly dropsEarlier?: boolean } = {}): void {
       secrets.replace(toSecret(text))
       if (dropsEarlier) secrets.dropRetired()
     },
@@ -94,11 +89,7 @@ export const toGraceSeconds = (timeoutSeconds: number): number => Math.min(timeo
 const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined : Buffer.from(text))
 
 /** The timeouts that cookies which have not expired can have been made under. */
-export interface CookieTimeouts {
-  /** The same list until one is added or removed. */
-  accepted(): readonly number[]
-  replace(seconds: number): void
-}
+export type CookieTimeouts = ReturnType<typeof createCookieTimeouts>
 
 const MAX_RETIRED_TIMEOUTS = 10
 
@@ -106,7 +97,7 @@ const MAX_RETIRED_TIMEOUTS = 10
  * A cookie is bound to its timeout because the revocation of a session is kept only until its last cookie expires. If
  * a raised timeout prolonged existing cookies, a revoked session would be accepted again.
  */
-export const createCookieTimeouts = (first: number, clock: Clock): CookieTimeouts =>
+export const createCookieTimeouts = (first: number, clock: Clock) =>
   createRotation({
     first,
     isSame: (one, other) => one === other,

@@ -1,5 +1,4 @@
 /** Opens and ends sessions, and records both: with a cookie, for a JWT of another issuer, or with an issued token. */
-import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
@@ -20,7 +19,6 @@ interface OpenerDeps<O extends SessionOpening> {
   readonly directory: Pick<Directory, 'endSession' | 'makeRoom'>
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder
-  readonly clock: Clock
   /** Recorded as the handler of a sign-in. */
   readonly endpoint: string
 }
@@ -33,7 +31,7 @@ export const createSessionOpener = <O extends SessionOpening>(deps: OpenerDeps<O
     events.requireRecording()
     const account = await deps.directory.makeRoom(given, opening)
     const cookie = deps.issue(account, opening)
-    noteOpened({ identity: account, cookie, accessToken: opening.accessToken }, source, deps)
+    deps.recorder.onOpened(account, cookie, source, opening.accessToken)
     events.record('sign-in.accepted', { subject: account.name, opened, actor: account.name, handler })
     return { identity: account, cookie }
   },
@@ -79,7 +77,7 @@ export function createSessionService(deps: SessionServiceDeps) {
   }
 }
 
-interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder' | 'clock'> {
+interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder'> {
   readonly tokens: TokenSessions
   readonly directory: Pick<Directory, 'makeRoomForToken'>
 }
@@ -94,18 +92,7 @@ export async function openTokenSession(
   deps.events.requireRecording()
   await deps.directory.makeRoomForToken(identity.name)
   const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin: credential.origin })
-  noteOpened({ identity, cookie }, source, deps)
+  deps.recorder.onOpened(identity, cookie, source)
   deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
   return { identity, cookie }
 }
-
-interface NewSession extends Pick<OpenedSession, 'identity'> {
-  readonly cookie: OpenedCookie
-  readonly accessToken?: string | undefined
-}
-
-const noteOpened = (
-  { identity, cookie: { id, maxAgeSeconds }, accessToken }: NewSession,
-  source: CredentialSource,
-  { recorder, clock }: Pick<SessionServiceDeps, 'recorder' | 'clock'>,
-): void => recorder.onOpened({ id, identity, accessToken, expiresAt: nowSeconds(clock) + maxAgeSeconds }, source)

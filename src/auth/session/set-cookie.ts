@@ -1,4 +1,5 @@
 /** The AuthSession cookie as browsers see it: its name, its settings and the `Set-Cookie` header. */
+import type { RenewedSession } from '../../directory/sessions/session.ts'
 
 export const SESSION_COOKIE = 'AuthSession'
 /** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
@@ -41,18 +42,12 @@ export interface CookieContext {
   readonly nowMs: number
 }
 
-/** A value for the cookie, and how long the browser may keep it. */
-export interface CookieContent {
-  readonly value: string
-  readonly maxAgeSeconds: number
-}
-
 type Header = readonly [name: string, value: string]
 
 const SAME_SITE = { '': '', none: '; SameSite=None', lax: '; SameSite=Lax', strict: '; SameSite=Strict' } as const
 
 /** The attributes come in CouchDB's order. */
-export function renderSessionCookie({ value, maxAgeSeconds }: CookieContent, context: CookieContext): Header {
+export function renderSessionCookie({ value, maxAgeSeconds }: RenewedSession, context: CookieContext): Header {
   const { settings, isSecure, nowMs } = context
   const expiry = `; Expires=${renderExpiry(nowMs + maxAgeSeconds * 1000)}; Max-Age=${maxAgeSeconds}`
   const text = [

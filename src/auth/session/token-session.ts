@@ -5,7 +5,7 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { CredentialKind, TokenOrigin } from '../../directory/identity.ts'
+import type { CredentialKind } from '../../directory/identity.ts'
 import {
   createPlainId,
   type OpenedCookie,
@@ -31,32 +31,24 @@ export interface TokenSessionDeps {
   readonly clock: Clock
 }
 
-export interface TokenSubject {
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly origin: TokenOrigin
-}
+type TokenSubject = Pick<TokenSession, 'name' | 'roles' | 'origin'>
 
-export interface TokenSessions {
-  open(subject: TokenSubject): OpenedCookie
-  /** `undefined`: wrong signature, expired or revoked. */
-  find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
-  /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
-  isForged(cookie: ReadCookie): boolean
-}
+export type TokenSessions = ReturnType<typeof createTokenSessions>
 
-export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
-  open(subject) {
+export const createTokenSessions = (deps: TokenSessionDeps) => ({
+  open(subject: TokenSubject): OpenedCookie {
     if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { about: TOO_MANY_ENDED })
     const id = createPlainId(deps.clock.nowMs())
     return { id, ...issue(subject, { id: Buffer.from(id, 'base64url'), openedAt: nowSeconds(deps.clock) }, deps) }
   },
-  async find(cookie) {
+  /** `undefined`: wrong signature, expired or revoked. */
+  async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
     const session = verify(cookie, deps)
     if (!session || isExpired(session, deps) || (await isRevoked(session, deps))) return undefined
     return toCredential(session, deps)
   },
-  isForged(cookie) {
+  /** As for the session of an account. */
+  isForged(cookie: ReadCookie): boolean {
     const { timeoutSeconds } = deps.settings()
     const time = cookie.time.slice(0, -TOKEN_MARK.length)
     return isTimeCurrent(time, { nowSeconds: nowSeconds(deps.clock), timeoutSeconds }) && !verify(cookie, deps)

@@ -82,7 +82,7 @@ export interface OperationRoutesDeps extends OperationDeps {
   /** The same, but a session always needs `current`. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
   /** For browsers; left out where none can connect. */
-  readonly sessions?: Pick<ConsoleSessions, 'reopen'>
+  readonly sessions?: Pick<ConsoleSessions, 'openFor'>
 }
 
 export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
@@ -125,8 +125,8 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
       if (!account) return
       // the new session has proved what the one before had
       const hasFactor = deps.directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)
-      const opened = await deps.sessions?.reopen(account, context, { hasPassword: true, hasFactor })
-      if (opened) headers.push(renderAdminCookie(opened.value, context))
+      const opened = await deps.sessions?.openFor(account, context, { hasPassword: true, hasFactor })
+      if (opened) headers.push(renderAdminCookie(opened.cookie.value, context))
     },
   }
 }
