@@ -77,10 +77,13 @@ import { endWithTests } from '${urlOf('test/support/end-with-tests.ts')}'
 import { createTimesRecorder } from '${urlOf('scripts/test-times.ts')}'
 const files = ${JSON.stringify(Object.fromEntries(files.map((file) => [file, urlOf(file)])))}
 const recordTimes = createTimesRecorder('${record}')
+// the runner ends a process that waits for nothing, and would leave out the files that follow
+const alive = setInterval(() => {}, 60_000)
 for (const [name, url] of Object.entries(files)) {
   await describe(name, () => import(url).catch((error) => void it('loads', () => { throw error })))
   recordTimes(name)
 }
+clearInterval(alive)
 endWithTests(Object.keys(files))
 `
 

@@ -58,7 +58,8 @@ export function renderTimes(record: string, cpu: number): string {
     cpu: members.reduce((sum, each) => sum + each.cpu, 0),
     elapsed: members.reduce((sum, each) => sum + each.elapsed, 0),
   }))
-  const shared = cpu - sums.reduce((sum, each) => sum + each.cpu, 0)
+  // processes that end with their group are not in `cpu`
+  const shared = Math.max(0, cpu - sums.reduce((sum, each) => sum + each.cpu, 0))
   const byCost = (a: Times, b: Times) => b.cpu - a.cpu
   return [
     ' of CPU elapsed  seconds',

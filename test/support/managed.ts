@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CommandResult, runCommand } from './commands.ts'
-import { type Started, start } from './process.ts'
+import { endHosted, startHosted } from './hosted-server.ts'
+import type { Started } from './process.ts'
 import { makeFolder, type Scope } from './scope.ts'
 
 export const ADMIN_PASSWORD = 'the-password-of-admin'
@@ -36,6 +37,9 @@ export interface Serving extends Started {
 
 /** A folder with a configuration: cheap hashes, free ports, one administrator. */
 export function makeManaged(scope: Scope, config = CONFIG): Managed {
+  const servers: Started[] = []
+  // before its folder is removed
+  scope.after(() => Promise.all(servers.map(endHosted)))
   const folder = makeFolder(scope)
   writeFileSync(join(folder, 'local.ini'), config, { mode: 0o600 })
   const traces: string[] = []
@@ -49,7 +53,8 @@ export function makeManaged(scope: Scope, config = CONFIG): Managed {
       return result
     },
     async serve() {
-      const server = start(scope, ['serve', '--config', folder, '--log.level', 'debug'], { cwd: folder })
+      const server = startHosted(['serve', '--config', folder, '--log.level', 'debug'], folder)
+      servers.push(server)
       void server.ended.then(() => traces.push(server.stdout(), server.stderr()))
       return { ...server, ...(await server.doors()) }
     },

@@ -99,6 +99,11 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
   child.once('close', () => running.delete(kill))
+  return toStarted(child, output, ended)
+}
+
+/** `child` emits `said` when there is more output. */
+export function toStarted(child: ChildProcess, output: Output, ended: Promise<Ending>): Started {
   const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
   return {
     child,
@@ -122,7 +127,7 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-type Output = { stdout: string; stderr: string }
+export type Output = { stdout: string; stderr: string }
 
 function collect(child: ChildProcess): Output {
   const output: Output = { stdout: '', stderr: '' }
