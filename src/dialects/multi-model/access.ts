@@ -1,9 +1,9 @@
 // What a request may do at this door: who may enter a database, and who manages the server.
-import { Refusal } from '../../base/errors.ts'
+import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
-import type { Path, RequestContext } from '../../http/request-context.ts'
+import type { Params, Path, RequestContext } from '../../http/request-context.ts'
 import { toLocalPath } from './path.ts'
 import { type MultiModelRight, rightOf } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
@@ -87,13 +87,7 @@ const isManager = (context: RequestContext): boolean => findLevel(identityOf(con
 
 export const isSelf = (context: RequestContext, name: string): boolean => identityOf(context).name === name
 
-export const isSelfOrManager = (context: RequestContext, name: string): boolean =>
-  isSelf(context, name) || isManager(context)
-
-/** Rejects anonymous requests, even where no credential is required. */
-export function requireIdentity(context: RequestContext): void {
-  if (isAnonymous(context.authenticated)) throw new Refusal('forbidden')
-}
+const isSelfOrManager = (context: RequestContext, name: string): boolean => isSelf(context, name) || isManager(context)
 
 /** For changes to the directory. They need a manager even where no credential is required. */
 export function requireManager(context: RequestContext): void {
@@ -104,12 +98,6 @@ export function requireManager(context: RequestContext): void {
 export const mayReadAll = (context: RequestContext, settings: MultiModelSettings): boolean =>
   isExempt(context, settings) || isManager(context)
 
-/** For the data of a user: the user itself, and requests that may read everything. */
-export function requireReader(context: RequestContext, settings: MultiModelSettings, name?: string): void {
-  const isOwn = name !== undefined && isSelf(context, name)
-  if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('not_owner')
-}
-
 /** For operations of the server, not of the directory. They are open where no credential is required. */
 export function requireOperator(context: RequestContext, settings: MultiModelSettings): void {
   if (!mayReadAll(context, settings)) throw new Refusal('forbidden')
@@ -118,4 +106,37 @@ export function requireOperator(context: RequestContext, settings: MultiModelSet
 export function requireSuperuser(context: RequestContext): void {
   if (identityOf(context).isSuperuser) return
   throw new Refusal('forbidden', { about: 'only a superuser token may see or reload the secrets' })
+}
+
+interface ClientDeps {
+  settings(): MultiModelSettings
+  readonly directory: { isAdministrator(name: string): boolean }
+}
+
+/** Throws unless the client may use a method of a route. `{user}` in its path is the user whose data it is about. */
+export type RequireClient = (context: RequestContext, deps: ClientDeps, params: Params) => void
+
+/** Who may use a method: each row of users and tokens names one. */
+export const CLIENTS = {
+  /** Not anonymous, even where no credential is required. */
+  identified: ({ authenticated }) => refuseUnless(!isAnonymous(authenticated)),
+  manager: requireManager,
+  /** The user itself, and requests that may read everything. */
+  reader: (context, { settings }, { user }) => {
+    const isOwn = user !== undefined && isSelf(context, user)
+    refuseUnless(isOwn || mayReadAll(context, settings()), 'not_owner')
+  },
+  /** The user itself or a manager. Administrators cannot be changed with this API. */
+  changer: (context, { directory }, { user = '' }) =>
+    refuseUnless(isSelfOrManager(context, user) && !directory.isAdministrator(user)),
+  managerOfUser: (context, { directory }, { user = '' }) =>
+    refuseUnless(isManager(context) && !directory.isAdministrator(user)),
+  tokenOwner: (context, { directory }, { user = '' }) => {
+    refuseUnless(isSelfOrManager(context, user), 'not_owner')
+    refuseUnless(!directory.isAdministrator(user))
+  },
+} satisfies Readonly<Record<string, RequireClient>>
+
+function refuseUnless(isAllowed: boolean, code: ErrorCode = 'forbidden'): void {
+  if (!isAllowed) throw new Refusal(code)
 }

@@ -3,6 +3,7 @@ import type { Authenticated } from '../../directory/identity.ts'
 import type { Handler, Params, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import type { CheckHealth } from '../../observe/health.ts'
+import type { RequireClient } from './access.ts'
 import type { ServerMode } from './mode.ts'
 import type { Services } from './services.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
@@ -59,9 +60,11 @@ export interface MultiModelUpstream {
 
 type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply
 
-/** Makes a handler of a function that takes the dependencies first. */
+/** Makes a handler of a function that takes the dependencies first, for the clients that `require` lets pass. */
 export const bindDeps =
   (deps: MultiModelDeps) =>
-  (handler: DepsHandler): Handler =>
-  (context, params) =>
-    handler(deps, context, params)
+  (require: RequireClient, handler: DepsHandler): Handler =>
+  (context, params) => {
+    require(context, deps, params)
+    return handler(deps, context, params)
+  }

@@ -3,7 +3,7 @@ import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
-import { isSelf, isSelfOrManager, requireReader } from './access.ts'
+import { CLIENTS, isSelf } from './access.ts'
 import { type Members, readMembers } from './body.ts'
 import { bindDeps, type MultiModelDeps } from './deps.ts'
 import { toEmptyReply, toJsonReply } from './reply.ts'
@@ -15,6 +15,7 @@ import { rejectParts } from './users/routes.ts'
 export function tokensRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
   const { server, ownUser: right } = RIGHTS
+  const { reader, tokenOwner } = CLIENTS
   return [
     {
       path: '/_api/token',
@@ -24,9 +25,9 @@ export function tokensRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
     {
       path: '/_api/token/{user}',
       right,
-      methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') },
+      methods: { GET: by(reader, listTokens), POST: by(tokenOwner, createToken), DELETE: missing('id') },
     },
-    { path: '/_api/token/{user}/{id}', right, methods: { DELETE: by(removeToken) } },
+    { path: '/_api/token/{user}/{id}', right, methods: { DELETE: by(tokenOwner, removeToken) } },
     { path: '/_api/token/{user}/{...}', right, handle: rejectParts },
   ]
 }
@@ -35,8 +36,7 @@ const missing = (name: string) => (): never => {
   throw new Refusal('bad_parameter', { about: `path parameter '${name}' is missing` })
 }
 
-async function listTokens(deps: MultiModelDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
-  requireReader(context, deps.settings(), name)
+async function listTokens(deps: MultiModelDeps, _context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
   if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
   const user = await requireUser(deps.directory, name)
   const uses = await deps.directory.listTokenUses(name)
@@ -60,7 +60,7 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
 })
 
 async function createToken(deps: MultiModelDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
-  await requireChangeable(deps, context, user)
+  if (isSelf(context, user)) await deps.requirePassword(context)
   const members = await readMembers(context)
   requireKnownMembers(members)
   const name = readName(members)
@@ -126,15 +126,9 @@ async function removeToken(
   context: RequestContext,
   { user = '', id = '' }: Params,
 ): Promise<Reply> {
-  await requireChangeable(deps, context, user)
+  if (isSelf(context, user)) await deps.requirePassword(context)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
   await orUserNotFound(deps.directory.changeUser(user, without))
   return toEmptyReply(200)
-}
-
-async function requireChangeable(deps: MultiModelDeps, context: RequestContext, name: string): Promise<void> {
-  if (!isSelfOrManager(context, name)) throw new Refusal('not_owner')
-  if (deps.directory.isAdministrator(name)) throw new Refusal('forbidden')
-  if (isSelf(context, name)) await deps.requirePassword(context)
 }

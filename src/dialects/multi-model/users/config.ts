@@ -2,17 +2,15 @@ import { badRequest } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import { type Json, type JsonObject, withField } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toEmptyReply, toWrappedReply } from '../reply.ts'
 import { requireSmall } from './input.ts'
-import { orUserNotFound, requireChangeable, requireUser } from './require-user.ts'
+import { orUserNotFound, requireUser } from './require-user.ts'
 
 /** Settings that a web console stores for a user. Cardea does not interpret them. */
-export async function getConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function getConfig(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key } = params
-  requireReader(context, deps.settings(), name)
   const config = await findConfig(deps, name)
   if (key !== undefined) return toWrappedReply(findMember(config, key) ?? null)
   // quirk: reference multi-model 7.2: nothing stored is null, not an empty object
@@ -26,16 +24,14 @@ async function findConfig({ directory }: MultiModelDeps, name: string): Promise<
 
 export async function setConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key = '' } = params
-  requireChangeable(deps, context, name)
   const value = findMember(await readMembers(context), 'value')
   if (value === undefined) throw badRequest("'value' is missing")
   // it came from JSON
   return change(deps, name, (config) => [...without(config, key), [key, value as Json]])
 }
 
-export async function clearConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function clearConfig(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key } = params
-  requireChangeable(deps, context, name)
   return change(deps, name, (config) => (key === undefined ? [] : without(config, key)))
 }
 

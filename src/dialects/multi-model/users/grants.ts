@@ -2,13 +2,12 @@ import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireManager, requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { capLevel } from '../mode.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
 import { readGrant } from './input.ts'
-import { orUserNotFound, ROOT, requireChangeable } from './require-user.ts'
+import { orUserNotFound, ROOT } from './require-user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
@@ -27,7 +26,6 @@ export async function listDatabases(
   context: RequestContext,
   { user = '' }: Params,
 ): Promise<Reply> {
-  requireReader(context, deps.settings(), user)
   const grants = await findGrants(deps, user)
   if (!grants) throw new Refusal('user_not_found')
   const names = await listNames(deps, grants)
@@ -57,7 +55,6 @@ const NOTHING: Grant = { level: undefined, collections: new Map() }
 
 export async function getLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireReader(context, deps.settings(), user)
   // quirk: reference multi-model 7.2: neither the user nor the database has to exist
   const grants = (await findGrants(deps, user)) ?? new Map()
   const level =
@@ -81,8 +78,6 @@ async function findCollectionLevel(
 
 export async function setLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireManager(context)
-  requireChangeable(deps, context, user)
   const level = readGrant(await readMembers(context))
   requireRootAccess(params, level)
   if (collection !== undefined) await requireDatabase(deps, database)
@@ -91,10 +86,8 @@ export async function setLevel(deps: MultiModelDeps, context: RequestContext, pa
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
 
-export async function clearLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
+export async function clearLevel(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireManager(context)
-  requireChangeable(deps, context, user)
   requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)
   await orUserNotFound(deps.directory.setGrant(user, { database, collection }, undefined))

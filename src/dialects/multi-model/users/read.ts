@@ -2,7 +2,6 @@ import { FIELD_ROWS } from '../../../directory/users/fields.ts'
 import { listUserPages } from '../../../directory/users/list-user-pages.ts'
 import { readField, type User } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireReader } from '../access.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'
 import { requireUser } from './require-user.ts'
@@ -21,17 +20,15 @@ const toAdministratorObject = (name: string): UserObject =>
 
 export async function getUser(
   deps: MultiModelDeps,
-  context: RequestContext,
+  _context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
   return toMergedReply(200, toUserObject(await requireUser(deps.directory, name)))
 }
 
 /** A large directory is streamed page by page. */
-export async function listUsers({ directory, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
-  requireReader(context, settings())
+export async function listUsers({ directory }: MultiModelDeps): Promise<Reply> {
   const administrators = directory.listAdministrators().map(({ name }) => name)
   return toStreamedReply(renderUsers(mergeNames(listUserPages(directory), administrators)))
 }

@@ -1,4 +1,5 @@
 import { badRequest } from '../../../base/errors.ts'
+import { CLIENTS } from '../access.ts'
 import { bindDeps, type MultiModelDeps } from '../deps.ts'
 import { type MultiModelRoute, RIGHTS } from '../rights.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
@@ -10,14 +11,15 @@ import { changeUser, checkPassword, createUser, removeUser, replaceUser } from '
 export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
   const { server, ownUser: right } = RIGHTS
-  const level = { GET: by(getLevel), PUT: by(setLevel), DELETE: by(clearLevel) }
+  const { identified, manager, managerOfUser, reader, changer } = CLIENTS
+  const level = { GET: by(reader, getLevel), PUT: by(managerOfUser, setLevel), DELETE: by(managerOfUser, clearLevel) }
   return [
     {
       path: '/_api/user',
       right: server,
       methods: {
-        GET: by(listUsers),
-        POST: by(createUser),
+        GET: by(reader, listUsers),
+        POST: by(manager, createUser),
         PUT: rejectParts,
         PATCH: rejectParts,
         DELETE: rejectParts,
@@ -27,21 +29,25 @@ export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
       path: '/_api/user/{user}',
       right: RIGHTS.user,
       methods: {
-        GET: by(getUser),
-        POST: by(checkPassword),
-        PUT: by(replaceUser),
-        PATCH: by(changeUser),
-        DELETE: by(removeUser),
+        GET: by(reader, getUser),
+        POST: by(identified, checkPassword),
+        PUT: by(changer, replaceUser),
+        PATCH: by(changer, changeUser),
+        DELETE: by(managerOfUser, removeUser),
       },
     },
-    { path: '/_api/user/{user}/database', right, methods: { GET: by(listDatabases) } },
+    { path: '/_api/user/{user}/database', right, methods: { GET: by(reader, listDatabases) } },
     { path: '/_api/user/{user}/database/{database}', right, methods: level },
     { path: '/_api/user/{user}/database/{database}/{collection}', right, methods: level },
-    { path: '/_api/user/{user}/config', right, methods: { GET: by(getConfig), DELETE: by(clearConfig) } },
+    {
+      path: '/_api/user/{user}/config',
+      right,
+      methods: { GET: by(reader, getConfig), DELETE: by(changer, clearConfig) },
+    },
     {
       path: '/_api/user/{user}/config/{key}',
       right,
-      methods: { GET: by(getConfig), PUT: by(setConfig), DELETE: by(clearConfig) },
+      methods: { GET: by(reader, getConfig), PUT: by(changer, setConfig), DELETE: by(changer, clearConfig) },
     },
     { path: '/_api/user/{user}/{...}', right, handle: rejectParts },
   ]

@@ -5,16 +5,15 @@ import { identityOf } from '../../../directory/identity.ts'
 import type { Caller } from '../../../directory/users/new-passwords.ts'
 import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { isSelf, requireIdentity, requireManager } from '../access.ts'
+import { isSelf } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
 import { readName, readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
 import { toUserObject } from './read.ts'
-import { orUserNotFound, ROOT, requireChangeable, requireUser } from './require-user.ts'
+import { orUserNotFound, ROOT, requireUser } from './require-user.ts'
 
 export async function createUser({ directory }: MultiModelDeps, context: RequestContext): Promise<Reply> {
-  requireManager(context)
   const members = await readMembers(context)
   const name = readName(findMember(members, 'user'))
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
@@ -36,7 +35,6 @@ export async function replaceUser(
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireChangeable(deps, context, name)
   if (isSelf(context, name)) await deps.requirePassword(context)
   // an unknown user is reported before an invalid body
   await requireUser(deps.directory, name)
@@ -55,7 +53,6 @@ export async function changeUser(
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireChangeable(deps, context, name)
   await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
   if (input.passwd === undefined) requireNoPasswordChange(identityOf(context))
@@ -89,8 +86,6 @@ export async function removeUser(
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireManager(context)
-  requireChangeable(deps, context, name)
   if (name === ROOT) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
   await orUserNotFound(deps.directory.removeUser(name, 'any'))
@@ -103,7 +98,6 @@ export async function checkPassword(
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireIdentity(context)
   const password = readPassword(await readMembers(context))
   if (!(await signIns.isPassword(name, password, context))) throw new Refusal('user_not_found')
   return toWrappedReply(true)
