@@ -276,8 +276,9 @@ function withValues(user: User, values: readonly (readonly [FieldName, unknown])
 /** An empty user, possibly in place of a deleted one. */
 export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
   const sessionEpoch = before?.sessionEpoch ?? NO_SESSIONS_ENDED
+  const parts = { document: { revision: '' }, multiModel: {} }
   // what is missing is filled with the empty values
-  const managed = { kind: 'user', name, password, sessionEpoch, document: { revision: '' }, multiModel: {} } as unknown
+  const managed = { kind: 'user', name, isActive: true, password, sessionEpoch, ...parts } as unknown
   return reviseUser(before, fillUser(managed as User, { name }))
 }
 
