@@ -23,7 +23,7 @@ export interface LiveConfigOptions extends KernelOptions {
 }
 
 export interface LiveConfig extends Live<ConfigSnapshot> {
-  /** Opened with the configuration; whoever opened that closes it. */
+  /** Opened with the configuration, and closed by the caller that opened the configuration. */
   readonly kernel: Kernel
   readonly runtime: StoredLayer
   readonly secrets: SharedSecrets

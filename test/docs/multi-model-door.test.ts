@@ -42,9 +42,11 @@ test('no route below /_api/user and /_api/token was forgotten', () => {
     '/_api/user/{user}/database/{database}/{collection}',
     '/_api/user/{user}/config',
     '/_api/user/{user}/config/{key}',
+    '/_api/user/{user}/{...}',
     '/_api/token',
     '/_api/token/{user}',
     '/_api/token/{user}/{id}',
+    '/_api/token/{user}/{...}',
   ])
 })
 

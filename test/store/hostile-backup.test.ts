@@ -14,7 +14,7 @@ type Hostile = readonly [what: string, change: (file: string) => void, message: 
 const HOSTILE: readonly Hostile[] = [
   [
     'a record of a user that is not JSON',
-    changeTexts('cardea_users', (text) => text.replace(/^\{"isActive".*/, '{"isActive":tr')),
+    changeTexts('cardea_users', (text) => text.replace(/^\{.*"isActive":true.*/, '{"isActive":tr')),
     /^The backup is damaged: line \d+, a row of cardea_users: it cannot be read\. Nothing was changed/,
   ],
   [

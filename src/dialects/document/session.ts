@@ -41,7 +41,7 @@ interface RenderedSession {
   readonly reply: Reply
 }
 
-/** The last reply for each identity. To render it anew takes 4 µs of the 45 µs of a request (`npm run bench -- session`). */
+/** The last reply for each identity. Rendering it takes 4 µs of the 45 µs of a request (`npm run bench -- session`). */
 const rendered = new WeakMap<Identity, RenderedSession>()
 
 function getSession(context: RequestContext, settings: DocumentSettings): Reply {
