@@ -24,7 +24,9 @@ export async function startScript(name: string, ...args: string[]): Promise<Scri
   const child = spawn(process.execPath, [join(import.meta.dirname, name), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${name} ended before it listened`)))
+  const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended])
+  ended.catch(() => {})
   return { child, ...JSON.parse(line) }
 }
 

@@ -24,6 +24,7 @@ const NO_METRICS = {
   counter: () => ({ count: 0 }),
   histogram: () => ({ observe: nothing }),
   collect: nothing,
+  collectValue: nothing,
   read: () => [],
   render: async () => '',
 } as unknown as Metrics
