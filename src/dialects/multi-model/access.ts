@@ -118,6 +118,8 @@ export type RequireClient = (context: RequestContext, deps: ClientDeps, params: 
 
 /** Who may use a method: each row of users and tokens names one. */
 export const CLIENTS = {
+  /** The handler decides. */
+  anyone: () => {},
   /** Not anonymous, even where no credential is required. */
   identified: ({ authenticated }) => refuseUnless(!isAnonymous(authenticated)),
   manager: requireManager,

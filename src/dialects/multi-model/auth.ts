@@ -4,26 +4,29 @@ import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
-import type { Handler, Reply, RequestContext } from '../../http/request-context.ts'
-import { type Members, readBody } from './body.ts'
-import type { MultiModelDeps } from './deps.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { CLIENTS } from './access.ts'
+import { isVelocyPack, type Members, readBody } from './body.ts'
+import { bindDeps, type MultiModelDeps } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
 import { SIGN_IN_ENDPOINT } from './sign-in.ts'
 
 export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
-  const signIn: Handler = (context) => createToken(deps, context)
+  const by = bindDeps(deps)
+  const { anyone } = CLIENTS
+  const signIn = by(anyone, createToken)
   return [
     {
       path: `/${SIGN_IN_ENDPOINT}`,
       right: RIGHTS.signIn,
-      methods: { POST: signIn, DELETE: (context) => endSession(deps, context) },
+      methods: { POST: signIn, DELETE: by(anyone, endSession) },
     },
     {
       path: `/${SIGN_IN_ENDPOINT}/renew`,
       right: RIGHTS.renewal,
-      methods: { POST: (context) => renewToken(deps, context) },
+      methods: { POST: by(anyone, renewToken) },
     },
     {
       // quirk: reference multi-model 1.1: any path below signs in
@@ -58,7 +61,8 @@ const MAX_SIGN_IN_BYTES = 16_384
 async function readSignInBody(context: RequestContext): Promise<Members> {
   const body = await readBody(context, MAX_SIGN_IN_BYTES)
   if (body.kind === 'object') return body.members
-  throw body.kind === 'not json' ? new Refusal('invalid_json', { about: body.reason }) : INVALID
+  if (body.kind !== 'not json') throw INVALID
+  throw new Refusal('invalid_json', isVelocyPack(context) ? { about: body.reason } : {})
 }
 
 const INVALID = new Refusal('bad_parameter', { about: 'invalid JSON' })

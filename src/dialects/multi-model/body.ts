@@ -1,7 +1,9 @@
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
+import { readVelocyPack, type VelocyPackFlaw } from '../../base/read-velocypack.ts'
 import type { RequestContext } from '../../http/request-context.ts'
+import { namesVelocyPack } from './reply.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -15,10 +17,12 @@ export type BodyReading =
 
 /** Reads the body as an object without duplicate members. The caller decides what any other body means. */
 export async function readBody(context: RequestContext, maxBytes?: number): Promise<BodyReading> {
-  requireReadable(context)
+  requirePlain(context)
   const bytes = await context.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return { kind: 'none' }
-  const reading = await readJsonBody(bytes, context.jsonLimits)
+  const reading = isVelocyPack(context)
+    ? readVelocyPack(bytes, context.jsonLimits)
+    : await readJsonBody(bytes, context.jsonLimits)
   if (reading.kind === 'json') return toObjectReading(reading)
   if (reading.reason === 'too_many_items') throw new Refusal('body_too_large')
   return { kind: 'not json', reason: REASONS[reading.reason] }
@@ -27,9 +31,10 @@ export async function readBody(context: RequestContext, maxBytes?: number): Prom
 const toObjectReading = ({ value, isExact }: { readonly value: unknown; readonly isExact: boolean }): BodyReading =>
   isJsonObject(value) ? { kind: 'object', members: value, isExact } : { kind: 'not an object' }
 
-const REASONS: Readonly<Record<Exclude<JsonFlaw, 'too_many_items'>, string>> = {
+const REASONS: Readonly<Record<Exclude<JsonFlaw | VelocyPackFlaw, 'too_many_items'>, string>> = {
   not_utf8: 'the body is not UTF-8',
   not_json: 'the body is not JSON',
+  not_velocypack: 'the body is not VelocyPack, or has a type that JSON does not have',
   duplicate_name: 'the body names a member twice',
   too_deep: 'the body is nested too deep',
 }
@@ -46,16 +51,13 @@ function explain(body: BodyReading): string {
   return body.kind === 'not json' ? body.reason : 'the body must be a JSON object'
 }
 
-const VELOCYPACK = 'application/x-velocypack'
-
-/**
- * A body is read as JSON whatever its content type, as the real server does: `curl -d` and `fetch` with a string send
- * other types. A form of another site is rejected by its origin, before the body is read.
- */
-function requireReadable(context: RequestContext): void {
+function requirePlain(context: RequestContext): void {
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase()
   if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { about: encoding })
-  const [type = ''] = (context.header('content-type') ?? '').split(';')
-  if (type.trim().toLowerCase() !== VELOCYPACK) return
-  throw new Refusal('unsupported_media_type', { about: 'application/json' })
 }
+
+/**
+ * Any other body is read as JSON whatever its content type, as the real server does: `curl -d` and `fetch` with a string
+ * send other types. A form of another site is rejected by its origin, before the body is read.
+ */
+export const isVelocyPack = (context: RequestContext): boolean => namesVelocyPack(context.header('content-type'))

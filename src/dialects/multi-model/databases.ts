@@ -2,13 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
+import { writeVelocyPack } from '../../base/write-velocypack.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant, UserDraft } from '../../directory/users/user.ts'
 import type { UserEditor } from '../../directory/users/user-operations.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { coversDatabase, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
-import { type Members, readMembers } from './body.ts'
+import { isVelocyPack, type Members, readMembers } from './body.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { toWrappedReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS } from './rights.ts'
@@ -57,7 +58,9 @@ export async function createDatabase(deps: MultiModelDeps, context: RequestConte
   await requireCreatable(deps, users)
   // before the database exists: afterwards its users and grants are stored in any case
   await deps.confirmCredential(context)
-  const reply = await deps.upstream.forwardWhole(context, MAX_CREATION_BYTES, toForwarded(members, users))
+  const forwarded = toForwarded(members, users)
+  const body = isVelocyPack(context) ? writeVelocyPack(forwarded) : Buffer.from(JSON.stringify(forwarded))
+  const reply = await deps.upstream.forwardWhole(context, MAX_CREATION_BYTES, body)
   if (reply.status !== 201 || typeof database !== 'string') return reply
   for (const draft of users) await createOrGrant(deps.directory, draft, database)
   await grantCreator(deps, context, database)
@@ -96,10 +99,10 @@ async function requireCreatable({ directory }: MultiModelDeps, drafts: readonly 
     if (outcome.kind === 'refused') throw outcome.error
 }
 
-function toForwarded(members: Members, users: readonly UserDraft[]): Buffer {
+function toForwarded(members: Members, users: readonly UserDraft[]): object {
   const { users: _, ...others } = members
   const known = users.map(({ name, isActive }) => ({ username: name, passwd: createPassword(), active: isActive }))
-  return Buffer.from(JSON.stringify(known.length === 0 ? others : { ...others, users: known }))
+  return known.length === 0 ? others : { ...others, users: known }
 }
 
 const createPassword = (): string => randomBytes(32).toString('base64url')

@@ -5,6 +5,7 @@ import type { LiveRing } from '../../keys/live-ring.ts'
 import type { CheckHealth } from '../../observe/health.ts'
 import type { RequireClient } from './access.ts'
 import type { ServerMode } from './mode.ts'
+import { toAskedFormat } from './reply.ts'
 import type { Services } from './services.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 import type { SignInService } from './sign-in.ts'
@@ -60,11 +61,14 @@ export interface MultiModelUpstream {
 
 type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply
 
-/** Makes a handler of a function that takes the dependencies first, for the clients that `require` lets pass. */
+/**
+ * Makes a handler of a function that takes the dependencies first, for the clients that `require` lets pass. Its replies
+ * are in VelocyPack if the client asks for it, as ArangoDB's shell does.
+ */
 export const bindDeps =
   (deps: MultiModelDeps) =>
   (require: RequireClient, handler: DepsHandler): Handler =>
-  (context, params) => {
+  async (context, params) => {
     require(context, deps, params)
-    return handler(deps, context, params)
+    return toAskedFormat(await handler(deps, context, params), context)
   }

@@ -7,7 +7,7 @@ import { corsHeaders } from './cors.ts'
 import type { CheckDeps, MultiModelUpstream } from './deps.ts'
 import { toMultiModelError } from './errors.ts'
 import { readMultiModelPath } from './path.ts'
-import { toJsonReply } from './reply.ts'
+import { toAskedFormat, toJsonReply } from './reply.ts'
 import type { MultiModelSettings } from './settings.ts'
 import { multiModelSteps } from './steps.ts'
 
@@ -39,10 +39,11 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       const isMethod = refusal.code === 'method_not_allowed'
       const status = isMethod && context && CALLS_METHODS_BAD.test(context.target) ? 400 : code
       const isChallenged = status === 401 && !declinesChallenge(context)
-      return toJsonReply(status, { error: true, code: status, ...body }, [
+      const reply = toJsonReply(status, { error: true, code: status, ...body }, [
         ...(isChallenged ? challenges : []),
         ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
       ])
+      return toAskedFormat(reply, context)
     },
     defaultHeaders: (context, reply) => {
       if (reply.isForwarded) return context ? forwardedCorsHeaders(context, reply, settings()) : []

@@ -37,7 +37,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   option_refused: row(400, 10, (why) => why),
   section_protected: row(403, 11, 'forbidden'),
   bad_request: row(400, 10, (why) => why),
-  invalid_json: row(400, 600, 'invalid JSON object'),
+  invalid_json: row(400, 600, (why) => (why === ERRORS.invalid_json ? 'invalid JSON object' : why)),
   missing_body: row(400, 400, 'invalid JSON'),
   unsupported_media_type: row(415, 10, (wanted) => `the content type must be ${wanted}`),
   unsupported_encoding: row(415, 10, (coding) => `the content encoding ${coding} is not supported`),

@@ -1,6 +1,22 @@
-import type { HeaderPair, Reply } from '../../http/request-context.ts'
+import { writeVelocyPack } from '../../base/write-velocypack.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 
-const JSON_HEADERS: readonly HeaderPair[] = [['Content-Type', 'application/json']]
+const JSON_TYPE: HeaderPair = ['Content-Type', 'application/json']
+const JSON_HEADERS: readonly HeaderPair[] = [JSON_TYPE]
+const VELOCYPACK = 'application/x-velocypack'
+
+/** Whether the first media type of a header is VelocyPack. Parameters and further types are ignored, as in ArangoDB. */
+export const namesVelocyPack = (header: string | undefined): boolean =>
+  header?.split(/[;,]/, 1)[0]?.trim().toLowerCase() === VELOCYPACK
+
+/** The reply in VelocyPack if the client asks for it. One that is streamed stays JSON: its length comes first there. */
+export function toAskedFormat(reply: Reply, context: RequestContext | undefined): Reply {
+  const { headers, body } = reply
+  if (typeof body !== 'string' || !headers.includes(JSON_TYPE) || !namesVelocyPack(context?.header('accept')))
+    return reply
+  const others = headers.filter((pair) => pair !== JSON_TYPE)
+  return { ...reply, headers: [['Content-Type', VELOCYPACK], ...others], body: writeVelocyPack(JSON.parse(body)) }
+}
 
 export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
   status,

@@ -1,6 +1,7 @@
 // A database is created by the upstream, its users by Cardea: no password leaves.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { writeVelocyPack } from '../../../src/base/write-velocypack.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
 import type { Scope } from '../../support/scope.ts'
 import { startServer } from '../../support/server.ts'
@@ -28,7 +29,7 @@ async function open(t: Scope, status = 201) {
   const levelsOf = async (user: string): Promise<unknown> =>
     JSON.parse((await ask('GET', `/_api/user/${user}/database?full=true`)).body).result?.shop
   const checks = async (user: string, passwd: string) => (await ask('POST', `/_api/user/${user}`, { passwd })).status
-  return { backend, ask, levelsOf, checks }
+  return { url: multiModel, backend, ask, levelsOf, checks }
 }
 
 const sentBy = ({ seen }: Backend) => JSON.parse(String(seen.at(-1)?.body))
@@ -56,6 +57,18 @@ describe('POST /_api/database with users', () => {
     const headers = { ...ADMIN, 'X-Arango-Async': 'store' }
     const { status } = await ask('POST', '/_api/database', create([{ username: 'ann', passwd: 'apple' }]), headers)
     assert.deepEqual([status, backend.seen.at(-1)?.header('x-arango-async')], [201, undefined])
+  })
+
+  it('forwards VelocyPack as VelocyPack, without the passwords', async (t) => {
+    const { url, backend, checks } = await open(t)
+    const headers = { ...ADMIN, 'Content-Type': 'application/x-velocypack' }
+    const body = new Uint8Array(writeVelocyPack(create([{ username: 'ann', passwd: 'apple' }])))
+    assert.equal((await fetch(`${url}/_api/database`, { method: 'POST', headers, body })).status, 201)
+    const { header, body: sent } = backend.seen.findLast(({ method }) => method === 'POST') ?? assert.fail()
+    assert.equal(header('content-type'), 'application/x-velocypack')
+    assert.match(String(sent), /^\x14.*Dname.*Dshop.*HusernameCann/s)
+    assert.doesNotMatch(String(sent), /apple/)
+    assert.equal(await checks('ann', 'apple'), 200)
   })
 
   it('forwards the names, each with a random password instead of its own', async (t) => {
