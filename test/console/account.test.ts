@@ -1,5 +1,6 @@
 // My account, administrators and password links in the console, in a real browser.
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { launchBrowser, NO_BROWSER, openAs, openWindow } from '../support/chromium.ts'
@@ -58,13 +59,30 @@ describe('my account', { skip: NO_BROWSER }, () => {
     await dialog.getByRole('button', { name: 'Turn on' }).click()
     const codes = ((await page.getByRole('status', { name: 'Recovery codes' }).textContent()) ?? '').split('\n')
     assert.equal(codes.length, 10)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download' }).click()
+    const saved = await text(await (await download).createReadStream())
+    assert.equal(saved, `Recovery codes of hedy at ${new URL(server.document).host}\n\n${codes.join('\n')}\n`)
+    await page.emulateMedia({ media: 'print' })
+    await page.getByText('Recovery codes of hedy at').waitFor()
+    assert.deepEqual(await page.getByRole('button').and(page.locator(':visible')).count(), 0)
+    await page.emulateMedia({ media: 'screen' })
     await page.getByRole('button', { name: 'I have kept them' }).click()
     await page.getByText('10 recovery codes left').waitFor()
 
     const fresh = await openWindow(t, browser, { url: server.multiModel })
     await fresh.signIn('hedy', PASSWORD)
-    await fresh.page.getByRole('alert').waitFor()
-    await fresh.signIn('hedy', PASSWORD, codeOf(secret, 0))
+    await fresh.page.getByRole('heading', { name: 'Second step' }).waitFor()
+    assert.equal(await fresh.page.getByRole('alert').count(), 0)
+    const field = fresh.page.getByLabel('One-time code')
+    await field.and(fresh.page.locator(':focus')).fill('000000')
+    await fresh.page.keyboard.press('Enter')
+    await fresh.page.getByRole('alert').filter({ hasText: 'Wrong code.' }).waitFor()
+    assert.equal(await field.inputValue(), '000000')
+    await field.fill(codeOf(secret, 0))
+    await fresh.page.keyboard.press('Enter')
     await fresh.page.getByRole('navigation', { name: 'Pages' }).waitFor()
     await fresh.page.getByRole('button', { name: 'Sign out' }).click()
     await fresh.signIn('hedy', PASSWORD, codes[3])

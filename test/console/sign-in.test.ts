@@ -25,7 +25,7 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
   it('says that a password is wrong and keeps the name', async (t) => {
     const { page, signIn } = await openWindow(t, browser, { url: server.document })
     await signIn('admin', 'wrong')
-    await page.getByText('Wrong name, password or one-time code.').waitFor()
+    await page.getByText('Wrong name or password.').waitFor()
     assert.equal(await page.getByLabel('Name').inputValue(), 'admin')
   })
 

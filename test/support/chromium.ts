@@ -126,11 +126,9 @@ async function toWindow(page: Page, url: string): Promise<Window> {
     async signIn(name, password, code) {
       await page.getByLabel('Name').fill(name)
       await page.getByLabel('Password', { exact: true }).fill(password)
-      if (code !== undefined) {
-        const reveal = page.getByRole('button', { name: 'I have a one-time code' })
-        if (await reveal.isVisible()) await reveal.click()
-        await page.getByLabel('One-time code').fill(code)
-      }
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      if (code === undefined) return
+      await page.getByLabel('One-time code').fill(code)
       await page.getByRole('button', { name: 'Sign in' }).click()
     },
   }

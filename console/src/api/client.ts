@@ -29,6 +29,9 @@ export const toMessage = (error: unknown): string => (error instanceof Error ? e
 
 const hasCode = (error: unknown, code: string): boolean => error instanceof ApiError && error.code === code
 
+/** The password is right, and a one-time code is missing. */
+export const isCodeMissing = (error: unknown): boolean => hasCode(error, 'code_missing')
+export const isRefused = (error: unknown): boolean => hasCode(error, 'credential_refused')
 export const isNotFound = (error: unknown): boolean => hasCode(error, 'not_found')
 export const isStoreDown = (error: unknown): boolean => hasCode(error, 'store_unavailable')
 export const isUnreachable = (error: unknown): boolean => hasCode(error, 'unreachable')
@@ -70,7 +73,9 @@ export async function sendRequest(path: string, { method = 'GET', query = {}, bo
 async function readError(response: Response): Promise<ApiError> {
   const { error, reason } = await response.json().catch(() => ({}))
   if (error === 'authentication_required' || error === 'page_token_required') announceEnd()
-  return new ApiError(response.status, error ?? 'unknown', reason ?? texts.errors.status(response.status))
+  const isCodeMissing = response.headers.get('X-Cardea-Second-Factor') === 'required'
+  const code = isCodeMissing ? 'code_missing' : (error ?? 'unknown')
+  return new ApiError(response.status, code, reason ?? texts.errors.status(response.status))
 }
 
 /** Called when the server no longer accepts the session. */

@@ -6,6 +6,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
+import { RecoveryCodes } from '../ui/recovery-codes.tsx'
 import { notifyProblem, Toasts } from '../ui/toast.tsx'
 import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
@@ -44,6 +45,7 @@ export function Frame() {
       {isPaletteOpen && <Palette pages={pages} onClose={() => setPaletteOpen(false)} />}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <PasswordProof />
+      <RecoveryCodes />
       <Toasts />
     </div>
   )

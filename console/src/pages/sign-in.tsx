@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError, api, toMessage } from '../api/client.ts'
+import { api, isCodeMissing, isRefused, toMessage } from '../api/client.ts'
 import { texts } from '../texts.ts'
 import { Button } from '../ui/button.tsx'
-import { TextField } from '../ui/field.tsx'
+import { Problem, TextField } from '../ui/field.tsx'
 import { Logo } from '../ui/icons.tsx'
 
 /** The frame of the pages for users who are not signed in. */
@@ -29,65 +29,96 @@ export const Closed = () => (
   </Entrance>
 )
 
-const toProblem = (error: unknown): string =>
-  error instanceof ApiError && error.code === 'credential_refused' ? texts.signIn.refused : toMessage(error)
+interface SignInFormProps {
+  /** Shown until an attempt fails. */
+  readonly notice?: string | undefined
+  readonly onSignedIn: () => void
+}
 
-/** Only a page of a navigation carries the page token, so a sign-in loads the page again. */
-export function SignIn({ isEnded }: { readonly isEnded: boolean }) {
-  const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
-  const [hasCode, setHasCode] = useState(false)
+/** Asks for name and password, then for a one-time code if the account has a second factor. */
+export function SignInForm({ notice, onSignedIn }: SignInFormProps) {
+  const [given, setGiven] = useState({ name: '', password: '', code: '' })
+  const [isCodeStep, setCodeStep] = useState(false)
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
-  const submit = async (event: Event) => {
+  const setter = (field: keyof typeof given) => (value: string) => setGiven((last) => ({ ...last, [field]: value }))
+  const refuse = (error: unknown) => {
+    setBusy(false)
+    if (isCodeMissing(error)) setCodeStep(true)
+    else if (!isRefused(error)) setProblem(toMessage(error))
+    else setProblem(isCodeStep ? texts.signIn.codeRefused : texts.signIn.refused)
+  }
+  const submit = (event: Event) => {
     event.preventDefault()
     setBusy(true)
     setProblem('')
-    try {
-      await api.post('/session', { name, password, ...(code.trim() && { code: code.trim() }) })
-      location.reload()
-    } catch (error) {
-      setProblem(toProblem(error))
-      setHasCode(true)
-      setBusy(false)
-    }
+    const { code, ...rest } = given
+    api.post('/session', { ...rest, ...(isCodeStep && { code: code.trim() }) }).then(onSignedIn, refuse)
+  }
+  const goBack = () => {
+    setCodeStep(false)
+    setProblem('')
+    setter('code')('')
   }
   return (
-    <Entrance>
-      <form class="card" onSubmit={submit}>
-        <h1>{texts.signIn.title}</h1>
-        {isEnded && !problem && <p class="notice warning">{texts.signIn.ended}</p>}
-        {problem && (
-          <p class="notice danger" role="alert">
-            {problem}
-          </p>
-        )}
-        <TextField label={texts.signIn.name} value={name} onValue={setName} required autoFocus {...NAME_INPUT} />
-        <TextField label={texts.signIn.password} value={password} onValue={setPassword} required {...PASSWORD_INPUT} />
-        {hasCode ? (
+    <form class="card" onSubmit={submit}>
+      {isCodeStep ? (
+        <CodeStep name={given.name} code={given.code} problem={problem} onCode={setter('code')} />
+      ) : (
+        <>
+          <h1>{texts.signIn.title}</h1>
+          {notice && !problem && <p class="notice warning">{notice}</p>}
+          <Problem text={problem} />
+          <TextField label={texts.signIn.name} value={given.name} onValue={setter('name')} {...NAME_INPUT} />
           <TextField
-            label={texts.signIn.code}
-            hint={texts.signIn.codeHint}
-            value={code}
-            onValue={setCode}
-            {...CODE_INPUT}
+            label={texts.signIn.password}
+            value={given.password}
+            onValue={setter('password')}
+            {...PASSWORD_INPUT}
           />
-        ) : (
-          <div class="flush">
-            <Button kind="quiet" onClick={() => setHasCode(true)}>
-              {texts.signIn.haveCode}
-            </Button>
-          </div>
-        )}
-        <Button type="submit" kind="primary" isBusy={isBusy}>
-          {texts.signIn.action}
+        </>
+      )}
+      <Button type="submit" kind="primary" isBusy={isBusy}>
+        {texts.signIn.action}
+      </Button>
+      {isCodeStep && (
+        <Button kind="quiet" onClick={goBack}>
+          {texts.signIn.back}
         </Button>
-      </form>
-    </Entrance>
+      )}
+    </form>
   )
 }
 
-const NAME_INPUT = { name: 'name', autoComplete: 'username', autoCapitalize: 'none', spellcheck: false } as const
-const PASSWORD_INPUT = { name: 'password', type: 'password', autoComplete: 'current-password' } as const
-const CODE_INPUT = { name: 'code', autoComplete: 'one-time-code', autoCapitalize: 'none', spellcheck: false } as const
+interface CodeStepProps {
+  readonly name: string
+  readonly code: string
+  readonly problem: string
+  readonly onCode: (code: string) => void
+}
+
+const CodeStep = ({ name, code, problem, onCode }: CodeStepProps) => (
+  <>
+    <h1>{texts.signIn.codeTitle}</h1>
+    <p>{texts.signIn.codeText(name)}</p>
+    <TextField label={texts.signIn.code} problem={problem} value={code} onValue={onCode} {...CODE_INPUT} />
+  </>
+)
+
+/** Only a page of a navigation carries the page token, so a sign-in loads the page again. */
+export const SignIn = ({ isEnded }: { readonly isEnded: boolean }) => (
+  <Entrance>
+    <SignInForm notice={isEnded ? texts.signIn.ended : undefined} onSignedIn={() => location.reload()} />
+  </Entrance>
+)
+
+const TEXT_INPUT = { required: true, autoCapitalize: 'none', spellcheck: false } as const
+const NAME_INPUT = { ...TEXT_INPUT, name: 'name', autoComplete: 'username', autoFocus: true } as const
+const PASSWORD_INPUT = { name: 'password', type: 'password', autoComplete: 'current-password', required: true } as const
+const CODE_INPUT = {
+  ...TEXT_INPUT,
+  name: 'code',
+  autoComplete: 'one-time-code',
+  autoFocus: true,
+  isMono: true,
+} as const

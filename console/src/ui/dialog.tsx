@@ -3,11 +3,13 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
+import { Problem } from './field.tsx'
 
 interface DialogProps {
   readonly title: string
-  readonly kind?: 'large' | 'sheet'
-  readonly onClose: () => void
+  readonly kind?: 'large' | 'sheet' | 'secret'
+  /** Left out: only a button in it closes the dialog. */
+  readonly onClose?: () => void
   readonly children: ComponentChildren
 }
 
@@ -23,10 +25,16 @@ export function Dialog({ title, kind, onClose, children }: DialogProps) {
   }, [])
   const close = (event: Event) => {
     event.preventDefault()
-    onClose()
+    onClose?.()
   }
   return (
-    <dialog ref={element} aria-labelledby={id} class={kind ?? ''} onCancel={close}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      class={kind ?? ''}
+      closedby={onClose ? 'closerequest' : 'none'}
+      onCancel={close}
+    >
       <div class="dialog-body">
         <h2 id={id}>{title}</h2>
         {children}
@@ -63,11 +71,7 @@ export function FormDialog({ action, isDanger = false, isReady = true, onSubmit,
     <Dialog {...rest}>
       <form class="stack" onSubmit={submit}>
         {children}
-        {problem && (
-          <p class="notice danger" role="alert">
-            {problem}
-          </p>
-        )}
+        <Problem text={problem} />
         <div class="row end">
           <Button onClick={rest.onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!isReady}>

@@ -1,5 +1,13 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+
+/** What is wrong with a whole form. */
+export const Problem = ({ text }: { readonly text: string }) =>
+  text ? (
+    <p class="notice danger" role="alert">
+      {text}
+    </p>
+  ) : null
 
 interface FieldProps {
   readonly label: string
@@ -59,10 +67,16 @@ type TextFieldProps = FieldProps &
   }
 
 export function TextField({ label, hint, problem, value, onValue, isMono, ...input }: TextFieldProps) {
+  const element = useRef<HTMLInputElement>(null)
+  // browsers obey autofocus only for the first field of a page
+  useLayoutEffect(() => {
+    if (input.autoFocus) element.current?.focus()
+  }, [])
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(control) => (
         <input
+          ref={element}
           {...(input as InputHTMLAttributes<HTMLInputElement>)}
           {...control}
           class={`input ${isMono ? 'mono' : ''}`}

@@ -10,19 +10,24 @@ interface ShownOnceProps {
   /** The button that closes the dialog. */
   readonly action: string
   readonly onClose: () => void
+  /** Buttons beside the one that copies. */
+  readonly actions?: ComponentChildren
   /** More about the secret. */
   readonly children?: ComponentChildren
 }
 
-/** A new secret, which is never shown again. */
-export const ShownOnce = ({ title, value, action, onClose, children }: ShownOnceProps) => (
-  <Dialog title={title} onClose={onClose}>
+/** A new secret, which is never shown again: Escape does not close it. */
+export const ShownOnce = ({ title, value, action, onClose, actions, children }: ShownOnceProps) => (
+  <Dialog title={title} kind="secret">
     {children}
     <div class="once">
       <output aria-label={title}>{value}</output>
       <div class="row between">
         <span class="quiet small">{texts.states.shownOnce}</span>
-        <CopyButton text={value} />
+        <div class="row">
+          {actions}
+          <CopyButton text={value} />
+        </div>
       </div>
     </div>
     <div class="row end">

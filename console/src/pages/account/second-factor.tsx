@@ -10,7 +10,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Badge } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
-import { ShownOnce } from '../../ui/shown-once.tsx'
+import { showRecoveryCodes } from '../../ui/recovery-codes.tsx'
 import { notifyProblem } from '../../ui/toast.tsx'
 
 interface SecondFactorProps {
@@ -30,11 +30,10 @@ interface Codes {
 export function SecondFactor({ state, onChange }: SecondFactorProps) {
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
-  const [codes, setCodes] = useState<readonly string[]>()
   const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment, notifyProblem)
   const finish = (recoveryCodes: readonly string[]) => {
     setEnrolment(undefined)
-    setCodes(recoveryCodes)
+    showRecoveryCodes(recoveryCodes)
     closeDialog()
     onChange()
   }
@@ -42,16 +41,6 @@ export function SecondFactor({ state, onChange }: SecondFactorProps) {
     <div class="inside stack">
       {state.isEnabled ? <Enabled codesLeft={state.recoveryCodesLeft} /> : <Disabled onBegin={begin} />}
       {enrolment && <Enrol enrolment={enrolment} onClose={() => setEnrolment(undefined)} onDone={finish} />}
-      {codes && (
-        <ShownOnce
-          title={texts.totp.codes}
-          value={codes.join('\n')}
-          action={texts.totp.kept}
-          onClose={() => setCodes(undefined)}
-        >
-          <p>{texts.totp.codesText}</p>
-        </ShownOnce>
-      )}
       {query['do'] === 'new-codes' && <ReplaceCodes onDone={finish} />}
       {query['do'] === 'remove-totp' && <Remove onChange={onChange} />}
     </div>

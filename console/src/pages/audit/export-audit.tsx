@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import type { AuditList, AuditRecord } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { saveFile } from '../../ui/save-file.ts'
 import { notifyProblem } from '../../ui/toast.tsx'
 import { type AuditFilter, toQuery } from './filter.ts'
 
@@ -14,7 +15,8 @@ export function ExportAudit({ filter }: { readonly filter: AuditFilter }) {
   const save = async () => {
     setCount(0)
     try {
-      saveFile(await loadAll(filter, setCount))
+      const records = await loadAll(filter, setCount)
+      saveFile('cardea-audit.jsonl', records.map((record) => `${JSON.stringify(record)}\n`).join(''))
     } catch (error) {
       notifyProblem(error)
     } finally {
@@ -38,14 +40,4 @@ async function loadAll(filter: AuditFilter, onCount: (count: number) => void): P
     after = page.next
   }
   return all
-}
-
-function saveFile(records: readonly AuditRecord[]): void {
-  const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'cardea-audit.jsonl'
-  link.click()
-  URL.revokeObjectURL(url)
 }

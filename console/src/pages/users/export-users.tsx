@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
+import { saveFile } from '../../ui/save-file.ts'
 import { notify } from '../../ui/toast.tsx'
 import { renderTransferFile } from './transfer-file.ts'
 
@@ -31,7 +32,7 @@ export function ExportUsers({ onClose }: { readonly onClose: () => void }) {
       after = page.next
     } while (after !== undefined && !isStopped.current)
     if (isStopped.current) return
-    download(renderTransferFile(lines))
+    saveFile('cardea-users.jsonl', renderTransferFile(lines))
     notify(texts.transfer.exported(lines.length))
     onClose()
   }
@@ -46,13 +47,4 @@ export function ExportUsers({ onClose }: { readonly onClose: () => void }) {
       )}
     </FormDialog>
   )
-}
-
-function download(text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'cardea-users.jsonl'
-  link.click()
-  URL.revokeObjectURL(url)
 }
