@@ -7,7 +7,6 @@
  */
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ACCEPTED } from './auth/credential.ts'
 import { isJsonObject } from './base/json.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
@@ -140,6 +139,7 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
   // loaded here: an older Node cannot link these modules, and would fail before it reports which version is needed
   const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
   const { createApp } = await import('./wiring/app.ts')
+  const { ACCEPTED } = await import('./auth/credential.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const read = { pipes: new Map(), filled: new Set<string>() }
