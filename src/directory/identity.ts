@@ -26,6 +26,8 @@ export type Authenticated = AnonymousRequest | AuthenticatedRequest
 interface AnonymousRequest {
   readonly identity: Identity
   readonly credential: undefined
+  /** The request has a credential that applications must not see. */
+  readonly isHeldBack?: true
 }
 
 export interface AuthenticatedRequest {
@@ -96,13 +98,12 @@ export const ADMIN_ROLE = '_admin'
 
 export const NO_GRANTS: Identity['grants'] = new Map()
 
-export const ANONYMOUS: Authenticated = Object.freeze({
+export const ANONYMOUS: AnonymousRequest = Object.freeze({
   identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
   credential: undefined,
 })
 
-/** An anonymous request with a credential that applications must not see. */
-export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS })
+export const HELD_BACK: AnonymousRequest = Object.freeze({ ...ANONYMOUS, isHeldBack: true })
 
 /** Who a request acts as. Before authentication it is anonymous. */
 export const identityOf = ({ authenticated }: { readonly authenticated: Authenticated | undefined }): Identity =>

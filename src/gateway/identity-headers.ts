@@ -1,13 +1,6 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
 import { Refusal } from '../base/errors.ts'
-import {
-  ADMIN_ROLE,
-  type Authenticated,
-  expiryOf,
-  HELD_BACK,
-  type Identity,
-  isAnonymous,
-} from '../directory/identity.ts'
+import { ADMIN_ROLE, type Authenticated, expiryOf, type Identity, isAnonymous } from '../directory/identity.ts'
 import type { Signer } from '../keys/sign.ts'
 import { createUpstreamTokenCache } from './upstream-token-cache.ts'
 
@@ -114,7 +107,7 @@ export function identityHeadersForService(signer: () => Signer, aud: string): To
   return (who) => {
     const { identity } = who
     // the credential of an anonymous request may be the application's own
-    if (isAnonymous(who)) return who === HELD_BACK ? NO_IDENTITY : CLIENT_CREDENTIAL
+    if (isAnonymous(who)) return who.isHeldBack ? NO_IDENTITY : CLIENT_CREDENTIAL
     const sub = identity.name
     // a superuser token has no user name, and is for the database only
     if (sub === null) throw new Refusal('forbidden')

@@ -43,11 +43,12 @@ import { toDocumentSettings, toListenerLimits, toUsersSettings } from './setting
 export function createAdminDoor(parts: Parts): Door {
   const accepted = selectHandlers([createBasicHandler(DOCUMENT_BASIC, parts.check)], ACCEPTED.adminEndpoint)
   const observer = createSignInObserver(parts.events)
-  const dialect = createAdminDialect(parts, {
+  const listener: AdminListener = {
     authenticate: async (context) => authenticate(context, accepted, observer),
     authenticateAgain: async (context) => authenticate(context, accepted),
     isConfigured: () => true,
-  })
+  }
+  const dialect = createAdminDialect(parts, listener, true)
   return createDoor({
     ...toDoorOptions(parts, 'admin'),
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
@@ -76,31 +77,33 @@ export function createMetricsDoor(parts: Parts): Door {
   })
 }
 
-/** How the admin API is mounted at a door. */
-interface AdminMount extends Pick<AdminApiOptions, 'authenticate' | 'requireEntry'> {
+/** How a listener with the admin API reads the credentials of programs. */
+interface AdminListener extends Pick<AdminApiOptions, 'authenticate'> {
   /** The same for a program that was accepted before. Records no sign-in. */
   authenticateAgain: AdminApiOptions['authenticate']
   /** Whether this credential handler is configured now. */
   isConfigured(handler: string): boolean
 }
 
-export const mountAdminApi = (parts: Parts, mount: AdminMount): Mount => ({
-  segment: OWN_SEGMENT,
-  dialect: createAdminDialect(parts, mount),
-})
+/** At a door, whose rules for every path count there too. */
+export const mountAdminApi = (
+  parts: Parts,
+  door: AdminListener & Required<Pick<AdminApiOptions, 'requireEntry'>>,
+): Mount => ({ segment: OWN_SEGMENT, dialect: createAdminDialect(parts, door, false) })
 
-function createAdminDialect(parts: Parts, mount: AdminMount): Dialect {
+/** `isOwnOrigin`: the listener serves nothing else. */
+function createAdminDialect(parts: Parts, listener: AdminListener, isOwnOrigin: boolean): Dialect {
   const { config, adminSessions, passwordProof } = parts
   const identify = async (context: RequestContext) =>
     context.authenticated?.credential?.kind === CONSOLE_SESSION
       ? ((await adminSessions.find(context)) ?? ANONYMOUS)
-      : mount.authenticateAgain(context)
-  const isConfigured = (handler: string) => handler === CONSOLE_HANDLER || mount.isConfigured(handler)
+      : listener.authenticateAgain(context)
+  const isConfigured = (handler: string) => handler === CONSOLE_HANDLER || listener.isConfigured(handler)
   const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => dialect })
   const deps = createServerDeps(parts)
   const dialect: Dialect = createAdminApiDialect({
     ...deps,
-    ...mount,
+    ...listener,
     confirm,
     requirePassword: createRequirePasswordInBody({
       ...passwordProof,
@@ -112,8 +115,7 @@ function createAdminDialect(parts: Parts, mount: AdminMount): Dialect {
       sessions: adminSessions,
       files: findConsoleFiles(),
       product: PRODUCT,
-      // a listener that serves nothing else has no rules of a door
-      isOwnOrigin: mount.requireEntry === undefined,
+      isOwnOrigin,
       userAdminRole: deps.userAdminRole,
     },
   })

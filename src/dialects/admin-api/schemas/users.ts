@@ -24,11 +24,18 @@ export type Grant = Static<typeof GRANT>
 /** Schemas by the type of a field. */
 export type Forms = Readonly<Record<string, (help?: string) => Schema>>
 
+/** A type without a schema is a mistake: an empty schema would accept every value. */
+export function toForm(forms: Forms, type: string, help?: string): Schema {
+  const form = forms[type]
+  if (!form) throw new TypeError(`fields of the type ${type} have no schema here`)
+  return form(help)
+}
+
 /** The members that fields have in a column of the table, with the schemas of their types. */
 export const toMembers = (column: 'shown' | 'given', forms: Forms): Readonly<Record<string, Schema>> =>
   Object.fromEntries(
     FIELD_ROWS.flatMap(([, { type, help, [column]: member }]) =>
-      member === undefined ? [] : [[member, forms[type]?.(column === 'shown' ? help : undefined) ?? {}]],
+      member === undefined ? [] : [[member, toForm(forms, type, column === 'shown' ? help : undefined)]],
     ),
   )
 

@@ -43,7 +43,9 @@ export function readGiven(type: Field['type'], given: unknown): unknown {
   return read ? read(given as never) : given
 }
 
-const GIVEN_FIELDS = new Map(FIELD_ROWS.map(([name, { type, given = '' }]) => [toName(given), { name, type }]))
+const GIVEN_FIELDS = new Map(
+  FIELD_ROWS.flatMap(([name, { type, given }]) => (given === undefined ? [] : [[toName(given), { name, type }]])),
+)
 
 export function toDraft(body: { readonly name: string }): UserDraft {
   let draft: UserDraft = { name: body.name }

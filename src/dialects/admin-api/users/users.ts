@@ -19,6 +19,7 @@ import {
   type Grant as ShownGrant,
   type User as ShownUser,
   type SignIn,
+  toForm,
   USER,
   USER_MEMBERS,
   USER_PAGE,
@@ -54,7 +55,7 @@ function toSetOperation(name: FieldName, type: Field['type'], { path, summary, m
     allowed: 'userAdmin',
     summary,
     // the row names the member
-    body: object({ [member]: GIVEN[type]?.() ?? {}, ...(needsProof && CURRENT_PASSWORD) }) as Schema<SetBody>,
+    body: object({ [member]: toForm(GIVEN, type), ...(needsProof && CURRENT_PASSWORD) }) as Schema<SetBody>,
     reply: USER,
     async run(deps, call) {
       const { [toName(member)]: given, current_password: current } = call.body
