@@ -5,6 +5,7 @@ const CHECKS = {
   types: 'tsc --noEmit -p tsconfig.json',
   'types of tools, benches and long tests': 'tsc --noEmit -p tsconfig.tools.json',
   'types of the console': 'tsc --noEmit -p console/tsconfig.json',
+  'types of the client': 'tsc --noEmit -p client/tsconfig.json',
   lint: 'biome check .',
   imports: 'node scripts/check-imports.ts',
   'unused code': 'knip --cache --no-config-hints',

@@ -8,7 +8,7 @@ import { runFiles } from './test-groups.ts'
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   unit: [],
   /** Against a server in the process of the test. */
-  scenario: ['clients', 'conformance', 'console', 'real', 'scenario'],
+  scenario: ['client', 'clients', 'conformance', 'console', 'real', 'scenario'],
   /** Against the command line, the package and the scripts, each a process of its own. */
   process: ['docs', 'package', 'process', 'scripts'],
 }

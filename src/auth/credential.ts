@@ -50,10 +50,12 @@ const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 export const ACCEPTED = {
   document: { kinds: DOCUMENT, limits: ['scope'] },
   documentEntry: { kinds: DOCUMENT, limits: [] },
+  documentAccount: { kinds: DOCUMENT, limits: [] },
   documentAdminApi: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...BASIC, CERTIFICATE], limits: [] },
   documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC], limits: [] },
   multiModel: { kinds: MULTI_MODEL, limits: ['scope', 'paths'] },
   multiModelEntry: { kinds: MULTI_MODEL, limits: ['paths'] },
+  multiModelAccount: { kinds: MULTI_MODEL, limits: [] },
   multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
   multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },

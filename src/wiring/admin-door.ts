@@ -9,6 +9,8 @@ import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
 import { compareSettings } from '../config/settings.ts'
+import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
+import { renderAdminCookie } from '../dialects/admin-api/browser.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
@@ -93,7 +95,7 @@ export const mountAdminApi = (
 
 /** `isOwnOrigin`: the listener serves nothing else. */
 function createAdminDialect(parts: Parts, listener: AdminListener, isOwnOrigin: boolean): Dialect {
-  const { config, adminSessions, passwordProof } = parts
+  const { adminSessions } = parts
   const identify = async (context: RequestContext) =>
     context.authenticated?.credential?.kind === CONSOLE_SESSION
       ? ((await adminSessions.find(context)) ?? ANONYMOUS)
@@ -105,12 +107,10 @@ function createAdminDialect(parts: Parts, listener: AdminListener, isOwnOrigin: 
     ...deps,
     ...listener,
     confirm,
-    requirePassword: createRequirePasswordInBody({
-      ...passwordProof,
-      maxAgeSeconds: () => config.get().admin['reauthenticate-after'],
-    }),
-    requireCurrentPassword: createRequireCurrentPassword(passwordProof),
-    sessions: adminSessions,
+    ...createPasswordProofs(parts),
+    reopen: async (context, account, opening) => [
+      renderAdminCookie((await adminSessions.openFor(account, context, opening)).cookie.value, context),
+    ],
     console: {
       sessions: adminSessions,
       files: findConsoleFiles(),
@@ -120,6 +120,24 @@ function createAdminDialect(parts: Parts, listener: AdminListener, isOwnOrigin: 
     },
   })
   return { ...dialect, confirmCredential: confirm }
+}
+
+const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
+  requirePassword: createRequirePasswordInBody({
+    ...passwordProof,
+    maxAgeSeconds: () => config.get().admin['reauthenticate-after'],
+  }),
+  requireCurrentPassword: createRequireCurrentPassword(passwordProof),
+})
+
+interface AccountMount extends Omit<AdminListener, 'requireEntry'>, Pick<AccountApiOptions, 'door' | 'reopen'> {}
+
+export function mountAccount(parts: Parts, options: AccountMount): Mount {
+  const { authenticateAgain: identify, isConfigured } = options
+  const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => mount.dialect })
+  const deps = { ...createServerDeps(parts), ...createPasswordProofs(parts) }
+  const mount = mountAccountApi({ ...deps, ...options, confirmCredential: confirm })
+  return mount
 }
 
 /** The path is the same from the sources and from the compiled package. */

@@ -14,26 +14,30 @@ import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { findSession } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession } from '../auth/session/session-service.ts'
+import { renderSessionCookie } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { findNearestSection } from '../config/problems.ts'
+import type { AccountDoor } from '../dialects/admin-api/account-api.ts'
+import { answerPreflight, corsHeaders } from '../dialects/document/cors.ts'
 import type { DocumentDeps, DocumentSettings } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
-import { renewingHeaders, SESSION_ENDPOINT } from '../dialects/document/session.ts'
+import { renewingHeaders, SESSION_ENDPOINT, toCookieContext } from '../dialects/document/session.ts'
 import { createRequireEntry } from '../dialects/document/steps.ts'
 import type { UsersDeps } from '../dialects/document/users/deps.ts'
 import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { isMounted } from '../dialects/own-paths.ts'
+import type { Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { mountAdminApi } from './admin-door.ts'
+import { mountAccount, mountAdminApi } from './admin-door.ts'
 import { createRevalidation, type Parts, toBearerDeps, toDoorOptions } from './parts.ts'
 import {
   listHandlers,
@@ -133,12 +137,14 @@ function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
   }
 }
 
-function createSessionDeps(parts: Parts): Pick<DocumentDeps, 'sessions' | 'openForToken' | 'findCookieSession'> {
+function createSessionDeps(parts: Parts) {
   const deps = { ...parts, ...parts.cookies, endpoint: SESSION_ENDPOINT }
   return {
     sessions: createSessionService(deps),
-    openForToken: (authenticated, context) => openTokenSession(authenticated, context, deps),
-    findCookieSession: async (context) => (await findSession(context, parts.cookies))?.credential.session,
+    openForToken: (authenticated: Authenticated, context: RequestContext) =>
+      openTokenSession(authenticated, context, deps),
+    findCookieSession: async (context: RequestContext) =>
+      (await findSession(context, parts.cookies))?.credential.session,
   }
 }
 
@@ -177,14 +183,34 @@ function createMounts(
   settings: Live<DocumentSettings>,
 ): readonly Mount[] {
   const requireEntry = createRequireEntry(settings.get, createIdentify(ACCEPTED.documentEntry).authenticate)
+  const { sessions } = createSessionDeps(parts)
+  const cookies = { settings: settings.get, clock: SYSTEM_CLOCK }
   return [
+    mountAccount(parts, {
+      ...createIdentify(ACCEPTED.documentAccount),
+      isConfigured,
+      door: toAccountDoor(settings),
+      async reopen(context, account, opening) {
+        const { cookie } = await sessions.openFor(account, context, opening)
+        return [renderSessionCookie(cookie, toCookieContext(context, cookies))]
+      },
+    }),
     mountAdminApi(parts, { ...createIdentify(ACCEPTED.documentAdminApi), isConfigured, requireEntry }),
     ...mountForwardAuth({
       ...parts.forwardAuth,
       authenticate: createIdentify(ACCEPTED.documentForwardAuth, authenticateOrAnonymous).authenticate,
       requireEntry,
       // a session that is used only through the forward-auth endpoint is renewed too
-      doorHeaders: (context, reply) => renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
+      doorHeaders: (context, reply) => renewingHeaders(context, reply, cookies),
     }),
   ]
 }
+
+const toAccountDoor = ({ get }: Live<DocumentSettings>): AccountDoor => ({
+  origins: () => (get().cors.isEnabled ? get().cors.origins : []),
+  answerPreflight: (context) => answerPreflight(context, get().cors),
+  headers: (context, reply) => [
+    ...corsHeaders(context, reply, get().cors),
+    ...renewingHeaders(context, reply, { settings: get, clock: SYSTEM_CLOCK }),
+  ],
+})

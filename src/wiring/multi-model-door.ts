@@ -12,6 +12,7 @@ import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { type AuthenticateDeps, createAuthenticate, createRequireEntry } from '../dialects/multi-model/authenticate.ts'
+import { corsHeaders, withoutSlash } from '../dialects/multi-model/cors.ts'
 import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
 import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
@@ -25,7 +26,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect } from '../http/request-context.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
-import { mountAdminApi } from './admin-door.ts'
+import { mountAccount, mountAdminApi } from './admin-door.ts'
 import { createRecorder, createRevalidation, type Parts, toBearerDeps, toDoorOptions } from './parts.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 import { createMultiModelUpstream, createServiceUpstream } from './upstreams.ts'
@@ -123,7 +124,15 @@ function createMounts(
   const { authenticate } = createAuthenticate(credentials, ACCEPTED.multiModelEntry)
   const requireEntry = createRequireEntry(settings.get, databases, authenticate)
   const adminApi = createAuthenticate(credentials, ACCEPTED.multiModelAdminApi)
-  const mounts = [
+  const mounts: readonly Mount[] = [
+    mountAccount(parts, {
+      ...createAuthenticate(credentials, ACCEPTED.multiModelAccount),
+      isConfigured: () => true,
+      door: {
+        origins: () => settings.get().trustedOrigins.map(withoutSlash),
+        headers: (context, reply) => corsHeaders(context, reply, settings.get()),
+      },
+    }),
     mountAdminApi(parts, { ...adminApi, isConfigured: () => true, requireEntry }),
     ...mountForwardAuth({
       ...parts.forwardAuth,

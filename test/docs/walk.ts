@@ -62,16 +62,19 @@ async function openPostgres(scope: Scope): Promise<string> {
   return server.createPlace()
 }
 
+const CLIENT = 'client/src/index.ts'
+
 /** Cardea as a package, and the packages a reader would install. */
 function prepareFolder(folder: string): void {
   mkdirSync(join(folder, 'bin'))
   const own = join(folder, 'node_modules', 'cardea')
   mkdirSync(own, { recursive: true })
-  const modules = ['index', 'express', 'fastify']
-  const exports = Object.fromEntries(modules.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
+  const modules = { index: 'src/index.ts', express: 'src/express.ts', fastify: 'src/fastify.ts', client: CLIENT }
+  const names = Object.keys(modules)
+  const exports = Object.fromEntries(names.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
   writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'cardea', type: 'module', exports }))
-  for (const name of modules)
-    writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(join(ROOT, 'src', `${name}.ts`)).href}'\n`)
+  for (const [name, source] of Object.entries(modules))
+    writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(join(ROOT, source)).href}'\n`)
   const packages = ['express', 'fastify', 'nano', 'arangojs', 'pouchdb-core', 'pouchdb-adapter-http', 'jose', 'pg']
   for (const name of [...packages, 'pouchdb-adapter-memory', 'pouchdb-replication', 'pouchdb-authentication'])
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))

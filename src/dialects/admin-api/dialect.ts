@@ -34,9 +34,8 @@ export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
 export function createAdminApiDialect(options: AdminApiOptions): Dialect {
   const { console: pages } = options
   return {
+    ...ADMIN_API_BASE,
     name: 'control',
-    requestIdHeader: REQUEST_ID,
-    readPath: readAdminApiPath,
     steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
       ...operationRoutes(options),
@@ -46,16 +45,6 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
       metricsRoute(options),
       ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),
     ],
-    fallback: () => {
-      throw new Refusal('not_found')
-    },
-    renderError: (refusal, context) => {
-      const { status } = ADMIN_API_ERRORS[refusal.code]
-      return toJsonReply(status, toErrorBody(refusal), [
-        ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
-        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
-      ])
-    },
     defaultHeaders: (context, reply) => [
       ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
       ...(context ? [[REQUEST_ID, context.id] as const, ...renewingHeaders(context, reply)] : []),
@@ -86,8 +75,24 @@ const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charse
 const isChallenged = (context: RequestContext | undefined): boolean =>
   context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
+/** What it shares with the account of a user (account-api.ts). */
+export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fallback' | 'renderError'> = {
+  requestIdHeader: REQUEST_ID,
+  readPath: readAdminApiPath,
+  fallback: () => {
+    throw new Refusal('not_found')
+  },
+  renderError: (refusal, context) => {
+    const { status } = ADMIN_API_ERRORS[refusal.code]
+    return toJsonReply(status, toErrorBody(refusal), [
+      ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
+      ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
+    ])
+  },
+}
+
 /** Each is added unless the reply sets it. */
-const SECURITY_HEADERS: readonly HeaderPair[] = [
+export const SECURITY_HEADERS: readonly HeaderPair[] = [
   ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],

@@ -2,12 +2,12 @@
  * Every operation of the admin API, as one table. The routes of the API are read from it, and the command line calls the
  * same rows when it has opened the store itself, so the two cannot differ.
  */
-import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
 import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
+import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
+import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
-import { API_PREFIX } from '../own-paths.ts'
-import { renderAdminCookie } from './browser.ts'
+import { API_PREFIX, OWN_PREFIX } from '../own-paths.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { type Caller, type Operation, type OperationDeps, operation, requireServer, runOperation } from './operation.ts'
 import { findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
@@ -81,17 +81,25 @@ export interface OperationRoutesDeps extends OperationDeps {
   requirePassword(context: RequestContext, current: string | undefined): Promise<void>
   /** The same, but a session always needs `current`. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
-  /** For browsers; left out where none can connect. */
-  readonly sessions?: Pick<ConsoleSessions, 'openFor'>
+  /**
+   * Opens another session for an account whose sessions have ended with a new password, if the request came with a
+   * session cookie. Returns the headers of the new one. Left out where no browser can connect.
+   */
+  reopen?(context: RequestContext, account: Account, opening: SessionOpening): Promise<readonly HeaderPair[]>
 }
 
-export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
-  const operations: readonly Operation[] = Object.values(OPERATIONS)
-  return [...Map.groupBy(operations, ({ path }) => path)].flatMap(([path, rows]) => {
+export const operationRoutes = (deps: OperationRoutesDeps): readonly Route[] =>
+  toRoutes(Object.values(OPERATIONS), API_PREFIX, deps)
+
+/** The operations for the own account, beside the admin API and not below it. */
+export const accountRoutes = (deps: OperationRoutesDeps): readonly Route[] =>
+  toRoutes(BY_SEGMENT.get('account') ?? [], OWN_PREFIX, deps)
+
+const toRoutes = (operations: readonly Operation[], prefix: string, deps: OperationRoutesDeps): readonly Route[] =>
+  [...Map.groupBy(operations, ({ path }) => path)].flatMap(([path, rows]) => {
     const methods = Object.fromEntries(rows.map((row) => [row.method, toHandler(row, deps)]))
-    return listNames(path).map((name) => ({ path: `${API_PREFIX}${name}`, methods }))
+    return listNames(path).map((name) => ({ path: `${prefix}${name}`, methods }))
   })
-}
 
 /** The path, and its former name if it has one, which programs may still use. */
 const listNames = (path: string): readonly string[] => [...new Set([path, path.replace(/^\/transfer\//, '/exchange/')])]
@@ -120,13 +128,11 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
     async reopenSession() {
-      if (credential?.kind !== CONSOLE_SESSION) return
       const account = await deps.directory.findAccount(identity.name ?? '')
-      if (!account) return
+      if (!account || !credential?.session?.cookie) return
       // the new session has proved what the one before had
       const hasFactor = deps.directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)
-      const opened = await deps.sessions?.openFor(account, context, { hasPassword: true, hasFactor })
-      if (opened) headers.push(renderAdminCookie(opened.cookie.value, context))
+      headers.push(...((await deps.reopen?.(context, account, { hasPassword: true, hasFactor })) ?? []))
     },
   }
 }

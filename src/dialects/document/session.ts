@@ -1,6 +1,7 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
 import { isExternalJwt } from '../../auth/jwt.ts'
 import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
+import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
 import {
   type CookieContext,
@@ -58,13 +59,23 @@ function getSession(context: RequestContext, settings: DocumentSettings): Reply 
 const renderSession = (
   { name, roles }: Identity,
   handler: string | undefined,
-  { handlers, authenticationDb }: DocumentSettings,
+  { handlers, authenticationDb, cookie }: DocumentSettings,
 ): Reply =>
-  toJsonReply(200, {
-    ok: true,
-    userCtx: { name, roles },
-    info: { authentication_handlers: handlers, authenticated: handler, authentication_db: authenticationDb },
-  })
+  toJsonReply(
+    200,
+    {
+      ok: true,
+      userCtx: { name, roles },
+      info: { authentication_handlers: handlers, authenticated: handler, authentication_db: authenticationDb },
+    },
+    handler === COOKIE_HANDLER ? [toTimeoutHeader(cookie)] : [],
+  )
+
+/** Tells a client how long the cookie is valid after a request: no script of a page can read the cookie. */
+const toTimeoutHeader = ({ timeoutSeconds }: CookieContext['settings']): HeaderPair => [
+  'X-Cardea-Session-Timeout',
+  String(timeoutSeconds),
+]
 
 async function postSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
   // both are checked first: a request with an invalid redirect opens no session
@@ -80,7 +91,8 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const body = { ok: true, name: identity.name, roles: identity.roles }
   const page = acceptsHtml(context.header('accept')) ? deps.settings().authenticationRedirect : ''
   const notice = identity.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
-  const reply = toJsonReply(200, body, [renderSessionCookie(cookie, cookieContext), ...notice])
+  const headers = [renderSessionCookie(cookie, cookieContext), toTimeoutHeader(cookieContext.settings), ...notice]
+  const reply = toJsonReply(200, body, headers)
   return redirectTo(next ?? (page || undefined), reply)
 }
 
@@ -107,7 +119,7 @@ async function deleteSession(context: RequestContext, deps: DocumentDeps): Promi
 const redirectTo = (path: string | undefined, reply: Reply): Reply =>
   path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }
 
-const toCookieContext = (context: RequestContext, { settings, clock }: CookieDeps): CookieContext => ({
+export const toCookieContext = (context: RequestContext, { settings, clock }: CookieDeps): CookieContext => ({
   settings: settings().cookie,
   isSecure: context.client.scheme === 'https',
   nowMs: clock.nowMs(),

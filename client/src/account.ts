@@ -1,0 +1,82 @@
+// The account of the user: sign-up, password, second factor, sign-out.
+import { type Credential, JSON_HEADERS } from './credential.ts'
+import { type ChangePasswordResult, findLock, type SignUpResult, toError } from './results.ts'
+import type { SessionKeeper } from './session-keeper.ts'
+
+interface AccountDeps {
+  readonly base: string
+  readonly credential: Credential
+  readonly keeper: SessionKeeper
+}
+
+/** The members of a user document that the application adds. */
+export type OtherMembers = Readonly<Record<string, unknown>>
+
+/** For a session that was opened a while ago, or not with the password. */
+export interface PasswordProof {
+  readonly currentPassword?: string
+}
+
+export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
+  const call = (method: string, path: string, body?: unknown): Promise<Response> =>
+    credential.send(`${base}_cardea/account${path}`, {
+      method,
+      headers: JSON_HEADERS,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+  const read = async <T>(response: Response): Promise<T> => {
+    if (response.ok) return (await response.json()) as T
+    throw await toError(response)
+  }
+  return {
+    /** Creates a user, if the server allows sign-up. It does not sign in. */
+    async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
+      const response = await credential.send(`${base}_users/${encodeURIComponent(`org.couchdb.user:${name}`)}`, {
+        method: 'PUT',
+        headers: JSON_HEADERS,
+        body: JSON.stringify({ ...members, name, password, roles: [], type: 'user' }),
+      })
+      if (response.ok) return { status: 'signed_up' }
+      if (response.status === 409) return { status: 'name_taken' }
+      const error = findLock(response) ?? (await toError(response))
+      if (!('code' in error)) return error
+      if (error.status === 400) return { status: 'rejected', reason: error.message }
+      throw error
+    },
+    /** Ends this session; `everywhere`: all sessions of the user. */
+    async signOut({ everywhere = false } = {}): Promise<void> {
+      if (everywhere) await read(await call('POST', '/sessions/end-others', {}))
+      await credential.signOut()
+      keeper.signedOut()
+    },
+    /** Ends all other sessions of the user. */
+    async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
+      const response = await call('PUT', '/password', { password, current_password: currentPassword })
+      if (response.ok) return { status: 'changed' }
+      const error = findLock(response) ?? (await toError(response))
+      if (!('code' in error)) return error
+      if (error.code === 'password_required') return { status: 'wrong_password' }
+      if (error.code === 'password_refused') return { status: 'rejected', reason: error.message }
+      throw error
+    },
+    /** One-time codes of an authenticator app. */
+    secondFactor: {
+      /** A new secret, and the URI to show as a QR code. It counts when it is confirmed. */
+      enrol: async (): Promise<{ readonly secret: string; readonly uri: string }> =>
+        read(await call('POST', '/totp', {})),
+      /** Requires codes from now on, and ends all other sessions. Returns the recovery codes, which are shown once. */
+      confirm: async (secret: string, code: string, proof: PasswordProof = {}): Promise<readonly string[]> =>
+        toCodes(await read(await call('POST', '/totp/confirm', { secret, code, ...toProof(proof) }))),
+      disable: async (proof: PasswordProof = {}): Promise<void> =>
+        void (await read(await call('DELETE', '/totp', toProof(proof)))),
+      /** Replaces the recovery codes. */
+      recoveryCodes: async (proof: PasswordProof = {}): Promise<readonly string[]> =>
+        toCodes(await read(await call('POST', '/recovery-codes', toProof(proof)))),
+    },
+  }
+}
+
+const toProof = ({ currentPassword }: PasswordProof) =>
+  currentPassword === undefined ? {} : { current_password: currentPassword }
+
+const toCodes = ({ recoveryCodes }: { readonly recoveryCodes: readonly string[] }) => recoveryCodes

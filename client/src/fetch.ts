@@ -1,0 +1,58 @@
+import type { Credential } from './credential.ts'
+import type { SessionKeeper } from './session-keeper.ts'
+import { watchBody } from './watch-body.ts'
+
+export interface FetchDeps {
+  readonly base: string
+  readonly credential: Credential
+  readonly keeper: SessionKeeper
+  readonly fetch: typeof globalThis.fetch
+}
+
+type Input = string | URL | Request
+
+/**
+ * `fetch` with the session. If the session ends without a sign-out, requests wait until the same user signs in again,
+ * so that a replication pauses. If another user signs in, or the user signs out, they end with 401. Requests to other
+ * servers are sent unchanged.
+ */
+export const createSessionFetch =
+  ({ base, credential, keeper, fetch }: FetchDeps) =>
+  async (input: Input, init?: RequestInit): Promise<Response> => {
+    const url = new URL(input instanceof Request ? input.url : input, base)
+    if (!url.href.startsWith(base)) return fetch(input, init)
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    const send = () => sendOnce(input instanceof Request ? input.clone() : url, init, { credential, keeper })
+    if (keeper.live === undefined) await keeper.renew().catch(() => {})
+    if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
+    const seen = keeper.live
+    if (seen && credential.isDue(seen.expiresAt)) await keeper.renew()
+    const response = await send()
+    if (response.status !== 401 || !seen || isStream(input, init)) return response
+    if (!(await keeper.check()) && !(await keeper.waitForSession(signal))) return response
+    return send()
+  }
+
+/** A stream can be sent only once. */
+const isStream = (input: Input, init: RequestInit | undefined): boolean =>
+  init?.body instanceof ReadableStream || (input instanceof Request && input.bodyUsed)
+
+async function sendOnce(
+  input: URL | Request,
+  init: RequestInit | undefined,
+  { credential, keeper }: Pick<FetchDeps, 'credential' | 'keeper'>,
+): Promise<Response> {
+  const request = keeper.begin()
+  try {
+    const response = await credential.send(input, init)
+    if (response.status !== 401) request.accepted()
+    return watchBody(response, () => request.end(false))
+  } catch (error) {
+    request.end(true)
+    throw error
+  }
+}
+
+/** The response of a server to a request without a credential, so that PouchDB ends a replication. */
+const toEnded = (): Response =>
+  Response.json({ error: 'unauthorized', reason: 'The session has ended.' }, { status: 401 })

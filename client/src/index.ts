@@ -1,0 +1,66 @@
+/**
+ * A client for applications: signs users up, in and out, keeps their session alive, and gives PouchDB a `fetch` that
+ * survives the end of a session. It has no dependencies, and runs in browsers, workers and Node.
+ */
+import { createAccountCalls } from './account.ts'
+import { createCookieCredential } from './cookie.ts'
+import type { SignIn } from './credential.ts'
+import { createSessionFetch } from './fetch.ts'
+import { toBase } from './platform.ts'
+import { findLock, type Session, type SignInResult, toError } from './results.ts'
+import { type ChangeListener, SessionKeeper } from './session-keeper.ts'
+
+export type { SignIn } from './credential.ts'
+export {
+  type ChangePasswordResult,
+  ClientError,
+  type Locked,
+  type Refused,
+  type Rejected,
+  type Session,
+  type SignedIn,
+  type SignInResult,
+  type SignUpResult,
+} from './results.ts'
+export type { Change, ChangeListener } from './session-keeper.ts'
+
+export interface ClientOptions {
+  /** The URL of a door, or its path on the origin of the page. */
+  readonly url: string
+  /** The `fetch` that sends the requests. Left out: that of the platform. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
+export type Client = ReturnType<typeof createClient>
+
+export function createClient({ url, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions) {
+  const base = toBase(url)
+  const credential = createCookieCredential(base, fetch)
+  const keeper = new SessionKeeper(base, credential, true)
+  const sessionFetch = createSessionFetch({ base, credential, keeper, fetch })
+  return {
+    /** The URL of the door, with a slash at its end. */
+    url: base,
+    /** `code`: a one-time code or a recovery code, if the user has a second factor. */
+    async signIn(given: SignIn): Promise<SignInResult> {
+      const response = await credential.signIn(given)
+      const lock = findLock(response)
+      if (lock) return lock
+      if (response.status === 401)
+        return { status: response.headers.has('X-Cardea-Second-Factor') ? 'code_required' : 'wrong_password' }
+      if (!response.ok) throw await toError(response)
+      const live = await credential.accept(response)
+      keeper.signedIn(live)
+      return { status: 'signed_in', session: live.session }
+    },
+    /** Who is signed in, as the server says; `null`: nobody. */
+    session: async (): Promise<Session | null> => (await keeper.renew())?.session ?? null,
+    ...createAccountCalls({ base, credential, keeper }),
+    /** Calls the listener whenever the session begins, is renewed or ends, in any tab. Returns a function that stops it. */
+    onChange: (listener: ChangeListener): (() => void) => keeper.onChange(listener),
+    /** Sends a request with the session. Made for the option `fetch` of PouchDB. */
+    fetch: sessionFetch,
+    /** Ends timers and what waits. The session itself stays. */
+    close: (): void => keeper.close(),
+  }
+}

@@ -1,0 +1,198 @@
+// The session of a client: what is known of it, its renewal, and what waits for the next sign-in.
+import type { Credential, LiveSession } from './credential.ts'
+import { type Channel, openChannel, runAlone } from './platform.ts'
+import type { Session } from './results.ts'
+
+/** `expired`: it was not renewed in time. `revoked`: the server ended it before. */
+export type Change = 'signed_in' | 'renewed' | 'signed_out' | 'expired' | 'revoked'
+
+export type ChangeListener = (change: Change, session: Session | null) => void
+
+/** What the tabs of an origin tell each other. It has no secret. */
+interface Message {
+  readonly change: Change
+  readonly live: LiveSession | null
+}
+
+const MIN_DELAY_MS = 1000
+const MAX_DELAY_MS = 86_400_000
+
+/** PouchDB waits up to ten minutes before it repeats a request that failed. */
+const RETRY_MS = 600_000
+
+export class SessionKeeper {
+  readonly #credential: Credential
+  readonly #name: string
+  readonly #channel: Channel | undefined
+  readonly #listeners = new Set<ChangeListener>()
+  readonly #waiting = new Set<(isResumed: boolean) => void>()
+  /** `undefined`: the server has not been asked yet. */
+  #live: LiveSession | null | undefined
+  /** Later than that of `#live` if requests have renewed the session since. */
+  #expiresAt = 0
+  /** Whose session has ended without a sign-out. */
+  #lost: string | undefined
+  #renewing: Promise<LiveSession | null> | undefined
+  #openRequests = 0
+  #retriesUntil = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  /** `isShared`: the tabs of this origin have one session. */
+  constructor(base: string, credential: Credential, isShared: boolean) {
+    this.#name = `cardea ${base}`
+    this.#credential = credential
+    this.#channel = isShared ? openChannel(this.#name) : undefined
+    if (this.#channel)
+      this.#channel.onmessage = ({ data }) => {
+        const { change, live } = data as Message
+        this.#set(change, live)
+      }
+  }
+
+  /** What is known now. `undefined`: nothing yet. */
+  get live(): LiveSession | null | undefined {
+    return this.#live
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Asks the server after a request was rejected. A renewal that began before says nothing about that. */
+  async check(): Promise<LiveSession | null> {
+    await this.#renewing?.catch(() => {})
+    return this.renew()
+  }
+
+  /** Renews the session, unless another tab does so meanwhile. */
+  renew(): Promise<LiveSession | null> {
+    const before = this.#live
+    this.#renewing ??= runAlone(this.#name, async () => {
+      if (this.#live && this.#live !== before) return this.#live
+      const next = await this.#credential.renew()
+      // the user has signed in or out meanwhile
+      if (this.#live !== before) return this.#live ?? null
+      const change = this.#findChange(next)
+      if (change) this.#announce(change, next)
+      else this.#keep(next)
+      return next
+    }).finally(() => {
+      this.#renewing = undefined
+      this.#schedule()
+    })
+    return this.#renewing
+  }
+
+  #findChange(next: LiveSession | null): Change | undefined {
+    const before = this.#live
+    if (next) return before ? 'renewed' : before === null ? 'signed_in' : undefined
+    return before ? (Date.now() >= this.#expiresAt ? 'expired' : 'revoked') : undefined
+  }
+
+  signedIn(live: LiveSession): void {
+    this.#announce('signed_in', live)
+  }
+
+  signedOut(): void {
+    this.#announce('signed_out', null)
+  }
+
+  #announce(change: Change, live: LiveSession | null): void {
+    this.#channel?.postMessage({ change, live } satisfies Message)
+    this.#set(change, live)
+  }
+
+  #set(change: Change, live: LiveSession | null): void {
+    if (change === 'expired' || change === 'revoked') this.#lost = this.#live?.session.name ?? this.#lost
+    else this.#resume(live?.session.name)
+    this.#keep(live)
+    for (const listener of this.#listeners) listener(change, live?.session ?? null)
+  }
+
+  #keep(live: LiveSession | null): void {
+    this.#live = live
+    this.#expiresAt = live?.expiresAt ?? 0
+    this.#schedule()
+  }
+
+  /** Only requests of the same user go on: those of another would reach a stranger's data. */
+  #resume(name: string | undefined): void {
+    for (const resolve of this.#waiting) resolve(name === this.#lost)
+    this.#waiting.clear()
+    this.#lost = undefined
+  }
+
+  /** Waits while the session has ended without a sign-out. `false`: the user has signed out, or another one in. */
+  async waitForSession(signal: AbortSignal | null | undefined): Promise<boolean> {
+    if (this.#lost === undefined) return this.#live !== null
+    signal?.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(resolve)
+      signal?.addEventListener('abort', () => {
+        this.#waiting.delete(resolve)
+        reject(signal.reason)
+      })
+    })
+  }
+
+  get isLost(): boolean {
+    return this.#lost !== undefined
+  }
+
+  /** A request begins. Its session is kept alive until the request ends. */
+  begin(): OpenRequest {
+    let isOpen = true
+    this.#openRequests += 1
+    this.#schedule()
+    return {
+      accepted: () => {
+        const { slidingMs } = this.#live ?? {}
+        if (slidingMs !== undefined) this.#expiresAt = Date.now() + slidingMs
+      },
+      end: (hasFailed) => {
+        if (!isOpen) return
+        isOpen = false
+        this.#openRequests -= 1
+        this.#retriesUntil = hasFailed ? Date.now() + RETRY_MS : 0
+      },
+    }
+  }
+
+  /** Looks again at half of the time that is left, so that several attempts fit in if the server cannot be reached. */
+  #schedule(): void {
+    const expiresAt = this.#expiresAt
+    const left = expiresAt - Date.now()
+    if (this.#timer !== undefined || left <= 0 || !this.#isUsed()) return
+    // tabs that renew at the same moment would all send a request
+    const delay = Math.min(Math.max(left / (2 + Math.random() / 2), MIN_DELAY_MS), MAX_DELAY_MS)
+    const timer = setTimeout(() => {
+      this.#timer = undefined
+      // a request has renewed it meanwhile, or nothing needs it
+      if (this.#expiresAt > expiresAt || !this.#isUsed()) this.#schedule()
+      else this.renew().catch(() => {})
+    }, delay)
+    this.#timer = timer
+    // a program in Node ends although it waits; in a browser this is a number
+    const { unref } = Object(timer) as { unref?(): void }
+    unref?.call(timer)
+  }
+
+  #isUsed(): boolean {
+    return this.#openRequests > 0 || Date.now() < this.#retriesUntil
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#channel?.close()
+    this.#resume(undefined)
+    this.#listeners.clear()
+  }
+}
+
+interface OpenRequest {
+  /** The server has accepted the session, which may prolong it. */
+  accepted(): void
+  /** `hasFailed`: the server could not be reached, so the request may be repeated. */
+  end(hasFailed: boolean): void
+}

@@ -1,0 +1,20 @@
+// The page of pouchdb.test.ts: an application in a browser, with a live replication through Cardea.
+import http from 'pouchdb-adapter-http'
+import PouchDB from 'pouchdb-core'
+import replication from 'pouchdb-replication'
+import { createClient } from '../../client/src/index.ts'
+
+PouchDB.plugin(http).plugin(replication)
+
+const client = createClient({ url: '/' })
+const log: string[] = []
+client.onChange((change, session) => log.push(`${change} ${session?.name ?? ''}`.trim()))
+
+const open = (name: string) => new PouchDB(`${client.url}${name}`, { fetch: client.fetch, skip_setup: true })
+
+function replicate(from: string, to: string): void {
+  const live = PouchDB.replicate(open(from), open(to), { live: true, retry: true, batch_size: 5 })
+  live.on('error', ({ name }: { name: string }) => log.push(`replication ended: ${name}`))
+}
+
+Object.assign(globalThis, { app: { ...client, log, replicate } })

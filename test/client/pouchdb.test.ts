@@ -1,0 +1,166 @@
+// PouchDB 9 in Chromium with the client: a live replication idles longer than `timeout`, and goes on through a restart
+// of the server, with a second tab, and after the session was ended and the user has signed in again.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { BrowserContext, Page } from 'playwright-core'
+import { build } from 'vite'
+import type { Client } from '../../client/src/index.ts'
+import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
+import { createSharedScope, makeFolder } from '../support/scope.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { beforeDocument } from '../support/upstream.ts'
+import { waitUntil } from '../support/wait.ts'
+
+// none of these have types
+const load = createRequire(import.meta.url)
+const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults({ adapter: 'memory' })
+
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+
+/** A stand-in for CouchDB with two databases, which only users may read. */
+async function openUpstream() {
+  const app = load('express')()
+  app.use(
+    (request: { headers: Record<string, string> }, response: { status(code: number): object }, next: () => void) => {
+      if (request.headers['authorization']) return next()
+      const answer = response.status(401) as { json(body: object): void }
+      answer.json({ error: 'unauthorized', reason: 'You are not authorized to access this db.' })
+    },
+  )
+  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(makeFolder(scope), 'log.txt') }
+  app.use('/', load('express-pouchdb')(Pouch, options))
+  const server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const source = new Pouch('source')
+const copy = new Pouch('copy')
+const put = (id: string) => source.put({ _id: id })
+const isCopied = (id: string): Promise<boolean> =>
+  copy.get(id).then(
+    () => true,
+    () => false,
+  )
+
+/** A machine under load may be too slow to renew a session of five seconds: then the user signs in again. */
+const arrives = (id: string, tab: Page) =>
+  waitUntil(async () => {
+    if ((await logOf(tab)).at(-1) === 'expired') await signIn(tab)
+    return isCopied(id)
+  })
+
+/** The same store, secret and port after a restart. */
+function openCardea(upstream: string) {
+  const store = `sqlite:${join(makeFolder(scope), 'cardea.db')}`
+  return (port: number): Promise<Server> =>
+    startServer(scope, beforeDocument(upstream), {
+      store: { url: store },
+      chttpd: { port },
+      chttpd_auth: { timeout: 5, allow_sign_up: true },
+    })
+}
+
+async function buildPage(): Promise<string> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    root: import.meta.dirname,
+    resolve: { alias: { events: join(import.meta.dirname, 'events.ts') } },
+    define: { global: 'globalThis', 'process.env.NODE_ENV': '"production"' },
+    build: { write: false, lib: { entry: 'page.ts', formats: ['es'] }, target: 'es2022' },
+  })
+  const [output] = [built].flat()
+  assert.ok(output && 'output' in output)
+  return output.output[0].code
+}
+
+interface App extends Client {
+  readonly log: string[]
+  replicate(from: string, to: string): void
+}
+declare const app: App
+
+async function openTab(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(`${url}/app/`)
+  await page.waitForFunction(() => 'app' in globalThis)
+  return page
+}
+
+const logOf = (page: Page): Promise<string[]> => page.evaluate(() => [...app.log])
+const count = async (page: Page, line: string) => (await logOf(page)).filter((one) => one === line).length
+const signIn = (page: Page, password = 'analytical') =>
+  page.evaluate((given) => app.signIn({ name: 'ada', password: given }), password)
+
+/** The times of the next renewals, in any tab. */
+async function observeRenewals(context: BrowserContext, tab: Page): Promise<readonly number[]> {
+  const times: number[] = []
+  context.on('request', (request) => {
+    if (request.url().endsWith('/_session')) times.push(Date.now())
+  })
+  const before = await count(tab, 'renewed ada')
+  await waitUntil(async () => (await count(tab, 'renewed ada')) >= before + 4)
+  return times
+}
+
+async function openContext(url: string): Promise<BrowserContext> {
+  assert.ok(browser)
+  const code = await buildPage()
+  const context = await browser.newContext()
+  scope.after(() => context.close())
+  await context.route(`${url}/app/`, (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<script type="module" src="/app/page.js"></script>' }),
+  )
+  await context.route(`${url}/app/page.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: code }))
+  return context
+}
+
+test('a live replication outlives timeout, a restart, and the end of its session', { skip: NO_BROWSER }, async () => {
+  const open = openCardea(await openUpstream())
+  const first = await open(0)
+  const context = await openContext(first.document)
+  const tab = await openTab(context, first.document)
+  await tab.evaluate(() => app.signUp('ada', 'analytical'))
+  assert.equal((await signIn(tab)).status, 'signed_in')
+  await tab.evaluate(() => app.replicate('source', 'copy'))
+  await put('first')
+  await arrives('first', tab)
+
+  // nothing changes for longer than the timeout
+  await waitUntil(async () => (await count(tab, 'renewed ada')) >= 3)
+  await put('after idling')
+  await arrives('after idling', tab)
+
+  await first.cardea.close()
+  const second = await open(Number(new URL(first.document).port))
+  await put('after a restart')
+  await arrives('after a restart', tab)
+
+  const other = await openTab(context, first.document)
+  assert.equal((await other.evaluate(() => app.session()))?.name, 'ada')
+  await other.evaluate(() => app.replicate('source', 'second-copy'))
+  const renewals = await observeRenewals(context, tab)
+  const averageMs = ((renewals.at(-1) ?? 0) - (renewals[0] ?? 0)) / (renewals.length - 1)
+  assert.ok(averageMs > 1500, `two tabs renew as often as one, not every ${averageMs} ms`)
+  await second.cardea.users.setPassword('ada', 'difference')
+  await waitUntil(async () => (await logOf(tab)).includes('revoked') && (await logOf(other)).includes('revoked'))
+  await put('while signed out')
+  // signing in at the other tab is enough
+  assert.equal((await signIn(other, 'difference')).status, 'signed_in')
+  await waitUntil(() => isCopied('while signed out'))
+  assert.ok(!(await logOf(tab)).some((line) => line.startsWith('replication ended')))
+
+  await other.evaluate(() => app.signOut())
+  await waitUntil(async () => (await logOf(tab)).includes('replication ended: unauthorized'))
+  assert.ok((await logOf(tab)).includes('signed_out'))
+})
