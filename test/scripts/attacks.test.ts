@@ -31,7 +31,7 @@ it('pipelined requests of anonymous clients, short run: other requests are serve
   const args = [toScript('pipelining'), '--json', ...rows]
   // it exits with 1 if a goal for an idle machine is missed
   const { stdout } = await run(process.execPath, args).catch((error) => error)
-  const [, ...attacks] = JSON.parse(stdout)
+  const attacks = JSON.parse(stdout).filter(({ name }: { readonly name: string }) => name !== 'none')
   assert.equal(attacks.length, 4)
   for (const row of attacks) {
     assert.ok(row.requests > 100, JSON.stringify(row))
