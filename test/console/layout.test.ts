@@ -176,6 +176,40 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('Escape')
     await page.getByRole('complementary').waitFor({ state: 'detached' })
   })
+
+  for (const list of ['users', 'administrators', 'settings', 'audit'])
+    it(`moves with j and k from anywhere, and Escape returns to the row: ${list}`, async (t) => {
+      const { page, open } = await openAsAdmin(t, browser, { url })
+      await open(`#/${list}`)
+      await page.locator('.page tbody tr a').nth(1).waitFor()
+      for (const key of ['j', 'j', 'k', 'j']) await page.keyboard.press(key)
+      const focused = () => page.evaluate<string>('document.activeElement.closest("tr")?.textContent')
+      const row = await focused()
+      assert.equal(row, await page.locator('.page tbody tr').nth(1).textContent())
+      await page.keyboard.press('Enter')
+      await page.getByRole('complementary').and(page.locator(':focus')).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('complementary').waitFor({ state: 'detached' })
+      assert.equal(
+        await page.evaluate('[...document.querySelectorAll("tbody tr")].indexOf(document.activeElement.closest("tr"))'),
+        1,
+      )
+    })
+
+  it('has a title of its own on every page', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url })
+    for (const heading of Object.values(KEYS)) {
+      await open(`#/${heading === 'My account' ? 'account' : heading.toLowerCase()}`)
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+      assert.equal(await page.title(), `${heading} · Cardea`)
+    }
+    await open('#/users/ada')
+    await page.getByRole('complementary', { name: 'ada' }).waitFor()
+    assert.equal(await page.title(), 'ada · Users · Cardea')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    assert.equal(await page.title(), 'Sign in · Cardea')
+  })
 })
 
 const MAX_TABS = 10

@@ -7,7 +7,9 @@ import { Icon, Logo } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
 import { RecoveryCodes } from '../ui/recovery-codes.tsx'
+import { moveBetweenRows } from '../ui/table.tsx'
 import { notifyProblem, Toasts } from '../ui/toast.tsx'
+import { useTitle } from '../ui/use-title.ts'
 import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
 import { Navigation } from './navigation.tsx'
@@ -28,18 +30,22 @@ export function Frame() {
   const page = findPage(pages, route)
   const isOffline = useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
   const openPalette = () => setPaletteOpen(true)
-  useShortcuts({ '/': openPalette, 'mod+k': openPalette, '?': () => setHelpOpen(true), ...toJumps(pages) })
+  useShortcuts({
+    '/': openPalette,
+    'mod+k': openPalette,
+    '?': () => setHelpOpen(true),
+    j: () => moveBetweenRows(1),
+    k: () => moveBetweenRows(-1),
+    ...toJumps(pages),
+  })
+  const title = page ? texts.pages[page.name] : texts.frame.notFound
+  useTitle(page && route.path[1], title)
   return (
     <div class="frame">
       <button class="skip" type="button" onClick={skipToContent}>
         {texts.frame.skip}
       </button>
-      <TopBar
-        title={page ? texts.pages[page.name] : texts.frame.notFound}
-        isOffline={isOffline}
-        onFind={openPalette}
-        onHelp={() => setHelpOpen(true)}
-      />
+      <TopBar title={title} isOffline={isOffline} onFind={openPalette} onHelp={() => setHelpOpen(true)} />
       <Navigation pages={pages} current={page?.name} onHelp={() => setHelpOpen(true)} />
       {page ? <page.Component /> : <NotFound />}
       {isPaletteOpen && <Palette pages={pages} onClose={() => setPaletteOpen(false)} />}

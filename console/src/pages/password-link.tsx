@@ -15,7 +15,7 @@ interface Link {
 export function PasswordLinkPage({ token }: { readonly token: string }) {
   const link = useResource(token, (signal) => api.post<Link>('/password-links/find', { token }, signal))
   return (
-    <Entrance>
+    <Entrance title={texts.users.setPassword}>
       {link.data && <LinkForm link={link.data} token={token} />}
       {link.error !== undefined && <NoLink reason={toMessage(link.error)} />}
     </Entrance>

@@ -5,21 +5,25 @@ import { texts } from '../texts.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem, TextField } from '../ui/field.tsx'
 import { Logo } from '../ui/icons.tsx'
+import { useTitle } from '../ui/use-title.ts'
 
 /** The frame of the pages for users who are not signed in. */
-export const Entrance = ({ children }: { readonly children: ComponentChildren }) => (
-  <main class="entrance">
-    <div class="brand">
-      <Logo />
-      {texts.product}
-    </div>
-    {children}
-  </main>
-)
+export function Entrance({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  useTitle(title)
+  return (
+    <main class="entrance">
+      <div class="brand">
+        <Logo />
+        {texts.product}
+      </div>
+      {children}
+    </main>
+  )
+}
 
 /** At an address where browsers cannot sign in. */
 export const Closed = () => (
-  <Entrance>
+  <Entrance title={texts.signIn.closed}>
     <section class="card">
       <h1>{texts.signIn.closed}</h1>
       <p>{texts.signIn.closedText}</p>
@@ -107,7 +111,7 @@ const CodeStep = ({ name, code, problem, onCode }: CodeStepProps) => (
 
 /** Only a page of a navigation carries the page token, so a sign-in loads the page again. */
 export const SignIn = ({ isEnded }: { readonly isEnded: boolean }) => (
-  <Entrance>
+  <Entrance title={texts.signIn.title}>
     <SignInForm notice={isEnded ? texts.signIn.ended : undefined} onSignedIn={() => location.reload()} />
   </Entrance>
 )

@@ -3,6 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { navigate } from '../router.ts'
 import { texts } from '../texts.ts'
 import { Icon } from './icons.tsx'
+import { focusCurrentRow } from './table.tsx'
 
 interface SidePanelProps {
   readonly title: string
@@ -19,7 +20,9 @@ export function SidePanel({ title, badges, back, children }: SidePanelProps) {
   useEffect(() => element.current?.focus(), [title])
   useEffect(() => {
     const close = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) navigate(back)
+      if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return
+      focusCurrentRow()
+      navigate(back)
     }
     addEventListener('keydown', close)
     return () => removeEventListener('keydown', close)
@@ -29,7 +32,7 @@ export function SidePanel({ title, badges, back, children }: SidePanelProps) {
       <header>
         <h2 id={id}>{title}</h2>
         {badges}
-        <a class="button icon" href={back} aria-label={texts.actions.close}>
+        <a class="button icon" href={back} onClick={focusCurrentRow} aria-label={texts.actions.close}>
           <Icon name="close" />
         </a>
       </header>

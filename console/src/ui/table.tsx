@@ -29,7 +29,7 @@ interface TableProps<T> {
 export function Table<T>({ caption, columns, rows, keyOf, current, selection }: TableProps<T>) {
   return (
     <div class="table">
-      <table onKeyDown={moveBetweenRows}>
+      <table onKeyDown={listenForArrows}>
         <caption class="hidden-label">{caption}</caption>
         <thead>
           <tr>
@@ -99,17 +99,26 @@ function TickOne({ selection: { keys, onChange }, name }: { readonly selection: 
   )
 }
 
-const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
 
-/** Moves the focus to the link of the next or previous row. */
-function moveBetweenRows(event: KeyboardEvent & { readonly currentTarget: HTMLTableElement }): void {
+function listenForArrows(event: KeyboardEvent): void {
   const step = STEPS[event.key]
   if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
-  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody a.name')]
-  const row = document.activeElement?.closest('tr')
-  const at = links.findIndex((link) => link.closest('tr') === row)
-  const next = links[at + step]
-  if (!next) return
   event.preventDefault()
-  next.focus()
+  moveBetweenRows(step)
 }
+
+const findLink = (row: Element | null | undefined) => row?.querySelector<HTMLElement>('a')
+
+/** Moves the focus to the link of the next or previous row: of the table with the focus, or of the list of the page. */
+export function moveBetweenRows(step: number): void {
+  const focused = document.activeElement?.closest('tbody tr')
+  const table = focused?.closest('table') ?? document.querySelector('.page table:has(tbody a)')
+  const rows = [...(table?.querySelectorAll('tbody tr') ?? [])].filter(findLink)
+  const from = focused ?? rows.find((row) => row.classList.contains('current'))
+  const at = from ? rows.indexOf(from) : -1
+  findLink(at < 0 ? rows[0] : rows[at + step])?.focus()
+}
+
+/** Gives the focus back to the row whose details were open. */
+export const focusCurrentRow = (): void => findLink(document.querySelector('.page tr.current'))?.focus()

@@ -72,7 +72,11 @@ function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Findi
 function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Finding[] {
   const broken = parts
     .filter(({ isWorking }) => !isWorking)
-    .map(({ name, problem }) => ({ isFailure: true, title: texts.overview.fails(name), text: problem ?? '' }))
+    .map(({ name, problem }) => ({
+      isFailure: true,
+      title: texts.overview.fails(name, texts.overview.parts[name] ?? name),
+      text: problem ?? '',
+    }))
   const findings = upstreams.flatMap(({ findings }) =>
     findings.map(({ upstream, reason, check }) => ({ isFailure: true, title: upstream, text: `${reason} ${check}` })),
   )

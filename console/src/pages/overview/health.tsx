@@ -8,15 +8,22 @@ import { Time, toDuration } from '../../ui/time.tsx'
 
 const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)
 
+/** Handlers of both doors that read the same kind of credential have one name. */
+function sumByName(lines: Readonly<Record<string, Line>>): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  for (const [handler, line] of Object.entries(lines)) {
+    const name = texts.overview.handlerNames[handler] ?? handler
+    sums.set(name, (sums.get(name) ?? 0) + sum(line))
+  }
+  return sums
+}
+
 /** Sign-ins and refusals by the kind of credential. */
 export function Handlers({ overview: { series }, range }: { readonly overview: Overview; readonly range: string }) {
-  const names = [...new Set([...Object.keys(series.signInsByHandler), ...Object.keys(series.refusalsByHandler)])]
-  const rows = names
-    .map((name) => ({
-      name,
-      accepted: sum(series.signInsByHandler[name]),
-      refused: sum(series.refusalsByHandler[name]),
-    }))
+  const accepted = sumByName(series.signInsByHandler)
+  const refused = sumByName(series.refusalsByHandler)
+  const rows = [...new Set([...accepted.keys(), ...refused.keys()])]
+    .map((name) => ({ name, accepted: accepted.get(name) ?? 0, refused: refused.get(name) ?? 0 }))
     .filter(({ accepted, refused }) => accepted + refused > 0)
     .sort((a, b) => b.accepted + b.refused - a.accepted - a.refused)
   const { overview } = texts
@@ -30,7 +37,7 @@ export function Handlers({ overview: { series }, range }: { readonly overview: O
           rows={rows}
           keyOf={({ name }) => name}
           columns={[
-            { label: overview.handler, render: ({ name }) => <span class="mono">{name}</span> },
+            { label: overview.handler, render: ({ name }) => name },
             { label: overview.signIns, kind: 'number', render: ({ accepted }) => toCount(accepted) },
             { label: overview.refusals, kind: 'number', render: ({ refused }) => toCount(refused) },
           ]}
