@@ -25,10 +25,10 @@ export function authenticate(
     const verdict = handler.read(source)
     if (verdict instanceof Promise)
       return verdict.then((later) => {
-        const authenticated = note(judge(later, handler, accepted, observer), source, observer)
+        const authenticated = recordAccepted(judge(later, handler, accepted, observer), source, observer)
         return authenticated ?? authenticate(source, accepted, observer, index + 1)
       })
-    const authenticated = note(judge(verdict, handler, accepted, observer), source, observer)
+    const authenticated = recordAccepted(judge(verdict, handler, accepted, observer), source, observer)
     if (authenticated) return authenticated
   }
   return ANONYMOUS
@@ -51,7 +51,7 @@ function judge(
   return problem === undefined ? verdict : ANONYMOUS
 }
 
-function note(
+function recordAccepted(
   found: Authenticated | undefined,
   source: CredentialSource,
   observer: SignInObserver | undefined,

@@ -29,7 +29,7 @@ import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAccount, mountAdminApi } from './admin-door.ts'
 import { createRecorder, createRevalidation, type Parts, toBearerDeps, toDoorOptions } from './parts.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
-import { createMultiModelUpstream, createServiceUpstream } from './upstreams.ts'
+import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './upstreams.ts'
 
 export function createMultiModelDoor(parts: Parts): Door {
   const { liveConfig, config, directory, tokenSecrets, gateway } = parts
@@ -49,10 +49,6 @@ export function createMultiModelDoor(parts: Parts): Door {
     isConfigured: () => true,
     dialect: () => dialect,
   })
-  const services = readServices(liveConfig.get().settings.open.services).map((service) => ({
-    ...service,
-    forward: createServiceUpstream(service, parts, revalidate).forward,
-  }))
   const deps = {
     name,
     version,
@@ -72,11 +68,7 @@ export function createMultiModelDoor(parts: Parts): Door {
     isMounted,
     nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
     upstream: createMultiModelUpstream(parts, revalidate),
-    services: createServices(
-      services,
-      createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: parts.jwtKeys.get }),
-      () => config.get().http['trusted-origin'].length > 0,
-    ),
+    services: createMountedServices(parts, revalidate),
   }
   const routes = [...ownRoutes(deps), ...standInRoutes(deps)]
   const dialect: Dialect = createMultiModelDialect({ ...deps, routes, fallback: createFallback(deps) })
@@ -86,6 +78,20 @@ export function createMultiModelDoor(parts: Parts): Door {
     mounts: createMounts(parts, credentials, settings, databases),
     tracing: parts.tracing,
   })
+}
+
+/** The applications behind this door. */
+function createMountedServices(parts: Parts, revalidate: Revalidate) {
+  const { liveConfig, config, tokenSecrets, jwtKeys } = parts
+  const services = readServices(liveConfig.get().settings.open.services).map((service) => ({
+    ...service,
+    forward: createServiceUpstream(service, parts, revalidate).forward,
+  }))
+  return createServices(
+    services,
+    createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get }),
+    () => config.get().http['trusted-origin'].length > 0,
+  )
 }
 
 /** Issues tokens for passwords, and reads the credentials of this door. */

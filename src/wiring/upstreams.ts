@@ -5,6 +5,7 @@ import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
+import { WEB_UI } from '../dialects/multi-model/access.ts'
 import { createUpstreamWatch } from '../gateway/health.ts'
 import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
 import { identityHeadersForService, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
@@ -31,7 +32,7 @@ import { toUpstreamSource } from '../live-config/secret-rings.ts'
 import type { Parts } from './parts.ts'
 import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
 
-type Revalidate = UpstreamDeps['revalidate']
+export type Revalidate = UpstreamDeps['revalidate']
 
 /** How one upstream differs from the others. */
 interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' | 'requestIdHeader'> {
@@ -112,7 +113,7 @@ export function createMultiModelUpstream(parts: Parts, revalidate: Revalidate): 
       urls: options['multi-model'],
       spool: { bodyBytes: options['spool-bytes'], totalBytes: options['spool-total-bytes'] },
       ownsCors: http['trusted-origin'].length > 0,
-      sandboxedExcept: options.sandbox ? ['_admin', 'aardvark'] : undefined,
+      sandboxedExcept: options.sandbox ? WEB_UI : undefined,
     }),
     toIdentityHeaders,
     inspection,

@@ -58,10 +58,12 @@ export const mayEnter = (authenticated: Authenticated, database: string): boolea
 export const findLevel = (identity: Identity, database: string): GrantLevel =>
   identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
 
+/** The segments of ArangoDB's own web interface. */
+export const WEB_UI = ['_admin', 'aardvark'] as const
+
 const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boolean =>
   (method === 'GET' || method === 'HEAD') &&
-  segments[0] === '_admin' &&
-  segments[1] === 'aardvark' &&
+  WEB_UI.every((segment, index) => segment === segments[index]) &&
   (segments.length > 2 || raw.endsWith('/'))
 
 /**

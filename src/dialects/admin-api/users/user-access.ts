@@ -1,6 +1,7 @@
 // What a user may reach at each door, and why. The doors explain it themselves.
 import type { Account } from '../../../directory/account.ts'
 import type { AccessRule } from '../../../directory/door-access.ts'
+import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { checkWord, isExpired } from '../../../directory/users/user.ts'
 import { badRequest } from '../json.ts'
 import { type OperationDeps, operation } from '../operation.ts'
@@ -15,12 +16,12 @@ export const USER_ACCESS_OPERATIONS = {
     path: '/users/{name}/access',
     allowed: 'userAdmin',
     summary: 'Show what a user may reach at each door, and why',
-    query: object({ 'database?': text('_system if it is left out.') }),
+    query: object({ 'database?': text(`${SYSTEM_DATABASE} if it is left out.`) }),
     reply: ACCESS_REPORT,
     async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
-      const database = call.query.database || '_system'
+      const database = call.query.database || SYSTEM_DATABASE
       if (checkWord(database)) throw badRequest('database is not a valid name.')
       const account = await deps.directory.findAccount(name)
       const signIn = await explainSignIn(deps, name, account)

@@ -1,6 +1,7 @@
 /** The endpoints about the users database as a whole. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
+import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, toJsonReply } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
@@ -47,7 +48,7 @@ function ignoreNotFound(error: unknown): void {
 }
 
 /** Without members, every client may open the database. The rules for documents decide what each client sees. */
-const SECURITY = { admins: { names: [], roles: ['_admin'] }, members: { names: [], roles: [] } }
+const SECURITY = { admins: { names: [], roles: [ADMIN_ROLE] }, members: { names: [], roles: [] } }
 
 export const getSecurity = (): Reply => toJsonReply(200, SECURITY)
 
