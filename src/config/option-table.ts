@@ -82,6 +82,8 @@ const hsts = matching(
 )
 const version = matching('a version such as 3.5.2', /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/)
 
+const LISTENER_NAME = /^(?:document|multi-model|admin|metrics)$/
+
 export const OPTIONS = {
   chttpd: {
     bind_address: option({
@@ -786,6 +788,14 @@ export const OPTIONS = {
       initial: 10_000,
       reload: 'restart',
       help: 'Maximum number of open connections, for each listener.',
+    }),
+    'proxy-protocol': option({
+      codec: words('listeners separated by commas: document, multi-model, admin, metrics', LISTENER_NAME),
+      initial: [],
+      reload: 'restart',
+      help: 'Listeners whose connections begin with a header of the PROXY protocol, version 1 or 2.',
+      details:
+        'The header names the client, and is accepted from chttpd.trusted_proxies only. With TLS it comes before the handshake. A connection without a valid header is closed. Empty: no listener expects one.',
     }),
     'max-connections-per-client': option({
       codec: whole(1),

@@ -31,6 +31,8 @@ export class DoorConnections {
   isStopping = false
   /** Connections and requests that were refused because too many are open. */
   refused = 0
+  /** Connections that were closed because they did not begin with a valid header of the PROXY protocol. */
+  refusedProxyHeaders = 0
   readonly #deps: DoorConnectionsDeps
   readonly #open = new Set<Socket>()
   /** Connections above a limit. */
@@ -38,7 +40,7 @@ export class DoorConnections {
   /** Open connections of each client, and requests of trusted proxies for it. */
   readonly #clients = new Map<string, number>()
   readonly #slowClients: SlowClientWatch
-  #warnedAtMs = Number.NEGATIVE_INFINITY
+  readonly #warnedAtMs = new Map<string, number>()
 
   constructor(deps: DoorConnectionsDeps) {
     this.#deps = deps
@@ -91,11 +93,27 @@ export class DoorConnections {
 
   #refuse(client: string): void {
     this.refused += 1
+    this.#warn('too many connections are open; further ones are refused', { client, refused: this.refused })
+  }
+
+  isTrustedPeer(socket: Socket): boolean {
+    return rememberPeer(socket, this.#deps.trust.get()).isTrusted
+  }
+
+  refuseProxyHeader(socket: Socket, reason: string): void {
+    this.refusedProxyHeaders += 1
+    const { address: peer } = rememberPeer(socket, this.#deps.trust.get())
+    const refused = this.refusedProxyHeaders
+    this.#warn('connections without a valid PROXY protocol header are closed', { peer, reason, refused })
+  }
+
+  /** Warns once a minute. */
+  #warn(message: string, fields: Readonly<Record<string, unknown>>): void {
     const nowMs = performance.now()
-    if (nowMs - this.#warnedAtMs < MS_BETWEEN_WARNINGS) return
-    this.#warnedAtMs = nowMs
+    if (nowMs - (this.#warnedAtMs.get(message) ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_WARNINGS) return
+    this.#warnedAtMs.set(message, nowMs)
     const { door, log } = this.#deps
-    log.warn('too many connections are open; further ones are refused', { door, client, refused: this.refused })
+    log.warn(message, { door, ...fields })
   }
 
   /** Ends these connections: idle ones now, the others with their current reply. */

@@ -53,6 +53,9 @@ export function createDoor(options: DoorOptions) {
     countConnections: () => connections.size,
     /** Connections and requests that were refused because too many are open. */
     countRefused: () => connections.refused,
+    countRefusedProxyHeaders: () => connections.refusedProxyHeaders,
+    isTrustedPeer: (socket: Socket) => connections.isTrustedPeer(socket),
+    refuseProxyHeader: (socket: Socket, reason: string) => connections.refuseProxyHeader(socket, reason),
     /** To be called for each new connection. */
     admit: (socket: Socket) => connections.add(socket),
     /** Ends these connections: idle ones now, the others with their current reply. */

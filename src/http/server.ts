@@ -18,6 +18,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
+import { requireProxyHeader } from './proxy-protocol.ts'
 
 /** Where a door listens. */
 export type Endpoint =
@@ -51,6 +52,8 @@ export interface ListenerLimits {
   readonly maxConnections: number
   readonly headerTimeoutMs: number
   readonly keepAliveTimeoutMs: number
+  /** Whether connections must begin with a header of the PROXY protocol, from a trusted peer. */
+  readonly usesProxyProtocol?: boolean
 }
 
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
@@ -63,6 +66,7 @@ export type Listener = Awaited<ReturnType<typeof listen>>
 export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
+  const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door, limits.headerTimeoutMs)
   const replaceTrust = tls?.clients && followClientCertificates(server, door)
   await bind(server, endpoint)
   return {
@@ -80,7 +84,10 @@ export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLim
       if (!isSameTrust) replaceTrust?.()
     },
     /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
-    close: (graceMs: number): Promise<void> => close(server, door, graceMs),
+    close(graceMs: number): Promise<void> {
+      if (dropWaiting) dropWaiting()
+      return close(server, door, graceMs)
+    },
   }
 }
 

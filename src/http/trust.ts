@@ -35,8 +35,10 @@ export function readClient(request: IncomingMessage, rules: TrustRules): Client 
 }
 
 interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isTrusted'> {
-  /** The rules by which `isTrusted` was decided. */
-  readonly rules: TrustRules
+  /** The rules by which `isTrusted` was decided; `undefined`: it was not. */
+  readonly rules: TrustRules | undefined
+  /** Set if the peer forwards the bytes of a client whose address it does not name. */
+  readonly hidesClient?: boolean
 }
 
 const peers = new WeakMap<Socket, Peer>()
@@ -45,18 +47,27 @@ const peers = new WeakMap<Socket, Peer>()
 function findPeer(socket: Socket, rules: TrustRules): Peer {
   const known = peers.get(socket)
   if (known?.rules === rules) return known
-  const { address, scheme, isUnixSocket } = known ?? readPeer(socket)
-  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
-  const peer = { address, scheme, isUnixSocket, isTrusted, rules }
+  const { address, scheme, isUnixSocket, hidesClient = false } = known ?? readPeer(socket)
+  const isAllowed = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
+  const peer = { address, scheme, isUnixSocket, isTrusted: isAllowed && !hidesClient, rules, hidesClient }
   peers.set(socket, peer)
   return peer
 }
 
-const readPeer = (socket: Socket): Pick<Client, 'address' | 'scheme' | 'isUnixSocket'> => ({
+const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules'> => ({
   address: plainAddress(socket.remoteAddress ?? ''),
   scheme: schemeOf(socket),
   isUnixSocket: socket.remoteAddress === undefined,
 })
+
+/**
+ * The client that the proxy of a connection names counts as its peer. Without an address, no forwarded header counts: it
+ * may be the client's.
+ */
+export function announcePeer(socket: Socket, address: string | undefined): void {
+  const named = address === undefined ? { hidesClient: true } : { address: plainAddress(address), isUnixSocket: false }
+  peers.set(socket, { ...readPeer(socket), ...named, isTrusted: false, rules: undefined })
+}
 
 /** To be called for each new connection: a closed one has no address any more and would look like a Unix socket. */
 export const rememberPeer = findPeer

@@ -58,6 +58,10 @@ export const METRICS = {
     'Connections above `door.max-connections` or `door.max-connections-per-client`, and requests of trusted proxies for such a client.',
     DOOR,
   ),
+  cardea_proxy_headers_refused_total: counter(
+    'Connections closed because they did not begin with a valid header of the PROXY protocol from a trusted peer (`door.proxy-protocol`).',
+    DOOR,
+  ),
   // sign-ins
   cardea_sign_ins_total: counter(
     'Sign-ins: new sessions and tokens, and the first use of credentials that are sent with every request.',

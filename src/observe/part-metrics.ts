@@ -144,7 +144,9 @@ function listFiles(path: string): readonly string[] {
 /** Adds the connections of the doors, and the certificates of the listeners. More listeners may be added later. */
 export function addListenerMetrics(
   metrics: Metrics,
-  doors: Readonly<Record<string, { countConnections(): number; countRefused(): number }>>,
+  doors: Readonly<
+    Record<string, { countConnections(): number; countRefused(): number; countRefusedProxyHeaders(): number }>
+  >,
   listeners: readonly { readonly url: string; readonly certificateEndsAtMs?: number | undefined }[],
 ): void {
   collectFigures(
@@ -154,6 +156,7 @@ export function addListenerMetrics(
     {
       cardea_connections: ([, door]) => door.countConnections(),
       cardea_connections_refused_total: ([, door]) => door.countRefused(),
+      cardea_proxy_headers_refused_total: ([, door]) => door.countRefusedProxyHeaders(),
     },
   )
   metrics.collect('cardea_certificate_expiry_timestamp_seconds', () =>

@@ -229,7 +229,7 @@ export class App {
     const { values } = this.settings.get()
     const urls: string[] = []
     for (const endpoint of LISTENERS[name].toEndpoints(values)) {
-      const listener = await listen(this.#doors[name], endpoint, toListenerLimits(values)).catch((error) => {
+      const listener = await listen(this.#doors[name], endpoint, toListenerLimits(values, name)).catch((error) => {
         throw toListenError(error, endpoint, name)
       })
       this.#listeners.push(listener)

@@ -60,11 +60,13 @@ export const toLimitSettings = ({ auth, chttpd_auth_lockout: lock }: Config): Li
   maxCounters: lock.max_objects,
 })
 
-export const toListenerLimits = ({ door }: Config): ListenerLimits => ({
+/** Without the name of a listener of the options, for the control socket. */
+export const toListenerLimits = ({ door }: Config, name = ''): ListenerLimits => ({
   maxHeaderBytes: door['max-header-bytes'],
   maxConnections: door['max-connections'],
   headerTimeoutMs: toMs(door['header-timeout']),
   keepAliveTimeoutMs: toMs(door['keep-alive-timeout']),
+  usesProxyProtocol: door['proxy-protocol'].includes(name),
 })
 
 export const toStopTimeoutMs = ({ door }: Config): number => toMs(door['stop-timeout'])
