@@ -21,5 +21,12 @@ export function toShort(value: number): string {
   return `${toTenths(value / size)}${unit}`
 }
 
+/** 4.2 ms, 350 ms, 10 s, 3 min. */
+export function toMilliseconds(value: number): string {
+  if (value >= 120_000) return `${toCount(value / 60_000)} min`
+  if (value >= 1000) return `${toCount(value / 1000)} s`
+  return `${value < 10 ? toTenths(value) : Math.round(value)} ms`
+}
+
 /** Exact as long as a tile has room for it. */
 export const toTotal = (value: number): string => (value < 100_000 ? toCount(value) : toShort(value))

@@ -162,8 +162,6 @@ export const texts = {
   chart: {
     time: 'Time',
     noValue: '–',
-    milliseconds: 'ms',
-    ms: (value: number) => `${value > 0 && value < 10 ? value.toFixed(1) : toCount(Math.round(value))} ms`,
     asTable: 'Press t for a table of the same values.',
     perStep: (seconds: number) =>
       seconds % 3600 === 0
@@ -214,9 +212,9 @@ export const texts = {
     serverErrors: 'Server errors',
     latency: 'Response time',
     median: 'median',
-    slow: '95th percentile',
-    slowUpstream: 'upstream, 95th percentile',
-    latencyNote: (seconds: number) => (seconds === 60 ? '95 %, last minute' : `95 %, last ${seconds / 60} min`),
+    slow: 'p95',
+    slowUpstream: 'p95 of the upstream',
+    latencyNote: (seconds: number) => (seconds === 60 ? 'p95, last minute' : `p95, last ${seconds / 60} min`),
     serverErrorLine: 'server errors',
     lockedAccounts: 'Locked accounts',
     now: 'now',

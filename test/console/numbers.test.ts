@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { toCount, toShort } from '../../console/src/numbers.ts'
+import { toCount, toMilliseconds, toShort } from '../../console/src/numbers.ts'
 
 const VALUES = [
   0, 0.04, 0.5, 7, 12.34, 999, 999.9, 1000, 1234, 12_345.6, 99_949, 950_000, 999_940, 1_000_000, 2_500_000_000,
@@ -16,5 +16,10 @@ describe('numbers of the console', () => {
 
   it('are shortened with the usual units', () => {
     for (const value of [...VALUES, 999.96, 999_960]) assert.equal(toShort(value), SHORT.format(value))
+  })
+
+  it('of milliseconds have the unit that fits', () => {
+    const rows = { '0 ms': 0, '4.2 ms': 4.23, '350 ms': 350.4, '1.5 s': 1500, '10 s': 10_000, '3 min': 180_000 }
+    for (const [text, value] of Object.entries(rows)) assert.equal(toMilliseconds(value), text)
   })
 })

@@ -90,6 +90,22 @@ describe('the overview', { skip: NO_BROWSER }, () => {
   })
 })
 
+describe('the charts', { skip: NO_BROWSER }, () => {
+  it('start with the first values, and name unit and percentile', async (t) => {
+    const fresh = await startServer(t)
+    await send(fresh.document, { path: '/' })
+    const { page, open } = await openAsAdmin(t, browser, { url: fresh.document })
+    await open('#/overview?view=table')
+    const table = page.getByRole('table', { name: 'Response time' })
+    await table.getByRole('columnheader', { name: 'p95', exact: true }).waitFor()
+    await table
+      .getByText(/^[\d.]+ ms$/)
+      .first()
+      .waitFor()
+    assert.equal(await table.locator('tbody tr').count(), 10)
+  })
+})
+
 describe('the overview of a server that fails', { skip: NO_BROWSER }, () => {
   it('says so wherever a figure is red, and not that everything works', async (t) => {
     const failing = await startServer(t, beforeDocument('http://127.0.0.1:9'))

@@ -17,8 +17,9 @@ export interface ChartLine {
 
 export interface ChartProps {
   readonly title: string
-  /** What one value means, for example "per minute" or "ms". */
-  readonly unit: string
+  /** What one value means, for example "per minute". Left out where `format` names the unit. */
+  readonly unit?: string
+  readonly format?: (value: number) => string
   /** The time of the first value, in seconds since the epoch. */
   readonly from: number
   readonly stepSeconds: number
@@ -45,7 +46,7 @@ export function Chart(props: ChartProps) {
   )
 }
 
-const Legend = ({ lines, unit }: Pick<ChartProps, 'lines' | 'unit'>) => (
+const Legend = ({ lines, unit }: { readonly lines: readonly ChartLine[]; readonly unit: string | undefined }) => (
   <ul class="legend">
     {lines.map(({ label }, index) => (
       <li key={label}>
@@ -53,7 +54,7 @@ const Legend = ({ lines, unit }: Pick<ChartProps, 'lines' | 'unit'>) => (
         {label}
       </li>
     ))}
-    <li class="quiet">{unit}</li>
+    {unit && <li class="quiet">{unit}</li>}
   </ul>
 )
 
@@ -76,7 +77,7 @@ function Plot({ Library, ...props }: PlotProps) {
   const width = useWidth(place)
   useEffect(() => {
     if (!Library || !place.current || width === 0) return
-    plot.current = new Library(toOptions(lines, width), toData(props), place.current)
+    plot.current = new Library(toOptions(props, width), toData(props), place.current)
     return () => plot.current?.destroy()
   }, [Library, theme, shape, width])
   useEffect(() => plot.current?.setData(toData(props)), [from, stepSeconds, lines])
@@ -89,7 +90,7 @@ const toData = ({ from, stepSeconds, lines }: ChartProps): uPlot.AlignedData => 
   return [times, ...lines.map(({ values }) => [...values])]
 }
 
-function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
+function toOptions({ lines, format }: ChartProps, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(name).trim()
   const axis = {
@@ -98,7 +99,7 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
     grid: { stroke: token('--n3'), width: 1 },
     ticks: { show: false },
   }
-  const number = (_: uPlot, values: number[]) => values.map(toShort)
+  const number = (_: uPlot, values: number[]) => values.map(format ?? toShort)
   return {
     width,
     height: HEIGHT,
@@ -120,18 +121,18 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
         points: { size: 6, show: true, filter: findIsolated },
       })),
     ],
-    plugins: [tooltip(lines)],
+    plugins: [tooltip(lines, format)],
   }
 }
 
 /** The values under the cursor, as one line above the plot. */
-function tooltip(lines: readonly ChartLine[]): uPlot.Plugin {
+function tooltip(lines: readonly ChartLine[], format: ChartProps['format']): uPlot.Plugin {
   const line = document.createElement('output')
   const update = ({ data, cursor: { idx } }: uPlot) => {
     const time = idx === undefined || idx === null ? undefined : data[0][idx]
     line.hidden = time === undefined
     if (time === undefined) return
-    const values = lines.map(({ label }, index) => `${label} ${toValue(data[index + 1]?.[idx ?? 0])}`)
+    const values = lines.map(({ label }, index) => `${label} ${toValue(data[index + 1]?.[idx ?? 0], format)}`)
     line.textContent = [toMoment(time), ...values].join(' · ')
   }
   return {
@@ -146,10 +147,10 @@ function tooltip(lines: readonly ChartLine[]): uPlot.Plugin {
   }
 }
 
-const toValue = (value: number | null | undefined): string =>
-  value === null || value === undefined ? texts.chart.noValue : toCount(value)
+const toValue = (value: number | null | undefined, format = toCount): string =>
+  value === null || value === undefined ? texts.chart.noValue : format(value)
 
-function ChartTable({ title, from, stepSeconds, lines }: ChartProps) {
+function ChartTable({ title, from, stepSeconds, lines, format }: ChartProps) {
   const rows = (lines[0]?.values ?? []).map((_, index) => index).reverse()
   const columns = [
     {
@@ -159,7 +160,7 @@ function ChartTable({ title, from, stepSeconds, lines }: ChartProps) {
     ...lines.map(({ label, values }) => ({
       label,
       kind: 'number' as const,
-      render: (index: number) => toValue(values[index]),
+      render: (index: number) => toValue(values[index], format),
     })),
   ]
   return (

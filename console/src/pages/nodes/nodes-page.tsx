@@ -4,6 +4,7 @@ import type { ServerNode } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
+import { toMilliseconds } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
 import { Badge, Heading } from '../../ui/parts.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
@@ -98,7 +99,7 @@ interface LagProps {
 const Lag = ({ node: { lagMs }, history }: LagProps) => (
   <span class="trend">
     {history.length > 1 && <Sparkline values={history} label={texts.nodes.lagTrend} />}
-    {texts.chart.ms(lagMs)}
+    {toMilliseconds(lagMs)}
   </span>
 )
 

@@ -5,6 +5,7 @@ import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useShortcuts } from '../../frame/shortcuts.ts'
+import { toMilliseconds } from '../../numbers.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -60,11 +61,20 @@ export function OverviewPage() {
 }
 
 /** Where the first totals are younger than the range. */
-function describeStart({ from, stepSeconds, series }: Overview): string {
-  const lines = Object.values(series.requests)
-  const first = Math.min(...lines.map((line) => line.findIndex((value) => value !== null)).filter((at) => at >= 0))
-  return first > 0 && Number.isFinite(first) ? texts.overview.since(toClock(from + first * stepSeconds)) : ''
+function describeStart(overview: Overview): string {
+  const first = findStart(overview)
+  return first > 0 ? texts.overview.since(toClock(overview.from + first * overview.stepSeconds)) : ''
 }
+
+/** The step of the first value. */
+function findStart({ series }: Overview): number {
+  const lines = Object.values(series.requests)
+  const firsts = lines.map((line) => line.findIndex((value) => value !== null)).filter((at) => at >= 0)
+  return firsts.length === 0 ? 0 : Math.min(...firsts)
+}
+
+/** An axis of fewer steps says nothing. */
+const MIN_STEPS = 10
 
 /** The server reports every few seconds; a long range changes only with each of its steps. */
 function useReloadOnEvents(overview: Overview | undefined, reload: () => void): void {
@@ -92,10 +102,12 @@ const withoutRunning = (line: Line): Line =>
   line.slice(0, -1).some((value) => value !== null) ? [...line.slice(0, -1), null] : line
 
 function Charts({ overview, isTable }: { readonly overview: Overview; readonly isTable: boolean }) {
-  const { from, stepSeconds, series } = overview
-  const common = { from, stepSeconds, isTable }
+  const { stepSeconds, series } = overview
+  const count = Object.values(series.requests)[0]?.length ?? 0
+  const start = Math.max(Math.min(findStart(overview), count - MIN_STEPS), 0)
+  const common = { from: overview.from + start * stepSeconds, stepSeconds, isTable }
   const perStep = texts.chart.perStep(stepSeconds)
-  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values) })
+  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values).slice(start) })
   const doorLines = (lines: Readonly<Record<string, Line>>) =>
     Object.entries(lines).map(([door, values]) => toLine(texts.doors[door] ?? door, values))
   return (
@@ -111,7 +123,7 @@ function Charts({ overview, isTable }: { readonly overview: Overview; readonly i
       <Chart
         {...common}
         title={texts.overview.latency}
-        unit={texts.chart.milliseconds}
+        format={toMilliseconds}
         lines={[
           toLine(texts.overview.median, series.latencyMs.p50),
           toLine(texts.overview.slow, series.latencyMs.p95),

@@ -1,5 +1,5 @@
 import type { Overview } from '../../api/types.ts'
-import { toTotal } from '../../numbers.ts'
+import { toMilliseconds, toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { listAlarming } from './findings.tsx'
@@ -45,7 +45,7 @@ function listTiles(shown: Overview, range: string): readonly Tile[] {
     },
     {
       label: overview.latency,
-      value: slow === undefined ? texts.chart.noValue : texts.chart.ms(slow),
+      value: slow === undefined ? texts.chart.noValue : toMilliseconds(slow),
       note: overview.latencyNote(stepSeconds),
     },
     {
