@@ -52,7 +52,13 @@ export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
     /** Ends all other sessions of the user. */
     async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
       const response = await call('PUT', '/password', { password, current_password: currentPassword })
-      if (response.ok) return { status: 'changed' }
+      if (response.ok) {
+        const name = keeper.live?.session.name
+        const opened = credential.endsWithPassword && name ? await credential.signIn({ name, password }) : undefined
+        // with a second factor, the user has to sign in again
+        if (opened?.ok) keeper.signedIn(await credential.accept(opened))
+        return { status: 'changed' }
+      }
       const error = findLock(response) ?? (await toError(response))
       if (!('code' in error)) return error
       if (error.code === 'password_required') return { status: 'wrong_password' }

@@ -27,6 +27,8 @@ export interface Credential {
   /** Whether a request must wait for a renewal. */
   isDue(expiresAt: number): boolean
   signOut(): Promise<void>
+  /** A new password ends this session too. */
+  readonly endsWithPassword?: true
 }
 
 export const JSON_HEADERS = { Accept: 'application/json', 'Content-Type': 'application/json' }

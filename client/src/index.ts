@@ -6,11 +6,13 @@ import { createAccountCalls } from './account.ts'
 import { createCookieCredential } from './cookie.ts'
 import type { SignIn } from './credential.ts'
 import { createSessionFetch } from './fetch.ts'
-import { toBase } from './platform.ts'
+import { createMemoryStorage, isShared, type TokenStorage, toBase } from './platform.ts'
 import { findLock, type Session, type SignInResult, toError } from './results.ts'
 import { type ChangeListener, SessionKeeper } from './session-keeper.ts'
+import { createTokenCredential } from './token.ts'
 
 export type { SignIn } from './credential.ts'
+export type { TokenStorage } from './platform.ts'
 export {
   type ChangePasswordResult,
   ClientError,
@@ -27,16 +29,25 @@ export type { Change, ChangeListener } from './session-keeper.ts'
 export interface ClientOptions {
   /** The URL of a door, or its path on the origin of the page. */
   readonly url: string
+  /**
+   * How requests prove the session: with the cookie of the document door, which no script can read (the default), or
+   * with a token of the multi-model door, which works on pages of other sites and in mobile apps.
+   */
+  readonly credential?: 'cookie' | 'token'
+  /** Where the token is kept. Left out: in memory, until the page is closed. */
+  readonly storage?: TokenStorage
   /** The `fetch` that sends the requests. Left out: that of the platform. */
   readonly fetch?: typeof globalThis.fetch
 }
 
 export type Client = ReturnType<typeof createClient>
 
-export function createClient({ url, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions) {
-  const base = toBase(url)
-  const credential = createCookieCredential(base, fetch)
-  const keeper = new SessionKeeper(base, credential, true)
+export function createClient(options: ClientOptions) {
+  const { storage = createMemoryStorage(), fetch = globalThis.fetch.bind(globalThis) } = options
+  const base = toBase(options.url)
+  const hasToken = options.credential === 'token'
+  const credential = hasToken ? createTokenCredential(base, { fetch, storage }) : createCookieCredential(base, fetch)
+  const keeper = new SessionKeeper(base, credential, !hasToken || isShared(storage))
   const sessionFetch = createSessionFetch({ base, credential, keeper, fetch })
   return {
     /** The URL of the door, with a slash at its end. */

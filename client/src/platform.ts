@@ -8,6 +8,7 @@ interface Locks {
 interface Platform {
   readonly location?: { readonly href: string }
   readonly navigator?: { readonly locks?: Locks }
+  readonly localStorage?: TokenStorage
   readonly BroadcastChannel?: new (name: string) => Channel
 }
 
@@ -15,6 +16,13 @@ export interface Channel {
   onmessage: ((message: { readonly data: unknown }) => void) | null
   postMessage(data: unknown): void
   close(): void
+}
+
+/** Where tokens are kept. `localStorage` is shared by all tabs of the origin. */
+export interface TokenStorage {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+  removeItem(key: string): void
 }
 
 const platform = globalThis as unknown as Platform
@@ -32,3 +40,16 @@ export const openChannel = (name: string): Channel | undefined =>
 /** Runs `work` in one tab at a time, where the browser has locks. */
 export const runAlone = <T>(name: string, work: () => Promise<T>): Promise<T> =>
   platform.location && platform.navigator?.locks ? platform.navigator.locks.request(name, work) : work()
+
+export const isShared = (storage: TokenStorage): boolean =>
+  platform.location !== undefined && storage === platform.localStorage
+
+/** For one page, until it is closed. */
+export function createMemoryStorage(): TokenStorage {
+  const items = new Map<string, string>()
+  return {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, value),
+    removeItem: (key) => void items.delete(key),
+  }
+}

@@ -86,7 +86,8 @@ export class SessionKeeper {
 
   #findChange(next: LiveSession | null): Change | undefined {
     const before = this.#live
-    if (next) return before ? 'renewed' : before === null ? 'signed_in' : undefined
+    if (next && before) return next.expiresAt === before.expiresAt ? undefined : 'renewed'
+    if (next) return before === null ? 'signed_in' : undefined
     return before ? (Date.now() >= this.#expiresAt ? 'expired' : 'revoked') : undefined
   }
 

@@ -1,6 +1,7 @@
 // The client with the session cookie, in Node: what its calls return, and how its session ends and goes on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import nano from 'nano'
 import { type Change, createClient } from '../../client/src/index.ts'
 import type { Scope } from '../support/scope.ts'
 import { type AnyOptions, type Server, startServer } from '../support/server.ts'
@@ -66,6 +67,19 @@ test('requests to other servers have no credential', async (t) => {
   await client.signIn(ADA)
   const session = await client.fetch(`${other.document}/_session`)
   assert.match(await session.text(), /"name":null/)
+})
+
+test('gives nano its session, as the global fetch', async (t) => {
+  const { server, client } = await open(t)
+  await client.signUp('ada', 'analytical')
+  await client.signIn(ADA)
+  const { fetch } = globalThis
+  globalThis.fetch = client.fetch as typeof fetch
+  t.after(() => {
+    globalThis.fetch = fetch
+  })
+  const { userCtx } = await nano(server.document).session()
+  assert.equal(userCtx.name, 'ada')
 })
 
 /** Responds with 401 to an anonymous request. */
