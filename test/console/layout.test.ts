@@ -58,6 +58,23 @@ describe('every page', { skip: NO_BROWSER }, () => {
     assert.equal(await topOf(), before)
   })
 
+  it('has a palette that stays in place while the list changes, and badges beside their icons', async () => {
+    const { page, open } = window
+    await page.setViewportSize({ width: 390, height: 780 })
+    await open('#/overview')
+    const users = page.locator('.nav a', { has: page.locator('.count') })
+    const [icon, badge] = await Promise.all([users.locator('svg').boundingBox(), users.locator('.count').boundingBox()])
+    assert.ok(icon && badge && badge.x >= icon.x + icon.width, `${badge?.x} beside ${icon?.x}`)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.keyboard.press('/')
+    const field = page.getByRole('combobox')
+    const before = await field.boundingBox()
+    await field.fill('no such thing')
+    await page.getByRole('option').nth(1).waitFor({ state: 'detached' })
+    assert.equal((await field.boundingBox())?.y, before?.y)
+    await page.keyboard.press('Escape')
+  })
+
   it('has labels of one line in the bar of narrow windows', async () => {
     const { page, open } = window
     await page.setViewportSize({ width: 360, height: 780 })
