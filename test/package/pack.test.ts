@@ -33,7 +33,8 @@ describe('the package', () => {
 
   it('holds every source compiled and declared, and nothing else of that kind', () => {
     const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((path) => `src/${path}`)
-    const names = namesOf(sources, 'src', '.ts')
+    const client = readdirSync(join(ROOT, 'client', 'src')).map((path) => `src/client/${path}`)
+    const names = namesOf([...sources, ...client], 'src', '.ts')
     const compiled = paths.filter((path) => !path.startsWith('dist/console/'))
     assert.deepEqual(namesOf(compiled, 'dist', '.js'), names)
     assert.deepEqual(namesOf(paths, 'dist', '.d.ts'), names)
@@ -141,16 +142,18 @@ describe('the package', () => {
   it('is a library', async () => {
     const program = `
       import { createCardea, createTestCardea, TEST_ADMINISTRATOR } from 'cardea'
+      import { createClient } from 'cardea/client'
       import { createServer } from 'node:http'
       const cardea = await createTestCardea()
       const { document, multiModel } = await cardea.listen()
       const statuses = [(await fetch(document[0] + '/_up')).status, (await fetch(multiModel[0] + '/_api/version')).status]
+      const session = await createClient({ url: document[0] }).session()
       await cardea.close()
       const none = await createCardea({ options: { store: { url: 'sqlite::memory:' } } }).catch(({ name }) => name)
-      console.log(JSON.stringify({ statuses, none, name: TEST_ADMINISTRATOR.name }))`
+      console.log(JSON.stringify({ statuses, session, none, name: TEST_ADMINISTRATOR.name }))`
     const args = ['--input-type=module', '--eval', program]
     const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
-    assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], none: 'StartError', name: 'admin' })
+    assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], session: null, none: 'StartError', name: 'admin' })
   })
 
   it('manages users and sessions', async () => {
