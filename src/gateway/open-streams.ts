@@ -2,7 +2,7 @@ import { createRegistry } from '../base/registry.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
 import type { Revocation } from '../directory/revocation.ts'
 
-/** A forwarded request in progress. */
+/** A forwarded request in progress, or a feed of the door itself. */
 export interface OpenStream {
   readonly authenticated: Authenticated
   /** The `epoch` below when the request was authenticated: if it differs now, the credential may have ended since. */
@@ -16,7 +16,7 @@ export interface OpenStream {
   stop(): void
 }
 
-/** The forwarded requests in progress. */
+/** The responses in progress that end with their credential. */
 export class OpenStreams {
   readonly #streams = createRegistry<OpenStream>()
   #epoch = 0
@@ -40,6 +40,24 @@ export class OpenStreams {
     const remove = this.#streams.add(stream)
     if (stream.streamEpoch !== this.#epoch) void cutIfInvalid(stream)
     return remove
+  }
+
+  /**
+   * For a stream that sends data piece by piece: it must ask `isValid` before each piece, because a stream is cut only
+   * after its credential was checked, which takes a moment.
+   */
+  watch(stream: OpenStream) {
+    let checked = stream.streamEpoch
+    return {
+      close: this.add(stream),
+      isValid: async (): Promise<boolean> => {
+        const epoch = this.#epoch
+        if (checked === epoch) return true
+        if (!(await stream.revalidate().catch(() => false))) return false
+        checked = epoch
+        return true
+      },
+    }
   }
 
   /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */

@@ -32,7 +32,7 @@ import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import { isMounted } from '../dialects/own-paths.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
@@ -47,7 +47,7 @@ import {
   toProxyHeaderNames,
   toUsersSettings,
 } from './settings.ts'
-import { createDocumentUpstream } from './upstreams.ts'
+import { createDocumentUpstream, type Revalidate } from './upstreams.ts'
 
 export function createDocumentDoor(parts: Parts): Door {
   const { liveConfig, config, checkHealth, gateway } = parts
@@ -60,7 +60,7 @@ export function createDocumentDoor(parts: Parts): Door {
     isConfigured: credentials.isConfigured,
     dialect: () => dialect,
   })
-  const users = createUsersDeps(parts)
+  const users = createUsersDeps(parts, revalidate)
   const dialect: Dialect = {
     ...createDocumentDialect({
       name,
@@ -148,7 +148,8 @@ function createSessionDeps(parts: Parts) {
   }
 }
 
-function createUsersDeps({ config, directory, store, signUp, passwordProof }: Parts): UsersDeps {
+function createUsersDeps(parts: Parts, revalidate: Revalidate): UsersDeps {
+  const { config, directory, store, signUp, passwordProof, gateway } = parts
   const { document, chttpd_auth } = config.get()
   return {
     database: chttpd_auth.authentication_db,
@@ -157,6 +158,16 @@ function createUsersDeps({ config, directory, store, signUp, passwordProof }: Pa
     changes: createUserChanges(store),
     settings: () => toUsersSettings(config.get()),
     requirePassword: createRequirePassword(passwordProof, DOCUMENT_BASIC),
+    watchCredential: (context, onEnd) =>
+      gateway.streams.watch({
+        authenticated: context.authenticated ?? ANONYMOUS,
+        streamEpoch: context.streamEpoch,
+        revalidate: () => revalidate(context),
+        cut: onEnd,
+        isFeed: true,
+        // the door closes the connections of its own feeds
+        stop: () => {},
+      }),
     signUp,
     uuid: () => config.get().couchdb.uuid,
     clock: SYSTEM_CLOCK,

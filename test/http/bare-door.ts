@@ -131,6 +131,7 @@ const NO_USERS: UsersDeps = {
   prefix: 'org.couchdb.user:',
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
   requirePassword: async () => {},
+  watchCredential: () => ({ isValid: async () => true, close() {} }),
   uuid: () => '0'.repeat(32),
   clock: SYSTEM_CLOCK,
   directory: {
@@ -140,7 +141,6 @@ const NO_USERS: UsersDeps = {
     createUser: NEVER,
     changeUser: NEVER,
     removeUser: NEVER,
-    onRevoked: () => () => {},
   },
   changes: {
     sequence: async () => 0,

@@ -4,6 +4,7 @@ import { gunzip } from 'node:zlib'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
+import { confirmChange } from '../../directory/confirm-change.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 
 export const JSON_HEADERS: readonly HeaderPair[] = [
@@ -55,6 +56,8 @@ export async function requireBody(
   const bytes = await loadDecodedBody(context, maxBytes)
   if (bytes === undefined) throw new Refusal('missing_body')
   const reading = await readJsonBody(bytes, context.jsonLimits)
+  // a client may take minutes to send a body, and its credential may end meanwhile
+  await confirmChange()
   if (reading.kind === 'json') return reading
   throw JSON_REFUSALS[reading.reason](aboutDuplicate)
 }

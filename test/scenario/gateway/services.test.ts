@@ -220,6 +220,12 @@ const STRANGERS = [
     authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }).replace(' ', '\t'),
     passes: false,
   },
+  ...['JWT ', '', 'Bearer: ', 'Token token='].map((scheme) => ({
+    name: `a token after "${scheme}"`,
+    authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }).replace('Bearer ', scheme),
+    passes: false,
+  })),
+  { name: 'five tokens', authorization: 'Bearer a.b.c, d.e.f, g.h.i, j.k.l, m.n.o', passes: false },
   { name: 'a token of the application', authorization: signedAt('of-the-application', {}), passes: true },
   { name: 'a key of the application', authorization: 'Bearer sk-123', passes: true },
   { name: 'another scheme', authorization: 'Digest username="ada"', passes: true },

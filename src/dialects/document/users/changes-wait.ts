@@ -1,18 +1,17 @@
 import type { Clock } from '../../../base/clock.ts'
+import { Refusal } from '../../../base/errors.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
-import { type Authenticated, expiryOf } from '../../../directory/identity.ts'
-import type { Revocation } from '../../../directory/revocation.ts'
-import type { UsersDeps } from './deps.ts'
+import { ANONYMOUS, expiryOf } from '../../../directory/identity.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
+import type { CredentialWatch, UsersDeps } from './deps.ts'
 
 /** Why a wait ended. `revoked`: the credential of the request has expired or was revoked. */
 export type WaitResult = 'changes' | 'heartbeat' | 'timeout' | 'disconnected' | 'revoked'
 
-export interface WaitOptions {
-  readonly authenticated: Authenticated
+interface WaitOptions {
   /** With heartbeats there is no timeout. */
   readonly heartbeatMs: number | undefined
   readonly timeoutMs: number
-  readonly signal: AbortSignal
 }
 
 /** The store is polled this often, because its notifications can get lost. */
@@ -26,26 +25,29 @@ export class ChangesWait {
   readonly #expiresMs: number
   readonly #heartbeatMs: number
   readonly #timeoutMs: number
-  readonly #removeListeners: readonly (() => void)[]
+  readonly #credential: CredentialWatch
   // a change may have come before the listener was added
   #mayHaveChanges = true
   #isRevoked = false
   #heartbeatAt = 0
   #timeoutAt = 0
 
-  constructor({ changes, directory, clock }: UsersDeps, options: WaitOptions) {
-    const { authenticated, heartbeatMs, timeoutMs, signal } = options
+  /** To be made before anything is read: whatever ends the credential from then on ends the feed. */
+  constructor({ changes, watchCredential, clock }: UsersDeps, context: RequestContext, options: WaitOptions) {
+    const { heartbeatMs, timeoutMs } = options
     this.#clock = clock
-    this.#signal = signal
-    this.#expiresMs = 1000 * expiryOf(authenticated)
+    this.#signal = context.signal
+    this.#expiresMs = 1000 * expiryOf(context.authenticated ?? ANONYMOUS)
     this.#heartbeatMs = heartbeatMs ?? Number.POSITIVE_INFINITY
     this.#timeoutMs = heartbeatMs === undefined ? timeoutMs : Number.POSITIVE_INFINITY
-    this.#removeListeners = [
-      changes.onWake(() => this.#onChange()),
-      directory.onRevoked((revocation) => this.#onRevoked(revocation, authenticated)),
-      () => signal.removeEventListener('abort', this.#sleep.wake),
-    ]
-    signal.addEventListener('abort', this.#sleep.wake)
+    this.#credential = watchCredential(context, () => this.#onRevoked())
+    const removeListener = changes.onWake(() => this.#onChange())
+    this.#signal.addEventListener('abort', this.#sleep.wake)
+    context.onGone(() => {
+      this.#signal.removeEventListener('abort', this.#sleep.wake)
+      this.#credential.close()
+      removeListener()
+    })
     this.restart()
   }
 
@@ -65,8 +67,9 @@ export class ChangesWait {
     this.#timeoutAt = now + this.#timeoutMs
   }
 
-  close(): void {
-    for (const remove of this.#removeListeners) remove()
+  /** Throws if the credential of the request has ended. */
+  async requireCredential(): Promise<void> {
+    if (!(await this.#credential.isValid())) throw new Refusal('authentication_required')
   }
 
   #check(): WaitResult | undefined {
@@ -88,16 +91,8 @@ export class ChangesWait {
     this.#sleep.wake()
   }
 
-  #onRevoked(revocation: Revocation, authenticated: Authenticated): void {
-    if (!isAffected(authenticated, revocation)) return
+  #onRevoked(): void {
     this.#isRevoked = true
     this.#sleep.wake()
   }
-}
-
-/** Whether a revocation concerns the credential, or may concern it. */
-function isAffected({ identity, credential }: Authenticated, revocation: Revocation): boolean {
-  if (revocation.kind === 'everything') return true
-  if (revocation.kind === 'session') return revocation.id === credential?.session?.id
-  return revocation.name === identity.name
 }

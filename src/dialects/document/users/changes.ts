@@ -1,11 +1,11 @@
 /** `_changes`: the changes since a sequence and, while the client stays connected, later ones. */
 import { Refusal } from '../../../base/errors.ts'
-import { ANONYMOUS } from '../../../directory/identity.ts'
+import { identityOf } from '../../../directory/identity.ts'
 import type { Feed, HeaderPair, Reply, RequestContext } from '../../../http/request-context.ts'
 import { JSON_HEADERS } from '../body.ts'
 import { type Batch, type ChangeRow, type Cursor, createCursor } from './changes-cursor.ts'
 import { type FeedKind, readChangesQuery } from './changes-query.ts'
-import { ChangesWait, type WaitOptions } from './changes-wait.ts'
+import { ChangesWait } from './changes-wait.ts'
 import type { UsersDeps } from './deps.ts'
 import { renderDocument } from './document.ts'
 import { renderSequence, toSequenceText } from './user-changes.ts'
@@ -53,7 +53,9 @@ const FEED_FORMATS: Readonly<Record<FeedKind, FeedFormat>> = {
   },
 }
 
-interface FeedOptions extends WaitOptions {
+interface FeedOptions {
+  readonly signal: AbortSignal
+  readonly wait: ChangesWait
   readonly deps: UsersDeps
   readonly cursor: Cursor
   readonly format: FeedFormat
@@ -64,34 +66,31 @@ interface FeedOptions extends WaitOptions {
 
 export async function getChanges(context: RequestContext, deps: UsersDeps): Promise<Reply> {
   const query = await readChangesQuery(context, deps)
-  const authenticated = context.authenticated ?? ANONYMOUS
-  const cursor = createCursor({ deps, query, reader: authenticated.identity })
+  const wait = new ChangesWait(deps, context, query)
+  const cursor = createCursor({ deps, query, reader: identityOf(context) })
   const format = FEED_FORMATS[query.feed]
   // read before the reply starts, so that an error here still becomes an error reply
   const first = await cursor.next()
+  await wait.requireCredential()
   const canWait = format.waits !== 'never' && !query.isDescending
-  const feed = { ...query, deps, authenticated, cursor, format, canWait, signal: context.signal }
+  const feed = { ...query, deps, wait, cursor, format, canWait, signal: context.signal }
   return { status: 200, headers: format.headers, body: streamFeed(feed, first) }
 }
 
 async function* streamFeed(feed: FeedOptions, first: Batch): Feed {
   const { deps, cursor, format, signal } = feed
-  const wait = new ChangesWait(deps, feed)
-  try {
-    if (format.head !== '') yield format.head
-    yield* streamRows(feed, first, wait)
-    if (signal.aborted) return
-    yield format.renderTail(renderSequence(cursor.position(), deps.uuid()), await cursor.countPending())
-  } finally {
-    wait.close()
-  }
+  if (format.head !== '') yield format.head
+  yield* streamRows(feed, first)
+  if (signal.aborted) return
+  yield format.renderTail(renderSequence(cursor.position(), deps.uuid()), await cursor.countPending())
 }
 
-async function* streamRows(feed: FeedOptions, first: Batch, wait: ChangesWait): Feed {
-  const { cursor, format, canWait } = feed
+async function* streamRows(feed: FeedOptions, first: Batch): Feed {
+  const { cursor, format, canWait, wait } = feed
   let isFirst = true
   for (let batch = first; ; batch = await cursor.next()) {
     if (batch.rows.length > 0) {
+      await wait.requireCredential()
       yield renderRows(feed, batch.rows, isFirst)
       isFirst = false
       wait.restart()

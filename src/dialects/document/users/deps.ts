@@ -12,17 +12,24 @@ export interface UsersDeps {
   readonly prefix: string
   readonly directory: Pick<
     Directory,
-    'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser' | 'onRevoked'
+    'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser'
   >
   readonly changes: UserChanges
   settings(): UsersSettings
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
+  /** Calls `onEnd` when the credential of the request ends. Before each piece of a reply, `isValid` must be asked. */
+  watchCredential(context: RequestContext, onEnd: () => void): CredentialWatch
   /** Creates a user for a client that is not an administrator, within the limits on sign-ups. */
   readonly signUp: DoorSignUp
   /** Part of every sequence, so that a sequence of another server is recognised. */
   uuid(): string
   readonly clock: Clock
+}
+
+export interface CredentialWatch {
+  isValid(): Promise<boolean>
+  close(): void
 }
 
 /** The current options of the users database. */
