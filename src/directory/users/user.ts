@@ -270,6 +270,7 @@ function withValues(user: User, values: readonly (readonly [FieldName, unknown])
     if (isOptional && (value === undefined || value === false)) delete parts[part][name]
     else parts[part][name] = value
   }
+  // has the shape of a user: `values` names only members of the table, and each goes to its part
   return record as unknown as User
 }
 

@@ -217,6 +217,7 @@ export const showUser = (user: User): ShownUser =>
     FIELD_ROWS.flatMap(([name, { type, shown }]) => {
       const value = readField(user, name)
       const show = SHOW[type]
+      // the function is that of the type of the field, which the compiler cannot see
       return shown && value !== undefined ? [[toName(shown), show ? show(value as never) : value]] : []
     }),
     // the members are those of the schema, which is made of the same rows
