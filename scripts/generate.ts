@@ -2,12 +2,11 @@
 // admin API. With --check it writes nothing, lists the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { renderDefaultIni } from '../src/config/render.ts'
-import { renderOptionsPage } from '../src/config/render-page.ts'
 import { renderAdminApiPage } from './admin-api-page.ts'
 import { renderErrorsPage } from './errors-page.ts'
 import { renderEventsPage } from './events-page.ts'
 import { renderMetricsPage } from './metrics-page.ts'
+import { renderDefaultIni, renderOptionsPage } from './options-page.ts'
 
 const root = dirname(import.meta.dirname)
 export const GENERATED = {

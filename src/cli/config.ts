@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import { describeSettings, renderSettings } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
 import { findNearest, withSuggestion } from '../config/problems.ts'
-import { renderOptionsPage } from '../config/render-page.ts'
 import type { Settings } from '../config/settings.ts'
 import { listOpenKeyFiles, listOutdatedCertificates } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
@@ -35,10 +34,6 @@ export function configCommand(context: Context): Command {
       'print every problem that prevents a start, in files, options, secrets, keys, certificates and administrators',
     )
     .action(() => check(context))
-  command
-    .command('docs')
-    .description('print the page of all options')
-    .action(() => context.print(renderOptionsPage().trimEnd()))
   addSettingCommands(command, context)
   return command
 }

@@ -1,10 +1,10 @@
-// Help and the commented default.ini, from the table of options.
+// The help of options, from their table.
 import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from './option-table.ts'
 import { isOpenSection, isSection, type OptionRow, ROWS } from './options.ts'
 
 const WIDTH = 96
 
-function wrap(text: string, prefix: string): string[] {
+export function wrap(text: string, prefix: string): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const last = lines.at(-1)
@@ -19,20 +19,14 @@ export const SECTION_NAMES = [...new Set(ROWS.map((row) => row.section))]
 export const rowsOf = (section: Section): readonly OptionRow[] => ROWS.filter((row) => row.section === section)
 export const defaultOf = ({ option }: OptionRow): string => option.codec.print(option.initial)
 
-export const OPEN_SAMPLES: Readonly<Record<OpenSection, string>> = {
-  admins: 'admin = password',
-  jwt_keys: 'hmac:_default = c2VjcmV0',
-  services: 'shop = /shop http://127.0.0.1:3000 required',
-}
-
 const RELATIVE_PATHS =
   'A relative path is relative to the file that contains it; from flags and environment, to the working directory.'
 
-const describe = ({ option }: OptionRow): string =>
+export const describe = ({ option }: OptionRow): string =>
   option.details === undefined ? option.help : `${option.help} ${option.details}`
 
 /** Further properties of a row, as short sentences. */
-function marksOf({ option }: OptionRow): string[] {
+export function listMarks({ option }: OptionRow): string[] {
   return [
     ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
     ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
@@ -52,7 +46,7 @@ function renderSectionHelp(section: Section | OpenSection): string {
   if (isOpenSection(section)) return [...head, ...renderOpenHelp(section), ''].join('\n')
   const rows = rowsOf(section).flatMap((row) => [
     `  --${row.name} <${row.option.codec.expects}>`,
-    ...wrap([describe(row), ...marksOf(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
+    ...wrap([describe(row), ...listMarks(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
     '',
   ])
   return [...head, ...rows].join('\n')
@@ -73,28 +67,4 @@ const OPEN_HELP: Readonly<Record<OpenSection, readonly [flag: string, help: stri
 function renderOpenHelp(section: OpenSection): readonly string[] {
   const [flag, help] = OPEN_HELP[section]
   return [`  --${section}.${flag}`, ...wrap(help, '      ')]
-}
-
-const INI_HEAD = `; Every option of Cardea with its default, commented out. Generated: do not edit; copy what you need into a file of your
-; own. A relative path is relative to the file that contains it. Secrets can be given as @file:path.
-;
-; A comment begins with ; at the beginning of a line or after a blank. "key =" without a value changes nothing.
-`
-
-/** A file with every option commented out below its help. */
-export function renderDefaultIni(): string {
-  const sections = SECTION_NAMES.map((section) =>
-    ['', ...wrap(SECTIONS[section], '; '), `[${section}]`, ...rowsOf(section).flatMap(renderIniRow)].join('\n'),
-  )
-  // Their headers are comments too: an empty [admins] section would replace that of an earlier file.
-  const open = OPEN_SECTIONS.map((section) =>
-    ['', ...wrap(SECTIONS[section], '; '), `;[${section}]`, `;${OPEN_SAMPLES[section]}`].join('\n'),
-  )
-  return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
-}
-
-function renderIniRow(row: OptionRow): string[] {
-  const value = defaultOf(row)
-  const help = wrap([describe(row), ...marksOf(row)].join(' '), '; ')
-  return ['', ...help, `; Expects ${row.option.codec.expects}.`, `;${row.key} =${value === '' ? '' : ` ${value}`}`]
 }

@@ -248,5 +248,3 @@ test('check reads the services', async () => {
 test('show and get of an invalid configuration print its problems', async () => {
   for (const words of [['show'], ['get', 'chttpd.port']]) assert.equal((await run(...words, '-c', 'bad.ini')).code, 3)
 })
-
-test('docs prints the page of all options', async () => assert.match((await run('docs')).out, /^# Options/))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { whole } from '../../src/config/codecs.ts'
 import { FOREIGN_NAMES, findTarget } from '../../src/config/compatibility.ts'
 import { variableOf } from '../../src/config/environment.ts'
-import { OPEN_SECTIONS, OPTIONS, option, SECTIONS } from '../../src/config/option-table.ts'
+import { live, OPEN_SECTIONS, OPTIONS, SECTIONS } from '../../src/config/option-table.ts'
 import { type Config, findOption, isConcealed, ROWS, splitName, toWireNames } from '../../src/config/options.ts'
 import { read } from './given.ts'
 
@@ -75,7 +75,7 @@ test('the types of values are those of their codecs', () => {
   const missing: Config['chttpd']['prot'] | undefined = undefined
   assert.equal(missing, undefined)
   // @ts-expect-error a default outside the codec's values does not compile
-  option({ codec: whole(1), initial: 'one', reload: 'live', help: '' })
+  live(whole(1), 'one', '')
 })
 
 test('hides a URL only if it can contain a password, and never an empty secret', () => {

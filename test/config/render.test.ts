@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { renderDefaultIni, renderOptionsPage } from '../../scripts/options-page.ts'
 import { describeSettings, renderNotices, renderSettings, toShownText } from '../../src/config/describe.ts'
 import { readIni } from '../../src/config/ini.ts'
 import { ROWS } from '../../src/config/options.ts'
-import { renderDefaultIni, renderHelp } from '../../src/config/render.ts'
-import { renderOptionsPage } from '../../src/config/render-page.ts'
+import { renderHelp } from '../../src/config/render.ts'
 import { read } from './given.ts'
 
 const uncomment = (ini: string) => ini.replace(/^;(?=[^ ;\n])/gm, '')

@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { renderEventsPage } from '../../scripts/events-page.ts'
+import { renderDefaultIni, renderOptionsPage } from '../../scripts/options-page.ts'
 import { OPTIONS } from '../../src/config/option-table.ts'
-import { renderDefaultIni } from '../../src/config/render.ts'
-import { renderOptionsPage } from '../../src/config/render-page.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 

@@ -221,7 +221,7 @@ it('help and version exit with 0', async () => {
 })
 
 it('a closed pipe is not a failure', async (t) => {
-  const started = start(t, ['config', 'docs'])
+  const started = start(t, ['--help-all'])
   started.child.stdout?.destroy()
   const { code, signal } = await started.ended
   assert.deepEqual({ code, signal, stderr: started.stderr() }, { code: 0, signal: null, stderr: '' })

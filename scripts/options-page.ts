@@ -1,8 +1,8 @@
-// The reference page of all options, from the table of options.
-import { FALSE_WORDS, TRUE_WORDS } from './codecs.ts'
-import { OPEN_SECTIONS, SECTIONS, type Section } from './option-table.ts'
-import type { OptionRow } from './options.ts'
-import { defaultOf, OPEN_SAMPLES, rowsOf, SECTION_NAMES } from './render.ts'
+// docs/reference/options.md and etc/default.ini, from the table of options.
+import { FALSE_WORDS, TRUE_WORDS } from '../src/config/codecs.ts'
+import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from '../src/config/option-table.ts'
+import type { OptionRow } from '../src/config/options.ts'
+import { defaultOf, describe, listMarks, rowsOf, SECTION_NAMES, wrap } from '../src/config/render.ts'
 
 /** Before `HEAD`, which uses it. */
 const renderWords = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
@@ -59,6 +59,12 @@ sections \`[httpd]\` and \`[couch_httpd_auth]\` are used if \`[chttpd]\` and \`[
 would make it less strict.
 `
 
+const OPEN_SAMPLES: Readonly<Record<OpenSection, string>> = {
+  admins: 'admin = password',
+  jwt_keys: 'hmac:_default = c2VjcmV0',
+  services: 'shop = /shop http://127.0.0.1:3000 required',
+}
+
 /** The page of all options. */
 export function renderOptionsPage(): string {
   return HEAD + [...SECTION_NAMES.map(renderSection), ...OPEN_SECTIONS.map(renderOpenSection)].join('')
@@ -112,7 +118,31 @@ function renderFixed(rows: readonly OptionRow[]): readonly string[] {
   return [`Cannot be changed at run time: ${names}.`]
 }
 
-const renderOpenSection = (section: (typeof OPEN_SECTIONS)[number]): string =>
+const renderOpenSection = (section: OpenSection): string =>
   `\n## ${section}\n\n${escapeText(SECTIONS[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
 
 const escapeText = (text: string): string => text.replace(/[\\|<>*_[\]]/g, '\\$&')
+
+const INI_HEAD = `; Every option of Cardea with its default, commented out. Generated: do not edit; copy what you need into a file of your
+; own. A relative path is relative to the file that contains it. Secrets can be given as @file:path.
+;
+; A comment begins with ; at the beginning of a line or after a blank. "key =" without a value changes nothing.
+`
+
+/** A file with every option commented out below its help. */
+export function renderDefaultIni(): string {
+  const sections = SECTION_NAMES.map((section) =>
+    ['', ...wrap(SECTIONS[section], '; '), `[${section}]`, ...rowsOf(section).flatMap(renderIniRow)].join('\n'),
+  )
+  // Their headers are comments too: an empty [admins] section would replace that of an earlier file.
+  const open = OPEN_SECTIONS.map((section) =>
+    ['', ...wrap(SECTIONS[section], '; '), `;[${section}]`, `;${OPEN_SAMPLES[section]}`].join('\n'),
+  )
+  return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
+}
+
+function renderIniRow(row: OptionRow): string[] {
+  const value = defaultOf(row)
+  const help = wrap([describe(row), ...listMarks(row)].join(' '), '; ')
+  return ['', ...help, `; Expects ${row.option.codec.expects}.`, `;${row.key} =${value === '' ? '' : ` ${value}`}`]
+}
