@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -108,20 +108,55 @@ function findSetup(files: readonly string[]) {
 
 /** Resolves with the exit code. `given` are options of `node --test`, and `--times`. */
 export async function runFiles(files: readonly string[], given: readonly string[]): Promise<number> {
-  const options = given.filter((option) => option !== '--times')
-  // A test and a suite may take long on a busy machine: the limit is for those that hang.
-  const limits = ['--test-timeout=600000', `--test-concurrency=${PROCESSES}`]
-  const setup = findSetup(files)
   const folder = mkdtempSync(join(tmpdir(), 'cardea-test-groups-'))
-  const args = ['--test', ...limits, ...setup.args, ...options, ...writeGroups(folder, formGroups(files))]
+  const run: Run = { folder, options: given.filter((option) => option !== '--times'), setup: findSetup(files) }
+  const first = await runGroups(run, formGroups(files), PROCESSES)
+  const code = first.failed.length === 0 ? first.code : await runAgain(run, first.failed)
+  if (given.includes('--times')) console.log(renderTimes(join(folder, 'times'), readCpuSeconds()))
+  rmSync(folder, { recursive: true })
+  return code
+}
+
+interface Run {
+  readonly folder: string
+  readonly options: readonly string[]
+  readonly setup: ReturnType<typeof findSetup>
+}
+
+/** Resolves with the exit code, and the files in which a test failed. */
+async function runGroups({ folder, options, setup }: Run, groups: readonly (readonly string[])[], processes: number) {
+  const record = join(folder, 'failed')
+  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
+  reporters.push(`--test-reporter=${urlOf('scripts/test-failures.ts')}`, `--test-reporter-destination=${record}`)
+  // A test and a suite may take long on a busy machine: the limit is for those that hang.
+  const limits = ['--test-timeout=600000', `--test-concurrency=${processes}`]
+  const paths = writeGroups(folder, groups)
   // Compiled sources are kept for the next process. Coverage needs them whole.
   const isCounting = options.includes('--experimental-test-coverage')
   const cache = isCounting ? {} : { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') }
-  const env = { ...process.env, ...setup.env, ...cache }
   // A synchronous loop in a test has no other limit. The runner then names the files that were running.
-  const child = spawn(process.execPath, args, { stdio: 'inherit', env, timeout: MAX_RUN_MS })
+  const child = spawn(process.execPath, ['--test', ...limits, ...reporters, ...setup.args, ...options, ...paths], {
+    stdio: 'inherit',
+    env: { ...process.env, ...setup.env, ...cache },
+    timeout: MAX_RUN_MS,
+  })
   const [code] = await once(child, 'exit')
-  if (given.includes('--times')) console.log(renderTimes(join(folder, 'times'), readCpuSeconds()))
-  rmSync(folder, { recursive: true })
-  return code ?? 1
+  const failed = readFileSync(record, 'utf8').split('\n').filter(Boolean)
+  // a group that fails as a whole is named by its path
+  return { code: code ?? 1, failed: failed.flatMap((name) => groups[paths.indexOf(name)] ?? name) }
+}
+
+/** More failures than this are not by chance. */
+const MAX_AGAIN = 5
+
+/** A test that fails only beside others may have been too slow: it counts if it fails once more, with nothing beside. */
+async function runAgain(run: Run, files: readonly string[]): Promise<number> {
+  if (files.length > MAX_AGAIN) return 1
+  console.log(`\nrun again, one at a time: ${files.join(' ')}\n`)
+  const groups = files.map((file) => [file])
+  const { code, failed } = await runGroups(run, groups, 1)
+  const passed = files.filter((file) => !failed.includes(file))
+  if (passed.length > 0) console.log(`\npassed only when run again: ${passed.join(' ')}`)
+  if (failed.length > 0) console.log(`\nfailed twice: ${failed.join(' ')}`)
+  return code
 }

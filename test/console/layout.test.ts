@@ -40,9 +40,8 @@ describe('every page', { skip: NO_BROWSER }, () => {
       }
     })
 
-  it('stays where it is when a panel or the selection of rows opens', async () => {
-    const { page, open } = window
-    await page.setViewportSize({ width: 1440, height: 900 })
+  it('stays where it is when a panel or the selection of rows opens', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 1440, height: 900 } })
     const topOf = async () => (await page.locator('.page tbody tr').first().boundingBox())?.y
     for (const list of ['users', 'administrators', 'settings', 'audit']) {
       await open(`#/${list}`)
@@ -58,9 +57,8 @@ describe('every page', { skip: NO_BROWSER }, () => {
     assert.equal(await topOf(), before)
   })
 
-  it('has a palette that stays in place while the list changes, and badges beside their icons', async () => {
-    const { page, open } = window
-    await page.setViewportSize({ width: 390, height: 780 })
+  it('has a palette that stays in place while the list changes, and badges beside their icons', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 390, height: 780 } })
     await open('#/overview')
     const users = page.locator('.nav a', { has: page.locator('.count') })
     const [icon, badge] = await Promise.all([users.locator('svg').boundingBox(), users.locator('.count').boundingBox()])
@@ -75,9 +73,8 @@ describe('every page', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('Escape')
   })
 
-  it('has labels of one line in the bar of narrow windows', async () => {
-    const { page, open } = window
-    await page.setViewportSize({ width: 360, height: 780 })
+  it('has labels of one line in the bar of narrow windows', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 360, height: 780 } })
     await open('#/overview')
     const heights = await page
       .locator('.nav .short:visible')
@@ -90,7 +87,6 @@ describe('every page', { skip: NO_BROWSER }, () => {
     await page.getByRole('button', { name: 'More' }).click()
     await page.getByRole('dialog', { name: 'More' }).getByRole('link', { name: 'Secrets' }).click()
     await page.getByRole('heading', { name: 'Secrets', level: 1 }).waitFor()
-    await page.setViewportSize({ width: 1280, height: 800 })
   })
 })
 

@@ -188,7 +188,11 @@ async function startReceiver(t: TestContext): Promise<Receiver> {
   return receiver
 }
 
-const openTcp = (t: TestContext, { url }: Receiver, settleMs = 50): Opened => openQueue(t, new TcpSyslog(url, settleMs))
+/** Longer than this process gets no time on a busy machine: a reset within it must not be seen after it. */
+const SETTLE_MS = 2000
+
+const openTcp = (t: TestContext, { url }: Receiver, settleMs = SETTLE_MS): Opened =>
+  openQueue(t, new TcpSyslog(url, settleMs))
 
 function readFrames(text: string): readonly string[] {
   const frames: string[] = []

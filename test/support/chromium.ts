@@ -89,7 +89,9 @@ const idle = new WeakMap<Browser, Page[]>()
 async function takePage(browser: Browser): Promise<Page> {
   const closed = idle.get(browser)?.pop()
   if (closed) return closed
-  const context = await browser.newContext()
+  // `setViewportSize` then changes the size that the page sees, and does not resize the window as well: a window that is
+  // resized many times on a busy machine may draw no more frames, and a click waits for two of them.
+  const context = await browser.newContext({ viewport: null })
   context.setDefaultTimeout(WAIT_MS)
   return context.newPage()
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { ADMIN, send } from '../../support/request.ts'
 import type { Scope } from '../../support/scope.ts'
 import { type AnyOptions, type Server, startServer } from '../../support/server.ts'
@@ -19,6 +19,9 @@ import {
 
 const reply = (response: ServerResponse, status: number, body: unknown) =>
   void response.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
+
+/** For what holds for a second or less: all requests of the test come within it, however slow the machine is. */
+const stopClock = (t: TestContext) => t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
 
 /** Who the client of a database is; a number: the status of a credential that is rejected. */
 type Identify = (request: IncomingMessage) => string | null | number
@@ -195,6 +198,7 @@ test('a token ArangoDB rejects is 502; a missing permission is forwarded unchang
 })
 
 test('many rejections cause one check of the database and one log line with a count', async (t) => {
+  stopClock(t)
   const couch = await openCouch(t, byToken('another secret'))
   const server = await startServer(t, beforeDocument(couch.url))
   const answers = await Promise.all(
@@ -316,6 +320,7 @@ for (const method of ['GET', 'POST', 'PUT'])
 
 for (const sent of ['rubbish\r\n\r\n', 'HTTP/1.1 200 OK\r\nConte', 'HTTP/1.1 103 Early Hints\r\n\r\n'])
   test(`a database that sends ${JSON.stringify(sent)} and closes is avoided after the second time`, async (t) => {
+    stopClock(t)
     const broken = await openServer(t, ({ socket }) => void socket.end(sent))
     const healthy = await openBackend(t)
     const server = await startServer(t, beforeDocument(broken.url, healthy.url))
