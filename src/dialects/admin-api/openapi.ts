@@ -4,7 +4,7 @@ import { API_PREFIX } from '../own-paths.ts'
 import { toJsonReply } from './json.ts'
 import type { Operation } from './operation.ts'
 import { OPERATIONS } from './operations.ts'
-import { named, object, type Schema, text } from './schemas/schema.ts'
+import { namedObject, type Schema, text } from './schemas/schema.ts'
 import { SESSION_ROWS } from './session.ts'
 
 /** For administrators only. */
@@ -79,7 +79,7 @@ const SECURITY: Json = {
   pageToken: { type: 'apiKey', in: 'header', name: 'X-Cardea-Page-Token' },
 }
 
-const ERROR = named('Error', object({ error: text('The code.'), reason: text('A sentence for people.') }))
+const ERROR = namedObject('Error', { error: text('The code.'), reason: text('A sentence for people.') })
 
 function describeOperation({ id, path, summary, query, body, isBodyOptional, reply, contentType }: DescribedOperation) {
   const parameters = [...toPathParameters(path), ...toQueryParameters(query)]

@@ -19,8 +19,8 @@ export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
-  /** Who may call it. Left out: administrators. */
-  readonly allowed?: Right
+  /** Who may call it. */
+  readonly allowed: Right
   /** Whether a user who must change the password may call it before that. */
   readonly isBeforePasswordChange?: true
   /** One sentence without a full stop. */
@@ -37,7 +37,14 @@ export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
 }
 
 /** A row of the table. The compiler knows from its schemas what `run` receives and returns. */
-export const operation = <Query, Body, Result>(row: Operation<Query, Body, Result>) => row
+export function operation<Query, Body, Result>(
+  target: `${Operation['method']} /${string}`,
+  allowed: Right,
+  row: Omit<Operation<Query, Body, Result>, 'method' | 'path' | 'allowed'>,
+): Operation<Query, Body, Result> {
+  const [method, path] = target.split(' ') as [Operation['method'], string] // by the type of the target
+  return { method, path, allowed, ...row }
+}
 
 const NO_QUERY = object({})
 

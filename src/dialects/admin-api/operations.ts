@@ -32,16 +32,12 @@ import { USER_DETAIL_OPERATIONS } from './users/user-details.ts'
 import { USER_OPERATIONS } from './users/users.ts'
 
 export const OPERATIONS = {
-  health: operation({
-    method: 'GET',
-    path: '/health',
+  health: operation('GET /health', 'administrator', {
     summary: 'Show the state of this node',
     reply: HEALTH,
     run: (deps) => requireServer(deps).health(),
   }),
-  reload: operation({
-    method: 'POST',
-    path: '/reload',
+  reload: operation('POST /reload', 'administrator', {
     summary: 'Read the whole configuration again',
     reply: RELOAD_RESULT,
     run: ({ reload }) => reload(),
@@ -74,7 +70,7 @@ const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation[]> = Map.gr
 
 /** The lowest right of all operations with this first path segment. Without any, the path is for administrators. */
 export const findSegmentRight = (segment: string | undefined): Right =>
-  findLowest((BY_SEGMENT.get(segment) ?? []).map(({ allowed = 'administrator' }) => allowed))
+  findLowest((BY_SEGMENT.get(segment) ?? []).map(({ allowed }) => allowed))
 
 export interface OperationRoutesDeps extends OperationDeps {
   /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */

@@ -53,13 +53,13 @@ export function showRights(identity: Identity, role: string): Rights {
 }
 
 export interface Guarded {
-  readonly allowed?: Right
+  readonly allowed: Right
   readonly isBeforePasswordChange?: true
 }
 
 /** Throws unless the request has the right that the operation needs. */
 export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
-  const { allowed = 'administrator', isBeforePasswordChange = false } = operation
+  const { allowed, isBeforePasswordChange = false } = operation
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated

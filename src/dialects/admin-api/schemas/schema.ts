@@ -91,3 +91,6 @@ export function object<const M extends Members>(members: M, description?: string
 }
 
 export const named = <T>(title: string, schema: Schema<T>): Schema<T> => ({ title, ...schema })
+
+export const namedObject = <const M extends Members>(title: string, members: M): Schema<ObjectOf<M>> =>
+  named(title, object(members))

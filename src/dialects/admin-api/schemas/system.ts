@@ -5,6 +5,7 @@ import {
   listOf,
   mapOf,
   named,
+  namedObject,
   nullable,
   number,
   object,
@@ -16,14 +17,11 @@ import {
 
 const PART = object({ name: text(), isWorking: flag(), problem: nullable(text()) })
 
-const UPSTREAM = named(
-  'Upstream',
-  object({
-    door: text(),
-    isReady: flag(),
-    findings: listOf(object({ upstream: text(), problem: text(), reason: text(), check: text() })),
-  }),
-)
+const UPSTREAM = namedObject('Upstream', {
+  door: text(),
+  isReady: flag(),
+  findings: listOf(object({ upstream: text(), problem: text(), reason: text(), check: text() })),
+})
 
 /** What the checks of the parts have found. */
 const CHECKED = {
@@ -32,70 +30,58 @@ const CHECKED = {
   upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
 }
 
-export const HEALTH = named(
-  'ServerHealth',
-  object({
-    ...CHECKED,
-    product: text(),
-    version: text(),
-    pid: integer(),
-    store: text(),
-    stalenessMs: number('The age of its knowledge of changes that other nodes made.'),
-    node: text(),
-    startedAt: integer('Seconds since the epoch.'),
-    listening: listOf(text(), 'The URLs of all listeners.'),
-    needRestart: listOf(text(), 'Changed options that take effect at the next start.'),
-    warnings: listOf(text(), 'Warnings about the configuration.'),
-  }),
-)
+export const HEALTH = namedObject('ServerHealth', {
+  ...CHECKED,
+  product: text(),
+  version: text(),
+  pid: integer(),
+  store: text(),
+  stalenessMs: number('The age of its knowledge of changes that other nodes made.'),
+  node: text(),
+  startedAt: integer('Seconds since the epoch.'),
+  listening: listOf(text(), 'The URLs of all listeners.'),
+  needRestart: listOf(text(), 'Changed options that take effect at the next start.'),
+  warnings: listOf(text(), 'Warnings about the configuration.'),
+})
 export type Health = Static<typeof HEALTH>
 
-export const RELOAD_RESULT = named(
-  'ReloadResult',
-  object({
-    applied: flag('false: the configuration has problems, and the previous one is kept.'),
-    problems: listOf(text()),
-    changed: listOf(text()),
-    needRestart: listOf(text()),
-    secrets: listOf(text(), 'The options whose files had other secrets than before, each with their number.'),
-  }),
-)
+export const RELOAD_RESULT = namedObject('ReloadResult', {
+  applied: flag('false: the configuration has problems, and the previous one is kept.'),
+  problems: listOf(text()),
+  changed: listOf(text()),
+  needRestart: listOf(text()),
+  secrets: listOf(text(), 'The options whose files had other secrets than before, each with their number.'),
+})
 export type ReloadResult = Static<typeof RELOAD_RESULT>
 
 const LINE = named('Line', listOf(nullable(number()), 'One value for each step; null: no node has written any.'))
 export type Line = Static<typeof LINE>
 
 const LINES = mapOf(LINE, 'By name of the door or of the credential handler.')
-const PERCENTILES = named('Percentiles', object({ p50: LINE, p95: LINE }))
+const PERCENTILES = namedObject('Percentiles', { p50: LINE, p95: LINE })
 
-const SERIES = named(
-  'Series',
-  object({
-    signIns: LINES,
-    signInsByHandler: LINES,
-    refusals: LINES,
-    refusalsByHandler: LINES,
-    requests: LINES,
-    serverErrors: LINE,
-    latencyMs: PERCENTILES,
-    upstreamMs: PERCENTILES,
-    lockouts: LINE,
-    revokedSessions: LINE,
-  }),
-)
+const SERIES = namedObject('Series', {
+  signIns: LINES,
+  signInsByHandler: LINES,
+  refusals: LINES,
+  refusalsByHandler: LINES,
+  requests: LINES,
+  serverErrors: LINE,
+  latencyMs: PERCENTILES,
+  upstreamMs: PERCENTILES,
+  lockouts: LINE,
+  revokedSessions: LINE,
+})
 
-const SUMS = named(
-  'Sums',
-  object({
-    signIns: integer(),
-    refusals: integer('Refused sign-ins.'),
-    requests: integer('At both doors.'),
-    serverErrors: integer('Responses with a status of 5xx.'),
-    lockouts: integer('How often a limit on password checks was reached.'),
-    revokedSessions: integer('Revocations by administrators and by changes of accounts.'),
-    signOuts: integer(),
-  }),
-)
+const SUMS = namedObject('Sums', {
+  signIns: integer(),
+  refusals: integer('Refused sign-ins.'),
+  requests: integer('At both doors.'),
+  serverErrors: integer('Responses with a status of 5xx.'),
+  lockouts: integer('How often a limit on password checks was reached.'),
+  revokedSessions: integer('Revocations by administrators and by changes of accounts.'),
+  signOuts: integer(),
+})
 
 const CERTIFICATE = object({ listener: text(), expiresAt: integer() })
 export type Certificate = Static<typeof CERTIFICATE>
@@ -103,57 +89,46 @@ export type Certificate = Static<typeof CERTIFICATE>
 const SECRET_AGE = object({ option: text(), ageSeconds: number('Since the newest file was changed.') })
 export type SecretAge = Static<typeof SECRET_AGE>
 
-const OVERVIEW_HEALTH = named(
-  'OverviewHealth',
-  object({
-    node: text(),
-    store: text('The engine.'),
-    ...CHECKED,
-    nodes: nullable(object({ total: integer(), ready: integer() }), 'null: the store cannot be read.'),
-    certificates: listOf(CERTIFICATE),
-    secrets: listOf(SECRET_AGE),
-    warnings: listOf(text()),
-    needRestart: listOf(text()),
-  }),
-)
+const OVERVIEW_HEALTH = namedObject('OverviewHealth', {
+  node: text(),
+  store: text('The engine.'),
+  ...CHECKED,
+  nodes: nullable(object({ total: integer(), ready: integer() }), 'null: the store cannot be read.'),
+  certificates: listOf(CERTIFICATE),
+  secrets: listOf(SECRET_AGE),
+  warnings: listOf(text()),
+  needRestart: listOf(text()),
+})
 export type OverviewHealth = Static<typeof OVERVIEW_HEALTH>
 
 export const RANGE = oneOf(['1h', '24h', '7d', '30d'], 'The time range; by default 1h.')
 
-export const OVERVIEW = named(
-  'ServerOverview',
-  object({
-    range: RANGE,
-    from: integer('The beginning of the first step, in seconds since the epoch.'),
-    now: integer('Seconds since the epoch. The last step may be incomplete.'),
-    stepSeconds: integer('The time from one value of a line to the next.'),
-    series: SERIES,
-    totals: SUMS,
-    lockedAccounts: integer('Accounts that are locked for at least one client.'),
-    refusedUnknownNames: integer('Names that no account has and that are locked for at least one client.'),
-    health: OVERVIEW_HEALTH,
-  }),
-)
+export const OVERVIEW = namedObject('ServerOverview', {
+  range: RANGE,
+  from: integer('The beginning of the first step, in seconds since the epoch.'),
+  now: integer('Seconds since the epoch. The last step may be incomplete.'),
+  stepSeconds: integer('The time from one value of a line to the next.'),
+  series: SERIES,
+  totals: SUMS,
+  lockedAccounts: integer('Accounts that are locked for at least one client.'),
+  refusedUnknownNames: integer('Names that no account has and that are locked for at least one client.'),
+  health: OVERVIEW_HEALTH,
+})
 export type Overview = Static<typeof OVERVIEW>
 
-const NODE = named(
-  'Node',
-  object({
-    name: text('`node.name`.'),
-    instance: text('Identifies one start of the process.'),
-    version: text(),
-    startedAt: integer('Seconds since the epoch.'),
-    seenAt: integer('When it last wrote its state; seconds since the epoch.'),
-    lagMs: number('The age of its knowledge of changes that other nodes made.'),
-    keysHash: text('Equal on nodes that have the same secrets in the same order.'),
-    isReady: flag('As `/_cardea/ready`.'),
-    isLost: flag(
-      'Not seen for more than a minute: it does not run, or cannot reach the store. It is listed for a day.',
-    ),
-    isThisNode: flag('Whether it is the node that sent the response.'),
-    problems: listOf(text()),
-  }),
-)
+const NODE = namedObject('Node', {
+  name: text('`node.name`.'),
+  instance: text('Identifies one start of the process.'),
+  version: text(),
+  startedAt: integer('Seconds since the epoch.'),
+  seenAt: integer('When it last wrote its state; seconds since the epoch.'),
+  lagMs: number('The age of its knowledge of changes that other nodes made.'),
+  keysHash: text('Equal on nodes that have the same secrets in the same order.'),
+  isReady: flag('As `/_cardea/ready`.'),
+  isLost: flag('Not seen for more than a minute: it does not run, or cannot reach the store. It is listed for a day.'),
+  isThisNode: flag('Whether it is the node that sent the response.'),
+  problems: listOf(text()),
+})
 export type ServerNode = Static<typeof NODE>
 
 export const NODES = object({ now: integer(), nodes: listOf(NODE) })

@@ -6,7 +6,7 @@ import {
   integer,
   listOf,
   mapOf,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
@@ -18,7 +18,7 @@ import {
 export const LEVEL = oneOf(GRANT_LEVELS)
 export type GrantLevel = Static<typeof LEVEL>
 
-const GRANT = named('Grant', object({ 'level?': LEVEL, 'collections?': mapOf(LEVEL, 'By name of the collection.') }))
+const GRANT = namedObject('Grant', { 'level?': LEVEL, 'collections?': mapOf(LEVEL, 'By name of the collection.') })
 export type Grant = Static<typeof GRANT>
 
 /** Schemas by the type of a field. */
@@ -59,24 +59,21 @@ type ShownMembers = {
 // it is made of the same rows
 export const USER_MEMBERS = toMembers('shown', SHOWN) as ShownMembers
 
-export const USER = named('User', object(USER_MEMBERS))
+export const USER = namedObject('User', USER_MEMBERS)
 export type User = Static<typeof USER>
 
 export const LOCKOUT = nullable(
-  named(
-    'Lockout',
-    object({
-      addresses: integer('Client addresses that are locked out. 0: clients of every address have to wait.'),
-      peers: listOf(text(), 'The first three of these addresses; of IPv6, the network.'),
-      until: text('ISO 8601.'),
-    }),
-  ),
+  namedObject('Lockout', {
+    addresses: integer('Client addresses that are locked out. 0: clients of every address have to wait.'),
+    peers: listOf(text(), 'The first three of these addresses; of IPv6, the network.'),
+    until: text('ISO 8601.'),
+  }),
   'null: no client is locked out.',
 )
 export type Lockout = NonNullable<Static<typeof LOCKOUT>>
 
 const LAST_SIGN_IN = nullable(
-  named('LastSignIn', object({ at: text('ISO 8601.'), peer: text('The address of the client.') })),
+  namedObject('LastSignIn', { at: text('ISO 8601.'), peer: text('The address of the client.') }),
   'The last sign-in with the password, exact to the minute; null: none is known.',
 )
 export type SignIn = NonNullable<Static<typeof LAST_SIGN_IN>>
@@ -87,7 +84,7 @@ const LISTED_MEMBERS = {
   isLocked: flag('Whether at least one client is locked out after too many failures, as far as this node knows.'),
   lastSignIn: LAST_SIGN_IN,
 }
-const LISTED_USER = named('ListedUser', object(LISTED_MEMBERS))
+const LISTED_USER = namedObject('ListedUser', LISTED_MEMBERS)
 export type ListedUser = Static<typeof LISTED_USER>
 
 export const NEXT = text('The value of `after` for the next page; absent on the last one.')
@@ -112,7 +109,7 @@ export const DETAIL_MEMBERS = {
   sessions: SESSIONS,
   lockout: LOCKOUT,
 }
-export const USER_DETAILS = named('UserDetails', object(DETAIL_MEMBERS))
+export const USER_DETAILS = namedObject('UserDetails', DETAIL_MEMBERS)
 export type UserDetails = Static<typeof USER_DETAILS>
 
 export const BATCH_REPORT = object({
@@ -120,14 +117,11 @@ export const BATCH_REPORT = object({
 })
 export type BatchReport = Static<typeof BATCH_REPORT>
 
-const RULE = named(
-  'AccessRule',
-  object({
-    what: text(),
-    isAllowed: nullable(flag(), 'null: the database behind the door decides.'),
-    because: text(),
-  }),
-)
+const RULE = namedObject('AccessRule', {
+  what: text(),
+  isAllowed: nullable(flag(), 'null: the database behind the door decides.'),
+  because: text(),
+})
 export const ACCESS_REPORT = object({
   name: text(),
   signIn: RULE,
@@ -146,11 +140,12 @@ export const ADMINISTRATOR_MEMBERS = {
   password: nullable(text(), 'The scheme of the stored password, in words; null: it cannot be read.'),
   totp: flag('Whether the administrator needs a one-time code.'),
 }
-export const ADMINISTRATOR = named('Administrator', object(ADMINISTRATOR_MEMBERS))
+export const ADMINISTRATOR = namedObject('Administrator', ADMINISTRATOR_MEMBERS)
 export type Administrator = Static<typeof ADMINISTRATOR>
 
-export const LISTED_ADMINISTRATOR = named(
-  'ListedAdministrator',
-  object({ ...ADMINISTRATOR_MEMBERS, sessions: SESSIONS, lastSignIn: LAST_SIGN_IN }),
-)
+export const LISTED_ADMINISTRATOR = namedObject('ListedAdministrator', {
+  ...ADMINISTRATOR_MEMBERS,
+  sessions: SESSIONS,
+  lastSignIn: LAST_SIGN_IN,
+})
 export type ListedAdministrator = Static<typeof LISTED_ADMINISTRATOR>

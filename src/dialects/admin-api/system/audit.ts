@@ -23,9 +23,7 @@ const AUDIT_QUERY = object({
 type AuditQuery = Static<typeof AUDIT_QUERY>
 
 export const AUDIT_OPERATIONS = {
-  'audit.list': operation({
-    method: 'GET',
-    path: '/audit',
+  'audit.list': operation('GET /audit', 'administrator', {
     summary: 'List audit records',
     query: AUDIT_QUERY,
     reply: AUDIT_LIST,
@@ -36,9 +34,7 @@ export const AUDIT_OPERATIONS = {
       return { records: records.map(toShownRecord), ...(last && { next: renderCursor(last) }) }
     },
   }),
-  'audit.erase': operation({
-    method: 'POST',
-    path: '/audit/erase',
+  'audit.erase': operation('POST /audit/erase', 'administrator', {
     summary: 'Replace the name of a removed user in all audit records',
     body: object({ name: text() }),
     reply: object({
@@ -52,9 +48,7 @@ export const AUDIT_OPERATIONS = {
       return audit.erase(name)
     },
   }),
-  'audit.events': operation({
-    method: 'GET',
-    path: '/audit/events',
+  'audit.events': operation('GET /audit/events', 'administrator', {
     summary: 'List the kinds of audit events',
     reply: AUDIT_EVENTS,
     run: () => ({

@@ -4,9 +4,7 @@ import { operation, requireServer } from '../operation.ts'
 import { NODES } from '../schemas/system.ts'
 
 export const NODE_OPERATIONS = {
-  'node.list': operation({
-    method: 'GET',
-    path: '/nodes',
+  'node.list': operation('GET /nodes', 'administrator', {
     summary: 'List the nodes that use this store',
     reply: NODES,
     async run(deps) {

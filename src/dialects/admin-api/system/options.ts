@@ -5,16 +5,12 @@ import { flag, nullable, object, text } from '../schemas/schema.ts'
 import { OPTION_LIST, SETTING_CHANGE, SETTING_PREVIEW, SETTINGS, type ServerOption } from '../schemas/settings.ts'
 
 export const SETTING_OPERATIONS = {
-  'setting.list': operation({
-    method: 'GET',
-    path: '/settings',
+  'setting.list': operation('GET /settings', 'administrator', {
     summary: 'List all settings, including defaults',
     reply: SETTINGS,
     run: ({ settings }) => ({ settings: settings.list() }),
   }),
-  'setting.set': operation({
-    method: 'PUT',
-    path: '/settings/{section}/{key}',
+  'setting.set': operation('PUT /settings/{section}/{key}', 'administrator', {
     summary: 'Set an option at run time, for every node',
     body: object({
       value: text(),
@@ -27,9 +23,7 @@ export const SETTING_OPERATIONS = {
       return settings.set({ section, key, text: value }, { isImmediate })
     },
   }),
-  'setting.unset': operation({
-    method: 'DELETE',
-    path: '/settings/{section}/{key}',
+  'setting.unset': operation('DELETE /settings/{section}/{key}', 'administrator', {
     summary: 'Remove the value made at run time, so that files, environment and defaults apply',
     reply: SETTING_CHANGE,
     async run({ settings }, call) {
@@ -37,9 +31,7 @@ export const SETTING_OPERATIONS = {
       return settings.unset(section, key)
     },
   }),
-  'setting.preview': operation({
-    method: 'POST',
-    path: '/settings/{section}/{key}/preview',
+  'setting.preview': operation('POST /settings/{section}/{key}/preview', 'administrator', {
     summary: 'Check a change of an option and describe its effects, without making it',
     body: object({ value: nullable(text(), 'null: remove the value made at run time.') }),
     reply: SETTING_PREVIEW,
@@ -48,9 +40,7 @@ export const SETTING_OPERATIONS = {
       return settings.preview({ section, key, text: call.body.value ?? undefined })
     },
   }),
-  'option.list': operation({
-    method: 'GET',
-    path: '/options',
+  'option.list': operation('GET /options', 'administrator', {
     summary: 'List every option with its help, default, value and source',
     reply: OPTION_LIST,
     async run({ settings, audit }) {

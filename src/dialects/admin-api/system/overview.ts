@@ -9,9 +9,7 @@ import { OVERVIEW, RANGE } from '../schemas/system.ts'
 import { isNodeReady } from './nodes.ts'
 
 export const OVERVIEW_OPERATIONS = {
-  overview: operation({
-    method: 'GET',
-    path: '/overview',
+  overview: operation('GET /overview', 'administrator', {
     summary: 'Show sign-ins, requests and health',
     query: object({ 'range?': RANGE }),
     reply: OVERVIEW,

@@ -8,9 +8,7 @@ import { flag, object, oneOf, text } from '../schemas/schema.ts'
 import { RELOADED, ROTATION, SECRET_LIST, SETTING_CHANGE, STEP, STEP_DONE } from '../schemas/settings.ts'
 
 export const SECRET_OPERATIONS = {
-  'secret.list': operation({
-    method: 'GET',
-    path: '/secrets',
+  'secret.list': operation('GET /secrets', 'administrator', {
     summary: 'List the secrets by their hashes, and the state of a rotation',
     reply: SECRET_LIST,
     async run(deps) {
@@ -18,16 +16,12 @@ export const SECRET_OPERATIONS = {
       return { rings: await secrets.list(), rotation: await secrets.findRotation() }
     },
   }),
-  'secret.reload': operation({
-    method: 'POST',
-    path: '/secrets/reload',
+  'secret.reload': operation('POST /secrets/reload', 'administrator', {
     summary: 'Read the files of all secrets again',
     reply: RELOADED,
     run: async (deps) => ({ reloaded: await requireServer(deps).secrets.reload() }),
   }),
-  'secret.rotate': operation({
-    method: 'POST',
-    path: '/secrets/rotation',
+  'secret.rotate': operation('POST /secrets/rotation', 'administrator', {
     summary: 'Take the next step of replacing the token secret that signs',
     body: object({
       step: STEP,
@@ -40,9 +34,7 @@ export const SECRET_OPERATIONS = {
       return { done, rotation: await secrets.findRotation() }
     },
   }),
-  'secret.record-step': operation({
-    method: 'POST',
-    path: '/secrets/rotation/record',
+  'secret.record-step': operation('POST /secrets/rotation/record', 'administrator', {
     summary: 'Record a step that `cardea secret rotate` has taken; only at the control socket',
     body: object({
       'step?': oneOf(['added', 'activated', 'removed'], 'Absent: only check that a step can be recorded.'),
@@ -59,9 +51,7 @@ export const SECRET_OPERATIONS = {
       return { recorded: step !== undefined }
     },
   }),
-  'secret.replace': operation({
-    method: 'POST',
-    path: '/secrets/replacement',
+  'secret.replace': operation('POST /secrets/replacement', 'administrator', {
     summary: 'Replace the cookie secret by a random one',
     body: object({ 'now?': flag('Reject cookies of earlier secrets at once.') }),
     isBodyOptional: true,

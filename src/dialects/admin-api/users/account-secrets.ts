@@ -8,10 +8,7 @@ import { requireAccount } from './account.ts'
 import { showSessions } from './sessions.ts'
 
 export const ACCOUNT_SECRET_OPERATIONS = {
-  'account.set-password': operation({
-    method: 'PUT',
-    path: '/account/password',
-    allowed: 'self',
+  'account.set-password': operation('PUT /account/password', 'self', {
     isBeforePasswordChange: true,
     summary: 'Change your password; a browser gets the cookie of a new session',
     body: object({ password: text(), 'current_password?': text('Required for a session.') }),
@@ -21,10 +18,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
       return setPassword(deps, call, call.body.password)
     },
   }),
-  'account.create-totp': operation({
-    method: 'POST',
-    path: '/account/totp',
-    allowed: 'self',
+  'account.create-totp': operation('POST /account/totp', 'self', {
     summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
     reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
     run(_deps, call) {
@@ -32,10 +26,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
       return { secret, uri: toUri(requireAccountName(call), secret) }
     },
   }),
-  'account.confirm-totp': operation({
-    method: 'POST',
-    path: '/account/totp/confirm',
-    allowed: 'self',
+  'account.confirm-totp': operation('POST /account/totp/confirm', 'self', {
     summary: 'Require one-time codes of this secret from now on, and end all other sessions and tokens',
     body: object({ secret: text(), code: text('The current code of the app.'), ...CURRENT_PASSWORD }),
     reply: RECOVERY_CODES,
@@ -45,10 +36,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
       return { recoveryCodes: await directory.enableTotp(requireAccountName(call), { secret, code }) }
     },
   }),
-  'account.remove-totp': operation({
-    method: 'DELETE',
-    path: '/account/totp',
-    allowed: 'self',
+  'account.remove-totp': operation('DELETE /account/totp', 'self', {
     summary: 'Remove your second factor',
     ...PROOF,
     reply: object({ isEnabled: flag() }),
@@ -58,10 +46,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
       return { isEnabled: false }
     },
   }),
-  'account.replace-recovery-codes': operation({
-    method: 'POST',
-    path: '/account/recovery-codes',
-    allowed: 'self',
+  'account.replace-recovery-codes': operation('POST /account/recovery-codes', 'self', {
     summary: 'Replace your recovery codes',
     ...PROOF,
     reply: RECOVERY_CODES,

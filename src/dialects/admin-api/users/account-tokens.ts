@@ -25,10 +25,7 @@ const NEW_TOKEN = object({
 type NewToken = Static<typeof NEW_TOKEN>
 
 export const ACCOUNT_TOKEN_OPERATIONS = {
-  'account.tokens': operation({
-    method: 'GET',
-    path: '/account/tokens',
-    allowed: 'self',
+  'account.tokens': operation('GET /account/tokens', 'self', {
     summary: 'List your access tokens',
     reply: object({ tokens: listOf(TOKEN) }),
     async run(deps, call) {
@@ -39,10 +36,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       return { tokens: user.multiModel.tokens.map((token) => showToken(token, user, uses.get(toTokenMark(token)))) }
     },
   }),
-  'account.create-token': operation({
-    method: 'POST',
-    path: '/account/tokens',
-    allowed: 'self',
+  'account.create-token': operation('POST /account/tokens', 'self', {
     summary: 'Create an access token',
     body: NEW_TOKEN,
     reply: object({ ...TOKEN_MEMBERS, token: text('Its text. It is shown only once.') }),
@@ -56,10 +50,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       return { ...showToken(kept ?? { id: 0, ...token }, changed), token: text }
     },
   }),
-  'account.remove-token': operation({
-    method: 'DELETE',
-    path: '/account/tokens/{name}',
-    allowed: 'self',
+  'account.remove-token': operation('DELETE /account/tokens/{name}', 'self', {
     summary: 'Remove an access token',
     ...PROOF,
     reply: object({ name: text() }),

@@ -9,10 +9,7 @@ import { ACCOUNT, type Account as ShownAccount } from '../schemas/account.ts'
 import { listOf, object, text } from '../schemas/schema.ts'
 
 export const ACCOUNT_OPERATIONS = {
-  'account.show': operation({
-    method: 'GET',
-    path: '/account',
-    allowed: 'self',
+  'account.show': operation('GET /account', 'self', {
     isBeforePasswordChange: true,
     summary: 'Show your account',
     reply: ACCOUNT,
@@ -21,10 +18,7 @@ export const ACCOUNT_OPERATIONS = {
       return showAccount(deps, account, await deps.directory.countRecoveryCodes(account))
     },
   }),
-  'account.check-password': operation({
-    method: 'POST',
-    path: '/account/check-password',
-    allowed: 'self',
+  'account.check-password': operation('POST /account/check-password', 'self', {
     isBeforePasswordChange: true,
     summary: 'Check a new password by the rules of the server',
     body: object({ password: text() }),

@@ -24,9 +24,7 @@ const CHANGED_PASSWORD = object({ ...NEW_PASSWORD, ...CURRENT_PASSWORD })
 type ChangedPassword = Static<typeof CHANGED_PASSWORD>
 
 export const ADMINISTRATOR_OPERATIONS = {
-  'admin.list': operation({
-    method: 'GET',
-    path: '/administrators',
+  'admin.list': operation('GET /administrators', 'administrator', {
     summary: 'List administrators with their sign-ins',
     reply: object({ administrators: listOf(LISTED_ADMINISTRATOR) }),
     async run(deps) {
@@ -35,9 +33,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       return { administrators: await Promise.all(administrators.map((each) => showListed(deps, each, signIns))) }
     },
   }),
-  'admin.add': operation({
-    method: 'POST',
-    path: '/administrators',
+  'admin.add': operation('POST /administrators', 'administrator', {
     summary: 'Create an administrator; 409 if there is one of the name',
     body: object({ name: text(), ...NEW_PASSWORD }),
     reply: ADMINISTRATOR,
@@ -47,26 +43,20 @@ export const ADMINISTRATOR_OPERATIONS = {
       return showAdministrator(withTotp(directory, { name, text }))
     },
   }),
-  'admin.set': operation({
-    method: 'PUT',
-    path: '/administrators/{name}',
+  'admin.set': operation('PUT /administrators/{name}', 'administrator', {
     summary: 'Create an administrator, or set the password of one that exists',
     body: CHANGED_PASSWORD,
     reply: ADMINISTRATOR,
     run: (deps, call) => setPassword(deps, call),
   }),
-  'admin.set-password': operation({
-    method: 'PUT',
-    path: '/administrators/{name}/password',
+  'admin.set-password': operation('PUT /administrators/{name}/password', 'administrator', {
     // another administrator may have removed this one meanwhile: it must not come back
     summary: 'Set the password of an administrator; 404 if there is none of the name',
     body: CHANGED_PASSWORD,
     reply: ADMINISTRATOR,
     run: (deps, call) => setPassword(deps, call, 'existing'),
   }),
-  'admin.remove': operation({
-    method: 'DELETE',
-    path: '/administrators/{name}',
+  'admin.remove': operation('DELETE /administrators/{name}', 'administrator', {
     summary: 'Remove an administrator',
     ...PROOF,
     reply: ADMINISTRATOR,
@@ -77,9 +67,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       return showAdministrator({ ...removed, text: await directory.removeAdministrator(name) })
     },
   }),
-  'admin.reset-totp': operation({
-    method: 'DELETE',
-    path: '/administrators/{name}/totp',
+  'admin.reset-totp': operation('DELETE /administrators/{name}/totp', 'administrator', {
     summary: 'Remove the second factor of an administrator',
     ...PROOF,
     reply: object({ ...ADMINISTRATOR_MEMBERS, hadTotp: flag() }),

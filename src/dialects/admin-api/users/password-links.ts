@@ -25,10 +25,7 @@ const LIFETIME_SECONDS = 3600
 const TOKEN_BYTES = 32
 
 export const PASSWORD_LINK_OPERATIONS = {
-  'user.create-password-link': operation({
-    method: 'POST',
-    path: '/users/{name}/password-link',
-    allowed: 'userAdmin',
+  'user.create-password-link': operation('POST /users/{name}/password-link', 'userAdmin', {
     summary: 'Create a link with which the user sets a password once, within an hour',
     reply: PASSWORD_LINK,
     async run(deps, call) {
@@ -43,10 +40,7 @@ export const PASSWORD_LINK_OPERATIONS = {
       return { url: `${deps.publicUrl().replace(/\/+$/, '')}${CONSOLE_PATH}#/password-link/${token}`, expiresAt }
     },
   }),
-  'password-link.find': operation({
-    method: 'POST',
-    path: '/password-links/find',
-    allowed: 'anonymous',
+  'password-link.find': operation('POST /password-links/find', 'anonymous', {
     summary: 'Show the user of a password link',
     body: object({ token: text() }),
     reply: LINK_OWNER,
@@ -55,10 +49,7 @@ export const PASSWORD_LINK_OPERATIONS = {
       return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()) }
     },
   }),
-  'password-link.use': operation({
-    method: 'POST',
-    path: '/password-links/use',
-    allowed: 'anonymous',
+  'password-link.use': operation('POST /password-links/use', 'anonymous', {
     summary: 'Set a password with a link',
     body: object({ token: text(), password: text() }),
     reply: object({ name: text() }),

@@ -7,34 +7,22 @@ import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const SESSION_OPERATIONS = {
-  'account.sessions': operation({
-    method: 'GET',
-    path: '/account/sessions',
-    allowed: 'self',
+  'account.sessions': operation('GET /account/sessions', 'self', {
     summary: 'List your sessions',
     reply: SESSIONS,
     run: (deps, call) => showSessions(deps, call, requireAccountName(call)),
   }),
-  'account.end-session': operation({
-    method: 'DELETE',
-    path: '/account/sessions/{id}',
-    allowed: 'self',
+  'account.end-session': operation('DELETE /account/sessions/{id}', 'self', {
     summary: 'End one of your sessions',
     reply: SESSION_RECORD,
     run: (deps, call) => endSession(deps, call, requireAccountName(call)),
   }),
-  'account.end-other-sessions': operation({
-    method: 'POST',
-    path: '/account/sessions/end-others',
-    allowed: 'self',
+  'account.end-other-sessions': operation('POST /account/sessions/end-others', 'self', {
     summary: 'End all your sessions except the current one',
     reply: ENDED_SESSIONS,
     run: (deps, call) => endSessions(deps, call, requireAccountName(call)),
   }),
-  'user.sessions': operation({
-    method: 'GET',
-    path: '/users/{name}/sessions',
-    allowed: 'userAdmin',
+  'user.sessions': operation('GET /users/{name}/sessions', 'userAdmin', {
     summary: 'List the sessions of a user or administrator',
     reply: SESSIONS,
     async run(deps, call) {
@@ -42,10 +30,7 @@ export const SESSION_OPERATIONS = {
       return showSessions(deps, call, nameOf(call))
     },
   }),
-  'user.end-sessions': operation({
-    method: 'DELETE',
-    path: '/users/{name}/sessions',
-    allowed: 'userAdmin',
+  'user.end-sessions': operation('DELETE /users/{name}/sessions', 'userAdmin', {
     summary: 'End all sessions of a user or administrator except the one of the request',
     reply: ENDED_SESSIONS,
     async run(deps, call) {
@@ -53,10 +38,7 @@ export const SESSION_OPERATIONS = {
       return endSessions(deps, call, nameOf(call))
     },
   }),
-  'user.end-session': operation({
-    method: 'DELETE',
-    path: '/users/{name}/sessions/{id}',
-    allowed: 'userAdmin',
+  'user.end-session': operation('DELETE /users/{name}/sessions/{id}', 'userAdmin', {
     summary: 'End one session of a user or administrator',
     reply: SESSION_RECORD,
     async run(deps, call) {

@@ -37,9 +37,7 @@ const EXPORTED_SETTING = object({
 })
 
 export const TRANSFER_OPERATIONS = {
-  'transfer.import': operation({
-    method: 'POST',
-    path: '/transfer/users',
+  'transfer.import': operation('POST /transfer/users', 'administrator', {
     summary: 'Import users, with stored password hashes',
     body: object({
       users: listOf({}, 'At most 1000 users, each as a line of an export in the format `cardea` has it.'),
@@ -55,9 +53,7 @@ export const TRANSFER_OPERATIONS = {
       return { outcomes: await importAll(directory, readings, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
     },
   }),
-  'transfer.export': operation({
-    method: 'GET',
-    path: '/transfer/users',
+  'transfer.export': operation('GET /transfer/users', 'administrator', {
     summary: 'Export users, with stored password hashes',
     query: object({
       format: oneOf(FORMAT_NAMES),
@@ -75,9 +71,7 @@ export const TRANSFER_OPERATIONS = {
       return { users, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
     },
   }),
-  'transfer.administrators': operation({
-    method: 'GET',
-    path: '/transfer/administrators',
+  'transfer.administrators': operation('GET /transfer/administrators', 'administrator', {
     summary: 'Export administrators, with stored password hashes',
     reply: object({ administrators: listOf(object({ name: text(), text: text('As [admins] has it.') })) }),
     run({ directory, events }) {
@@ -86,9 +80,7 @@ export const TRANSFER_OPERATIONS = {
       return { administrators }
     },
   }),
-  'transfer.settings': operation({
-    method: 'GET',
-    path: '/transfer/settings',
+  'transfer.settings': operation('GET /transfer/settings', 'administrator', {
     summary: 'Export the settings made at run time',
     reply: object({ settings: listOf(EXPORTED_SETTING) }),
     async run({ settings, events }, { caller }) {
@@ -99,9 +91,7 @@ export const TRANSFER_OPERATIONS = {
       return { settings: stored.map((setting) => showSetting(setting, isShown)) }
     },
   }),
-  'transfer.count': operation({
-    method: 'GET',
-    path: '/transfer/count',
+  'transfer.count': operation('GET /transfer/count', 'administrator', {
     summary: 'Count the users',
     reply: object({ users: integer() }),
     run: async ({ directory }) => ({ users: await directory.countUsers() }),

@@ -11,10 +11,7 @@ import { requireManagedName, requireUser } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const USER_ACCESS_OPERATIONS = {
-  'user.access': operation({
-    method: 'GET',
-    path: '/users/{name}/access',
-    allowed: 'userAdmin',
+  'user.access': operation('GET /users/{name}/access', 'userAdmin', {
     summary: 'Show what a user may reach at each door, and why',
     query: object({ 'database?': text(`${SYSTEM_DATABASE} if it is left out.`) }),
     reply: ACCESS_REPORT,

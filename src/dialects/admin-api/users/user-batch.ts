@@ -37,10 +37,7 @@ const ACTION_NAMES = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]
 const MAX_NAMES = 1000
 
 export const USER_BATCH_OPERATIONS = {
-  'user.batch': operation({
-    method: 'POST',
-    path: '/user-batch',
-    allowed: 'userAdmin',
+  'user.batch': operation('POST /user-batch', 'userAdmin', {
     summary: 'Change several users in the same way',
     body: object({
       names: listOf(text(), 'At most 1000.'),

@@ -7,18 +7,12 @@ import { countSessions } from './sessions.ts'
 import { nameOf, showManaged, showSignIn } from './users.ts'
 
 export const USER_DETAIL_OPERATIONS = {
-  'user.show': operation({
-    method: 'GET',
-    path: '/users/{name}',
-    allowed: 'userAdmin',
+  'user.show': operation('GET /users/{name}', 'userAdmin', {
     summary: 'Show a user with its sign-ins',
     reply: USER_DETAILS,
     run: async (deps, call) => showDetails(deps, call, await requireUser(deps, nameOf(call))),
   }),
-  'user.unlock': operation({
-    method: 'POST',
-    path: '/users/{name}/unlock',
-    allowed: 'userAdmin',
+  'user.unlock': operation('POST /users/{name}/unlock', 'userAdmin', {
     summary: 'Forget the failed sign-ins of an account',
     reply: object({ name: text(), lockout: LOCKOUT }),
     async run(deps, call) {
@@ -31,10 +25,7 @@ export const USER_DETAIL_OPERATIONS = {
       return { name, lockout: before }
     },
   }),
-  'user.reset-totp': operation({
-    method: 'DELETE',
-    path: '/users/{name}/totp',
-    allowed: 'userAdmin',
+  'user.reset-totp': operation('DELETE /users/{name}/totp', 'userAdmin', {
     summary: 'Remove the second factor of a user',
     ...PROOF,
     reply: object({ ...DETAIL_MEMBERS, hadTotp: flag() }),

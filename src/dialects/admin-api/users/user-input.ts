@@ -4,17 +4,24 @@ import { withGrant } from '../../../directory/grants.ts'
 import { FIELD_ROWS, type Field } from '../../../directory/users/fields.ts'
 import { type Grant, type UserDraft, withDrafted } from '../../../directory/users/user.ts'
 import { badRequest } from '../json.ts'
-import { flag, listOf, named, nullable, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
+import {
+  flag,
+  listOf,
+  namedObject,
+  nullable,
+  object,
+  type Schema,
+  type Static,
+  text,
+  toName,
+} from '../schemas/schema.ts'
 import { type Forms, LEVEL, toMembers } from '../schemas/users.ts'
 
-export const NEW_GRANT = named(
-  'NewGrant',
-  object({
-    database: text('`*`: all.'),
-    level: nullable(LEVEL, 'null removes the grant.'),
-    'collection?': text('`*`: all.'),
-  }),
-)
+export const NEW_GRANT = namedObject('NewGrant', {
+  database: text('`*`: all.'),
+  level: nullable(LEVEL, 'null removes the grant.'),
+  'collection?': text('`*`: all.'),
+})
 type NewGrant = Static<typeof NEW_GRANT>
 
 /** The schemas of what requests give for a field, by its type. */

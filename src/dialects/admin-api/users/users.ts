@@ -49,10 +49,7 @@ const SET_OPERATIONS = Object.fromEntries(
 
 function toSetOperation(name: FieldName, type: Field['type'], { path, summary, member, provenValue }: SetOperation) {
   const needsProof = provenValue !== undefined
-  return operation({
-    method: 'PUT',
-    path: `/users/{name}/${path}`,
-    allowed: 'userAdmin',
+  return operation(`PUT /users/{name}/${path}`, 'userAdmin', {
     summary,
     // the row names the member
     body: object({ [member]: toForm(GIVEN, type), ...(needsProof && CURRENT_PASSWORD) }) as Schema<SetBody>,
@@ -68,10 +65,7 @@ function toSetOperation(name: FieldName, type: Field['type'], { path, summary, m
 }
 
 export const USER_OPERATIONS = {
-  'user.list': operation({
-    method: 'GET',
-    path: '/users',
-    allowed: 'userAdmin',
+  'user.list': operation('GET /users', 'userAdmin', {
     summary: 'List users in the order of their names, or search them',
     query: object({ ...SEARCH, ...PAGE_QUERY }),
     reply: USER_PAGE,
@@ -89,10 +83,7 @@ export const USER_OPERATIONS = {
       return { users, ...(next !== undefined && { next }) }
     },
   }),
-  'user.add': operation({
-    method: 'POST',
-    path: '/users',
-    allowed: 'userAdmin',
+  'user.add': operation('POST /users', 'userAdmin', {
     summary: 'Create a user',
     body: DRAFT,
     reply: USER,
@@ -103,10 +94,7 @@ export const USER_OPERATIONS = {
       return showUser(await deps.directory.createUser(draft, { signal: call.signal }))
     },
   }),
-  'user.remove': operation({
-    method: 'DELETE',
-    path: '/users/{name}',
-    allowed: 'userAdmin',
+  'user.remove': operation('DELETE /users/{name}', 'userAdmin', {
     summary: 'Delete a user',
     ...PROOF,
     reply: object({ name: text(), revision: text('Of the deletion.') }),
@@ -117,10 +105,7 @@ export const USER_OPERATIONS = {
       return { name, revision: await deps.directory.removeUser(name, 'any') }
     },
   }),
-  'user.set-password': operation({
-    method: 'PUT',
-    path: '/users/{name}/password',
-    allowed: 'userAdmin',
+  'user.set-password': operation('PUT /users/{name}/password', 'userAdmin', {
     summary: 'Set the password of a user',
     body: object({ password: text(), 'mustChangePassword?': flag(), ...CURRENT_PASSWORD }),
     reply: object({ ...USER_MEMBERS, passwordChanged: flag('false: it was this password already.') }),
@@ -139,19 +124,13 @@ export const USER_OPERATIONS = {
       return { ...showUser(after), passwordChanged: before?.sessionEpoch.generation !== after.sessionEpoch.generation }
     },
   }),
-  'user.set-roles': operation({
-    method: 'PUT',
-    path: '/users/{name}/roles',
-    allowed: 'userAdmin',
+  'user.set-roles': operation('PUT /users/{name}/roles', 'userAdmin', {
     summary: 'Change the roles of a user',
     body: ROLE_CHANGE,
     reply: USER,
     run: (deps, call) => changeManaged(deps, call, (user) => withRoles(user, call.body)),
   }),
-  'user.set-grant': operation({
-    method: 'PUT',
-    path: '/users/{name}/grants',
-    allowed: 'userAdmin',
+  'user.set-grant': operation('PUT /users/{name}/grants', 'userAdmin', {
     summary: 'Grant access to a database or a collection',
     body: NEW_GRANT,
     reply: USER,
@@ -159,10 +138,7 @@ export const USER_OPERATIONS = {
       changeManaged(deps, call, (user) => withField(user, 'grants', addGrant(user.multiModel.grants, call.body))),
   }),
   ...SET_OPERATIONS,
-  'user.sign-out': operation({
-    method: 'POST',
-    path: '/users/{name}/sign-out',
-    allowed: 'userAdmin',
+  'user.sign-out': operation('POST /users/{name}/sign-out', 'userAdmin', {
     summary: 'End all sessions and tokens of a user',
     reply: USER,
     async run(deps, call) {
