@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
-import { isSignInOpen, listenForSessionEnd, pageToken } from './api/client.ts'
+import { hasPageToken, isSignInOpen } from './api/client.ts'
 import { askSession, firstSession } from './api/first-session.ts'
 import type { Session } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
 import { SessionContext, toSignedIn } from './frame/session.ts'
 import { PasswordLinkPage } from './pages/password-link.tsx'
-import { Closed, SignIn } from './pages/sign-in.tsx'
+import { Closed, SignIn, SignInAgain } from './pages/sign-in.tsx'
 import { useRoute } from './router.ts'
 import { texts } from './texts.ts'
 import { Failure, Loading } from './ui/states.tsx'
@@ -27,12 +27,11 @@ function reloadOnce(): boolean {
 
 export function App() {
   const [state, setState] = useState<State>({ kind: 'loading' })
-  const [isEnded, setEnded] = useState(false)
   const load = async (asked: Promise<Session>) => {
     setState({ kind: 'loading' })
     try {
       const session = await asked
-      if (session.name !== null && pageToken === '' && reloadOnce()) return
+      if (session.name !== null && !hasPageToken() && reloadOnce()) return
       setState({ kind: 'ready', session })
     } catch (error) {
       setState({ kind: 'failed', error })
@@ -41,7 +40,6 @@ export function App() {
   // before the first paint, which an ordinary effect would wait for
   useLayoutEffect(() => {
     if (firstSession) void load(firstSession)
-    listenForSessionEnd(() => setEnded(true))
   }, [])
   useEffect(() => {
     if (state.kind === 'ready') sessionStorage.removeItem(RELOADED)
@@ -53,10 +51,11 @@ export function App() {
   if (state.kind === 'failed')
     return <Failure what={texts.product} error={state.error} onRetry={() => load(askSession())} />
   const session = toSignedIn(state.session)
-  if (!session || isEnded) return <SignIn isEnded={isEnded} />
+  if (!session) return <SignIn />
   return (
     <SessionContext.Provider value={session}>
       <Frame />
+      <SignInAgain name={session.name} />
     </SessionContext.Provider>
   )
 }

@@ -1,3 +1,4 @@
+import { Refusal } from '../base/errors.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption, MASK } from '../config/options.ts'
@@ -27,11 +28,19 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
     preview: (change: RuntimeEntry) => previewChange(liveConfig, change),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
-    set: (setting: SetEntry, options: ChangeOptions) =>
-      change(setting.section, setting.key, () => service.set(setting, options)),
+    async set(setting: SetEntry, { expected, ...options }: ChangeOptions & { readonly expected?: string | undefined }) {
+      requireExpected(liveConfig, setting, expected)
+      return change(setting.section, setting.key, () => service.set(setting, options))
+    },
     unset: (section: string, key: string) =>
       change(section, key, () => service.unset(section, key, { isStrict: true })),
   }
+}
+
+function requireExpected(liveConfig: LiveConfig, { section, key }: SetEntry, expected: string | undefined): void {
+  const value = toShownText({ section, key, text: liveConfig.get().configured.find(section, key)?.text ?? '' })
+  if (expected !== undefined && value !== expected)
+    throw new Refusal('conflict', { about: `${section}.${key} was changed to "${value}" in the meantime.` })
 }
 
 /** How to return to the value before: set it again, or remove the new one. `null`: a secret, which is not shown. */

@@ -36,7 +36,7 @@ describe('a user administrator', { skip: NO_BROWSER }, () => {
     await page.getByText('joe is disabled.').waitFor()
     await page.getByLabel('Add a role').fill('billing')
     await page.getByLabel('Add a role').press('Enter')
-    await page.locator('.toast.danger').waitFor()
+    await page.getByRole('complementary').getByRole('alert').waitFor()
     assert.deepEqual((await ask('GET', '/users/joe')).json.roles, ['reader'])
     await open('#/users/eva?do=delete')
     await page.getByText('your rights do not include changing it').waitFor()

@@ -66,6 +66,26 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
     assert.equal(await panel.getByLabel('New value').inputValue(), 'soon')
   })
 
+  it('asks whose value counts when another administrator sets the option meanwhile', async () => {
+    const panel = await openOption('chttpd_auth.timeout')
+    const field = panel.getByLabel('New value')
+    await field.fill('1200')
+    const path = '/_cardea/api/settings/chttpd_auth/timeout'
+    await send(url, { method: 'PUT', path, as: AS_ADMIN, body: { value: '900' } })
+    await panel.getByText('admin has set it to 900 in the meantime.').waitFor()
+    assert.ok(await panel.getByRole('button', { name: 'Set chttpd_auth.timeout' }).isDisabled())
+    await panel.getByRole('button', { name: 'Go on with 1200' }).click()
+    await panel.getByRole('button', { name: 'Set chttpd_auth.timeout' }).click()
+    const saved = window.page.locator('.toast', { hasText: 'chttpd_auth.timeout is set.' })
+    await saved.getByRole('button', { name: 'Close' }).click()
+    await saved.waitFor({ state: 'detached' })
+    const refused = await send(url, { method: 'PUT', path, as: AS_ADMIN, body: { value: '700', expected: '900' } })
+    assert.equal(refused.status, 409)
+    assert.match(refused.json.reason, /changed to "1200" in the meantime/)
+    await send(url, { method: 'DELETE', path, as: AS_ADMIN })
+    await panel.getByText('600').first().waitFor()
+  })
+
   it('says why an option cannot be changed here', async () => {
     const panel = await openOption('store.url')
     await panel.getByText('It cannot be changed here, because').waitFor()

@@ -57,6 +57,41 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.equal(await dialog.getByLabel('Name').inputValue(), 'grace')
   })
 
+  it('asks to sign in over the form when the session has ended, and goes on', async () => {
+    await open('#/users/hedy')
+    const panel = page.getByRole('complementary', { name: 'hedy' })
+    await panel.getByLabel('Add a role').fill('chemist')
+    await page.context().clearCookies()
+    await panel.getByLabel('Add a role').press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Sign in' })
+    await dialog.getByText('Your session has ended.').waitFor()
+    await dialog.getByLabel('Password', { exact: true }).fill('adminpw')
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await panel.getByRole('button', { name: 'Remove the role chemist' }).waitFor()
+  })
+
+  it('keeps a refused role in its field, with the reason beside it', async () => {
+    await open('#/users/hedy')
+    const panel = page.getByRole('complementary', { name: 'hedy' })
+    await panel.getByLabel('Add a role').fill('_root')
+    await panel.getByLabel('Add a role').press('Enter')
+    await panel.getByRole('alert').waitFor()
+    assert.equal(await panel.getByLabel('Add a role').inputValue(), '_root')
+    assert.equal(await page.locator('.toast.danger').count(), 0)
+  })
+
+  it('follows what another administrator changes', async () => {
+    await addUser('emmy')
+    await open('#/users/emmy')
+    const panel = page.getByRole('complementary', { name: 'emmy' })
+    await panel.getByText('No roles').waitFor()
+    await ask('PUT', '/users/emmy/roles', { add: ['algebra'] })
+    await panel.getByRole('button', { name: 'Remove the role algebra' }).waitFor()
+    await ask('DELETE', '/users/emmy')
+    await page.getByRole('heading', { name: 'There is no user emmy' }).waitFor()
+  })
+
   it('says that a user does not exist, and offers no retry', async () => {
     await open('#/users/nix')
     await page.getByRole('heading', { name: 'There is no user nix' }).waitFor()

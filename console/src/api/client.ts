@@ -7,7 +7,11 @@ const readMeta = (name: string): string =>
   document.querySelector<HTMLMetaElement>(`meta[name="cardea-${name}"]`)?.content ?? ''
 
 /** Empty on a page that was delivered without a session. */
-export const pageToken = readMeta('page-token')
+let pageToken = readMeta('page-token')
+export const hasPageToken = (): boolean => pageToken !== ''
+export const setPageToken = (token: string): void => {
+  pageToken = token
+}
 
 /** Whether a browser may sign in at this address. */
 export const isSignInOpen = readMeta('sign-in') !== 'closed'
@@ -55,7 +59,28 @@ interface Request {
   readonly signal?: AbortSignal | undefined
 }
 
-export async function sendRequest(path: string, { method = 'GET', query = {}, body, signal }: Request = {}) {
+/** If the session has ended, the user signs in again over the page, and the request is repeated. */
+export async function sendRequest(path: string, request: Request = {}): Promise<Response> {
+  const sentToken = pageToken
+  try {
+    return await sendOnce(path, request)
+  } catch (error) {
+    if (!isSessionEnd(error)) throw error
+    if (pageToken === sentToken) await signInAgain()
+    return sendOnce(path, request)
+  }
+}
+
+const isSessionEnd = (error: unknown): boolean =>
+  hasCode(error, 'authentication_required') || hasCode(error, 'page_token_required')
+
+/** Resolves when the user has signed in again. */
+let signInAgain = (): Promise<void> => new Promise(() => {})
+export const onSessionEnd = (ask: () => Promise<void>): void => {
+  signInAgain = ask
+}
+
+async function sendOnce(path: string, { method = 'GET', query = {}, body, signal }: Request): Promise<Response> {
   const headers = {
     'X-Cardea-Control': '1',
     ...(pageToken && { 'X-Cardea-Page-Token': pageToken }),
@@ -72,18 +97,10 @@ export async function sendRequest(path: string, { method = 'GET', query = {}, bo
 
 async function readError(response: Response): Promise<ApiError> {
   const { error, reason } = await response.json().catch(() => ({}))
-  if (error === 'authentication_required' || error === 'page_token_required') announceEnd()
   const isCodeMissing = response.headers.get('X-Cardea-Second-Factor') === 'required'
   const code = isCodeMissing ? 'code_missing' : (error ?? 'unknown')
   return new ApiError(response.status, code, reason ?? texts.errors.status(response.status))
 }
-
-/** Called when the server no longer accepts the session. */
-let onSessionEnd = () => {}
-export const listenForSessionEnd = (listener: () => void): void => {
-  onSessionEnd = listener
-}
-const announceEnd = () => onSessionEnd()
 
 async function ask<T>(path: string, request: Request): Promise<T> {
   const response = await sendRequest(path, request)

@@ -1,6 +1,7 @@
 // One stream of events for all parts of the page.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useEvents } from '../api/stream.ts'
+import type { AuditRecord } from '../api/types.ts'
 
 type Listener = (data: unknown) => void
 
@@ -35,6 +36,21 @@ export function useLive<T>(event: string, listener: (data: T) => void): void {
     listeners.set(event, all.add(call))
     return () => void all.delete(call)
   }, [event])
+}
+
+/** After a batch of changes, lists are loaded once. */
+const RELOAD_PAUSE_MS = 300
+
+/** Loads again after what others have changed, and when the stream is connected again. */
+export function useLiveReload(concerns: (record: AuditRecord) => boolean, reload: () => void): void {
+  const timer = useRef(0)
+  const reloadSoon = () => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(reload, RELOAD_PAUSE_MS)
+  }
+  useLive<AuditRecord>('audit', (record) => concerns(record) && reloadSoon())
+  useLive(CONNECTED, reloadSoon)
+  useEffect(() => () => clearTimeout(timer.current), [])
 }
 
 export interface LiveCounts {

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { api, isCodeMissing, isRefused, toMessage } from '../api/client.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { api, isCodeMissing, isRefused, onSessionEnd, setPageToken, toMessage } from '../api/client.ts'
+import type { Session } from '../api/types.ts'
 import { texts } from '../texts.ts'
 import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { Problem, TextField } from '../ui/field.tsx'
 import { Logo } from '../ui/icons.tsx'
 import { useTitle } from '../ui/use-title.ts'
@@ -34,14 +36,14 @@ export const Closed = () => (
 )
 
 interface SignInFormProps {
-  /** Shown until an attempt fails. */
-  readonly notice?: string | undefined
-  readonly onSignedIn: () => void
+  /** Whose session ended; the title is that of the dialog. */
+  readonly again?: string
+  readonly onSignedIn: (session: Session) => void
 }
 
 /** Asks for name and password, then for a one-time code if the account has a second factor. */
-export function SignInForm({ notice, onSignedIn }: SignInFormProps) {
-  const [given, setGiven] = useState({ name: '', password: '', code: '' })
+export function SignInForm({ again, onSignedIn }: SignInFormProps) {
+  const [given, setGiven] = useState({ name: again ?? '', password: '', code: '' })
   const [isCodeStep, setCodeStep] = useState(false)
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
@@ -57,7 +59,7 @@ export function SignInForm({ notice, onSignedIn }: SignInFormProps) {
     setBusy(true)
     setProblem('')
     const { code, ...rest } = given
-    api.post('/session', { ...rest, ...(isCodeStep && { code: code.trim() }) }).then(onSignedIn, refuse)
+    api.post<Session>('/session', { ...rest, ...(isCodeStep && { code: code.trim() }) }).then(onSignedIn, refuse)
   }
   const goBack = () => {
     setCodeStep(false)
@@ -65,19 +67,25 @@ export function SignInForm({ notice, onSignedIn }: SignInFormProps) {
     setter('code')('')
   }
   return (
-    <form class="card" onSubmit={submit}>
+    <form class={again === undefined ? 'card' : 'stack'} onSubmit={submit}>
       {isCodeStep ? (
         <CodeStep name={given.name} code={given.code} problem={problem} onCode={setter('code')} />
       ) : (
         <>
-          <h1>{texts.signIn.title}</h1>
-          {notice && !problem && <p class="notice warning">{notice}</p>}
+          {again === undefined ? <h1>{texts.signIn.title}</h1> : <p>{texts.signIn.ended}</p>}
           <Problem text={problem} />
-          <TextField label={texts.signIn.name} value={given.name} onValue={setter('name')} {...NAME_INPUT} />
+          <TextField
+            label={texts.signIn.name}
+            value={given.name}
+            onValue={setter('name')}
+            autoFocus={again === undefined}
+            {...NAME_INPUT}
+          />
           <TextField
             label={texts.signIn.password}
             value={given.password}
             onValue={setter('password')}
+            autoFocus={again !== undefined}
             {...PASSWORD_INPUT}
           />
         </>
@@ -109,15 +117,33 @@ const CodeStep = ({ name, code, problem, onCode }: CodeStepProps) => (
   </>
 )
 
-/** Only a page of a navigation carries the page token, so a sign-in loads the page again. */
-export const SignIn = ({ isEnded }: { readonly isEnded: boolean }) => (
+export const SignIn = () => (
   <Entrance title={texts.signIn.title}>
-    <SignInForm notice={isEnded ? texts.signIn.ended : undefined} onSignedIn={() => location.reload()} />
+    <SignInForm onSignedIn={() => location.reload()} />
   </Entrance>
 )
 
+/** Shown over the page when its session has ended. What was typed stays, and requests that waited are sent again. */
+export function SignInAgain({ name }: { readonly name: string }) {
+  const [waiting, setWaiting] = useState<readonly (() => void)[]>([])
+  useEffect(() => onSessionEnd(() => new Promise((resolve) => setWaiting((all) => [...all, resolve]))), [])
+  if (waiting.length === 0) return null
+  const goOn = (session: Session) => {
+    // another user must not see this page
+    if (session.name !== name || !session.pageToken) return location.reload()
+    setPageToken(session.pageToken)
+    setWaiting([])
+    for (const resolve of waiting) resolve()
+  }
+  return (
+    <Dialog title={texts.signIn.title} kind="sign-in">
+      <SignInForm again={name} onSignedIn={goOn} />
+    </Dialog>
+  )
+}
+
 const TEXT_INPUT = { required: true, autoCapitalize: 'none', spellcheck: false } as const
-const NAME_INPUT = { ...TEXT_INPUT, name: 'name', autoComplete: 'username', autoFocus: true } as const
+const NAME_INPUT = { ...TEXT_INPUT, name: 'name', autoComplete: 'username' } as const
 const PASSWORD_INPUT = { name: 'password', type: 'password', autoComplete: 'current-password', required: true } as const
 const CODE_INPUT = {
   ...TEXT_INPUT,

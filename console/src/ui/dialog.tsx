@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { toMessage } from '../api/client.ts'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
 import { Problem } from './field.tsx'
+import { useSubmit } from './use-submit.ts'
 
 interface DialogProps {
   readonly title: string
-  readonly kind?: 'large' | 'sheet' | 'secret'
+  readonly kind?: 'large' | 'sheet' | 'secret' | 'sign-in'
   /** Left out: only a button in it closes the dialog. */
   readonly onClose?: () => void
   readonly children: ComponentChildren
@@ -54,19 +54,7 @@ interface FormDialogProps extends DialogProps {
 
 /** A dialog that does one thing. The page closes it when that has worked. */
 export function FormDialog({ action, isDanger = false, isReady = true, onSubmit, children, ...rest }: FormDialogProps) {
-  const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState('')
-  const submit = async (event: Event) => {
-    event.preventDefault()
-    setBusy(true)
-    setProblem('')
-    try {
-      await onSubmit()
-    } catch (error) {
-      setProblem(toMessage(error))
-      setBusy(false)
-    }
-  }
+  const { submit, isBusy, problem } = useSubmit(onSubmit)
   return (
     <Dialog {...rest}>
       <form class="stack" onSubmit={submit}>

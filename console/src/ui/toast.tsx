@@ -1,5 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
+import { useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
@@ -58,6 +59,12 @@ export function Toasts() {
     onChange = setShown
     notifyKept()
   }, [])
+  const [page] = useRoute().path
+  const shownOn = useRef(page)
+  useEffect(() => {
+    if (shownOn.current !== page) replace([])
+    shownOn.current = page
+  }, [page])
   return (
     <div class="toasts" role="status" aria-live="polite">
       {shown.map(({ id, text, isProblem, undo }) => (

@@ -47,8 +47,8 @@ export function createConsoleSessions(
       if (credential?.session) await service.end(credential.session)
     },
     /** The token that a page of this session sends with every request. */
-    pageTokenOf: ({ credential }: Authenticated): string | undefined =>
-      credential?.session && toPageToken(credential.session.id, deps.ownKey()),
+    pageTokenOf: (session: { readonly id: string } | undefined): string | undefined =>
+      session && toPageToken(session.id, deps.ownKey()),
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
-import type { OpenedCookie, PresentedSession, RenewedSession } from '../../directory/sessions/session.ts'
+import type { OpenedCookie, PresentedSession } from '../../directory/sessions/session.ts'
 import type { EndingSession, SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
@@ -55,7 +55,7 @@ export interface SignInCredentials {
 
 export interface OpenedSession {
   readonly identity: Identity
-  readonly cookie: RenewedSession
+  readonly cookie: OpenedCookie
 }
 
 export type SessionService = ReturnType<typeof createSessionService>

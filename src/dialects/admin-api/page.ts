@@ -110,7 +110,7 @@ async function findToken(context: RequestContext, { sessions, isOwnOrigin }: Pag
   const isUnlabelled = isOwnOrigin && context.header('sec-fetch-dest') === undefined
   if ((!isTopLevelNavigation(context) && !isUnlabelled) || isPrefetch(context) || isPreload(context)) return ''
   const found = await sessions.find(context)
-  return (found && sessions.pageTokenOf(found)) ?? ''
+  return sessions.pageTokenOf(found?.credential.session) ?? ''
 }
 
 /** Allows the files of the page, and what they import, by nonce only: `'self'` would also allow attachments of a database. */

@@ -52,9 +52,13 @@ export interface SettingsEditor {
   list(): readonly Setting[]
   /**
    * Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. With
-   * `isImmediate`, cookies signed with earlier secrets are rejected at once.
+   * `isImmediate`, cookies signed with earlier secrets are rejected at once. Throws `conflict` if the value is not the
+   * expected one.
    */
-  set(setting: NewSetting, options: { readonly isImmediate: boolean }): Promise<SettingChange>
+  set(
+    setting: NewSetting,
+    options: { readonly isImmediate: boolean; readonly expected?: string | undefined },
+  ): Promise<SettingChange>
   /** Settings made at run time, in clear. */
   listStored(): Promise<readonly StoredSetting[]>
   /** Removes the stored value, so that files, environment and defaults apply again. */

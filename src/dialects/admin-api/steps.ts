@@ -103,7 +103,7 @@ const hasConsoleSession = ({ authenticated }: RequestContext): boolean =>
 /** For every request with the session, except `GET /session` and sign-in, which sends a password. */
 function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
   if (!hasConsoleSession(context) || (accessOf(context).isSession && context.method !== 'DELETE')) return
-  const expected = sessions?.pageTokenOf(context.authenticated ?? ANONYMOUS)
+  const expected = sessions?.pageTokenOf(context.authenticated?.credential?.session)
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
   // a missing one is not recorded: the page may have been loaded before the sign-in

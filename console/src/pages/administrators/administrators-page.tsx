@@ -1,6 +1,7 @@
 import { api } from '../../api/client.ts'
 import type { Administrator } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
+import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
 import { toHref, useRoute } from '../../router.ts'
@@ -20,6 +21,7 @@ export function AdministratorsPage() {
   const list = useResource('administrators', (signal) =>
     api.get<{ readonly administrators: readonly Administrator[] }>('/administrators', {}, signal),
   )
+  useLiveReload(({ event }) => event.startsWith('administrator.'), list.reload)
   const isLast = list.data?.administrators.length === 1
   const found = list.data?.administrators.find((each) => each.name === name)
   const panel = found && <AdministratorPanel key={name} administrator={found} isLast={isLast} onChange={list.reload} />

@@ -1,12 +1,13 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { ServerOption, SettingChange, SettingPreview } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
+import { useSubmit } from '../../ui/use-submit.ts'
 
 interface ChangeOptionProps {
   readonly option: ServerOption
@@ -17,33 +18,38 @@ interface ChangeOptionProps {
 export function ChangeOption({ option, onChange }: ChangeOptionProps) {
   const current = option.isSecret ? '' : option.value
   const [value, setValue] = useState(current)
-  const [isBusy, setBusy] = useState(false)
+  /** What the change is based on. */
+  const [base, setBase] = useState(current)
   const isChanged = value !== current
+  const isUntouched = value === base
+  useEffect(() => {
+    if (isUntouched) setValue(current)
+    if (isUntouched || !isChanged) setBase(current)
+  }, [current, isChanged])
   const preview = usePreview(option, useDebounced(value), isChanged)
-  const apply = async (change: () => Promise<unknown>) => {
-    setBusy(true)
-    await change().then(onChange, notifyProblem)
-    setBusy(false)
-  }
-  const submit = (event: Event) => {
-    event.preventDefault()
-    void apply(() => setOption(option, value, onChange))
-  }
+  // after a refusal too: another value may be the reason
+  const set = useSubmit(() => setOption(option, { value, base }, onChange).finally(onChange))
+  const unset = useSubmit(() => unsetOption(option, onChange).then(onChange))
+  const isOverridden = base !== current && isChanged && !isUntouched
+  const problem = preview?.problems.join(' ') || set.problem || unset.problem
   return (
-    <form class="stack" onSubmit={submit}>
-      <ValueField option={option} value={value} problem={preview?.problems.join(' ')} onValue={setValue} />
+    <form class="stack" onSubmit={set.submit}>
+      <ValueField option={option} value={value} problem={isOverridden ? '' : problem} onValue={setValue} />
+      {isOverridden && (
+        <Overridden option={option} value={value} onKeep={() => setValue(current)} onReplace={() => setBase(current)} />
+      )}
       {isChanged && preview && preview.problems.length === 0 && <Effects effects={preview.effects} />}
       <div class="row">
         <Button
           type="submit"
           kind="primary"
-          isBusy={isBusy}
-          disabled={!isChanged || (preview?.problems.length ?? 1) > 0}
+          isBusy={set.isBusy}
+          disabled={!isChanged || isOverridden || (preview?.problems.length ?? 1) > 0}
         >
           {texts.settings.set(option.name)}
         </Button>
         {option.source.kind === 'run time' && (
-          <Button isBusy={isBusy} onClick={() => apply(() => unsetOption(option, onChange))}>
+          <Button isBusy={unset.isBusy} onClick={() => unset.submit()}>
             {texts.settings.unset}
           </Button>
         )}
@@ -60,9 +66,33 @@ function usePreview(option: ServerOption, value: string, isChanged: boolean): Se
   return data
 }
 
-async function setOption(option: ServerOption, value: string, onChange: () => void): Promise<void> {
+interface OverriddenProps {
+  readonly option: ServerOption
+  readonly value: string
+  readonly onKeep: () => void
+  readonly onReplace: () => void
+}
+
+/** Another administrator set the option while this one typed. */
+const Overridden = ({ option, value, onKeep, onReplace }: OverriddenProps) => (
+  <div class="notice warning stack" role="alert">
+    <p>{texts.settings.overridden(option.changedBy, option.value || texts.settings.empty)}</p>
+    <div class="row">
+      <Button onClick={onKeep}>{texts.settings.keep(option.value || texts.settings.empty)}</Button>
+      <Button onClick={onReplace}>{texts.settings.replace(value || texts.settings.empty)}</Button>
+    </div>
+  </div>
+)
+
+interface Change {
+  readonly value: string
+  /** The value that was shown before. */
+  readonly base: string
+}
+
+async function setOption(option: ServerOption, { value, base }: Change, onChange: () => void): Promise<void> {
   const path = toPath('settings', option.section, option.key)
-  const { needsRestart } = await api.put<SettingChange>(path, { value })
+  const { needsRestart } = await api.put<SettingChange>(path, { value, ...(!option.isSecret && { expected: base }) })
   const text = needsRestart ? texts.settings.savedForRestart(option.name) : texts.settings.saved(option.name)
   notify(text, toUndo(option, onChange))
 }

@@ -23,7 +23,7 @@ export function OptionPanel({ option, back, onChange }: OptionPanelProps) {
       <Facts facts={listFacts(option)} />
       <Section title={texts.settings.change}>
         {fixed === undefined ? (
-          <ChangeOption key={option.value} option={option} onChange={onChange} />
+          <ChangeOption option={option} onChange={onChange} />
         ) : (
           <p class="quiet">{texts.settings.fixed(fixed)}</p>
         )}

@@ -1,6 +1,7 @@
 import { api } from '../../api/client.ts'
 import type { OptionList, ServerOption } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
+import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -18,6 +19,7 @@ export function SettingsPage() {
   const [, name] = path
   const filter = { search: query['search'] ?? '', show: query['show'] ?? '' }
   const resource = useResource('options', (signal) => api.get<OptionList>('/options', {}, signal))
+  useLiveReload(({ event }) => event === 'option.changed' || event === 'configuration.reloaded', resource.reload)
   const found = resource.data?.options.filter((each) => matches(each, filter))
   const option = resource.data?.options.find((each) => each.name === name)
   const back = toHref(['settings'], query)

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
-import type { AccessReport } from '../../api/types.ts'
+import type { AccessReport, UserDetails } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { Badge, Section } from '../../ui/parts.tsx'
@@ -8,17 +8,16 @@ import { Loaded } from '../../ui/states.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 
 interface AccessSectionProps {
-  readonly name: string
-  /** Databases that the user has grants for. The first is checked unless another one is typed. */
-  readonly databases: readonly string[]
+  readonly user: UserDetails
 }
 
 /** What the user may reach, and why. */
-export function AccessSection({ name, databases }: AccessSectionProps) {
-  const [database, setDatabase] = useState(databases.find((each) => each !== '*') ?? '')
+export function AccessSection({ user: { name, roles, grants, active } }: AccessSectionProps) {
+  // the first database with a grant is checked unless another one is typed
+  const [database, setDatabase] = useState(Object.keys(grants).find((each) => each !== '*') ?? '')
   const settled = useDebounced(database, 250)
   const report = useResource(
-    JSON.stringify([name, settled]),
+    JSON.stringify([name, settled, roles, grants, active]),
     (signal) => api.get<AccessReport>(toPath('users', name, 'access'), { database: settled }, signal),
     { keepsLast: true },
   )

@@ -3,9 +3,11 @@ import { api, toPath } from '../../api/client.ts'
 import type { Grant, GrantLevel } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { Problem } from '../../ui/field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { useSubmit } from '../../ui/use-submit.ts'
 import type { EditedUser } from './role-section.tsx'
 
 interface Row {
@@ -26,13 +28,9 @@ const placeOf = ({ database, collection }: Pick<Row, 'database' | 'collection'>)
 /** Grants of the multi-model door. */
 export function GrantSection({ user: { name, grants }, canEdit, onChange }: EditedUser) {
   const set = async (place: Pick<Row, 'database' | 'collection'>, level: GrantLevel | null) => {
-    try {
-      await api.put(toPath('users', name, 'grants'), { ...place, level })
-      notify(texts.users.grantChanged(placeOf(place), level))
-      onChange()
-    } catch (error) {
-      notifyProblem(error)
-    }
+    await api.put(toPath('users', name, 'grants'), { ...place, level })
+    notify(texts.users.grantChanged(placeOf(place), level))
+    onChange()
   }
   const rows = toRows(grants)
   return (
@@ -52,14 +50,18 @@ export function GrantSection({ user: { name, grants }, canEdit, onChange }: Edit
   )
 }
 
-type SetGrant = (place: Pick<Row, 'database' | 'collection'>, level: GrantLevel | null) => void
+type SetGrant = (place: Pick<Row, 'database' | 'collection'>, level: GrantLevel | null) => Promise<void>
 
 function toColumns(set: SetGrant | undefined): readonly Column<Row>[] {
   const removal: Column<Row> = {
     label: texts.actions.remove,
     kind: 'actions',
     render: (row) => (
-      <Button kind="quiet" aria-label={texts.users.removeGrant(placeOf(row))} onClick={() => set?.(toPlace(row), null)}>
+      <Button
+        kind="quiet"
+        aria-label={texts.users.removeGrant(placeOf(row))}
+        onClick={() => set?.(toPlace(row), null).catch(notifyProblem)}
+      >
         {texts.actions.remove}
       </Button>
     ),
@@ -76,11 +78,10 @@ const toPlace = ({ database, collection }: Row) => ({ database, ...(collection !
 function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
   const [database, setDatabase] = useState('')
   const [level, setLevel] = useState<GrantLevel>('rw')
-  const submit = (event: Event) => {
-    event.preventDefault()
-    if (database !== '') onAdd({ database }, level)
+  const { submit, isBusy, problem } = useSubmit(async () => {
+    if (database !== '') await onAdd({ database }, level)
     setDatabase('')
-  }
+  })
   return (
     <form class="input-row" onSubmit={submit}>
       <input
@@ -102,7 +103,10 @@ function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
           </option>
         ))}
       </select>
-      <Button type="submit">{texts.users.grant}</Button>
+      <Button type="submit" isBusy={isBusy}>
+        {texts.users.grant}
+      </Button>
+      <Problem text={problem} />
     </form>
   )
 }

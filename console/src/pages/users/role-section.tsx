@@ -3,9 +3,11 @@ import { api, toPath } from '../../api/client.ts'
 import type { UserDetails } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { Problem } from '../../ui/field.tsx'
 import { readNames } from '../../ui/name-field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { useSubmit } from '../../ui/use-submit.ts'
 
 export interface EditedUser {
   readonly user: UserDetails
@@ -15,13 +17,9 @@ export interface EditedUser {
 
 export function RoleSection({ user: { name, roles }, canEdit, onChange }: EditedUser) {
   const change = async (body: object, text: string) => {
-    try {
-      await api.put(toPath('users', name, 'roles'), body)
-      notify(text)
-      onChange()
-    } catch (error) {
-      notifyProblem(error)
-    }
+    await api.put(toPath('users', name, 'roles'), body)
+    notify(text)
+    onChange()
   }
   return (
     <Section title={texts.users.roles}>
@@ -35,7 +33,7 @@ export function RoleSection({ user: { name, roles }, canEdit, onChange }: Edited
                 class="chip-remove"
                 type="button"
                 aria-label={texts.users.removeRole(role)}
-                onClick={() => change({ remove: [role] }, texts.users.roleRemoved(role, name))}
+                onClick={() => change({ remove: [role] }, texts.users.roleRemoved(role, name)).catch(notifyProblem)}
               >
                 ×
               </button>
@@ -48,14 +46,13 @@ export function RoleSection({ user: { name, roles }, canEdit, onChange }: Edited
   )
 }
 
-function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => void }) {
+function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => Promise<void> }) {
   const [text, setText] = useState('')
-  const submit = (event: Event) => {
-    event.preventDefault()
+  const { submit, isBusy, problem } = useSubmit(async () => {
     const roles = readNames(text)
-    if (roles.length > 0) onAdd(roles)
+    if (roles.length > 0) await onAdd(roles)
     setText('')
-  }
+  })
   return (
     <form class="input-row" onSubmit={submit}>
       <input
@@ -65,7 +62,10 @@ function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => voi
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
       />
-      <Button type="submit">{texts.actions.add}</Button>
+      <Button type="submit" isBusy={isBusy}>
+        {texts.actions.add}
+      </Button>
+      <Problem text={problem} />
     </form>
   )
 }

@@ -1,6 +1,7 @@
 import { api, isNotFound, toPath } from '../../api/client.ts'
 import type { Lockout, UserDetails } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
+import { useLiveReload } from '../../frame/live.ts'
 import { openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
@@ -32,6 +33,7 @@ export function UserPanel({ name, back, onChange }: UserPanelProps) {
     user.reload()
     onChange()
   }
+  useLiveReload((record) => record['subject'] === name, user.reload)
   if (isNotFound(user.error)) return <NoSuchUser name={name} back={back} />
   return (
     <SidePanel title={name} badges={user.data && <UserStatus user={user.data} />} back={back}>
@@ -78,7 +80,7 @@ function Details({ user, onChange }: DetailsProps) {
       <Section title={texts.sessions.title}>
         <SessionTable list={sessions} base={base} canEnd={canEdit} onChange={onChange} />
       </Section>
-      <AccessSection name={user.name} databases={Object.keys(user.grants)} />
+      <AccessSection user={user} />
     </>
   )
 }

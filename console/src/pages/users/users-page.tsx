@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { User, UserPage } from '../../api/types.ts'
 import { type Resource, useResource } from '../../api/use-resource.ts'
+import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
@@ -31,6 +32,7 @@ export function UsersPage() {
   const shown = Number(query['count'] ?? STEP)
   const list = useUserList(prefix, status, shown)
   const refusals = useRefusals()
+  useLiveReload(({ event }) => /^(?:user|users|grant|limit)\./.test(event), list.reload)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => setSelected(new Set()), [prefix, status])
   useShortcuts({ n: () => openDialog('add') })

@@ -11,6 +11,7 @@ export const SESSION = namedObject('Session', {
   'rights?': RIGHTS,
   'mustChangePassword?': flag(),
   'server?': text('Name and version of the server.'),
+  'pageToken?': text('In the reply to a sign-in: the page sends it with its next requests.'),
 })
 export type Session = Static<typeof SESSION>
 

@@ -14,13 +14,14 @@ export const SETTING_OPERATIONS = {
     summary: 'Set an option at run time, for every node',
     body: object({
       value: text(),
+      'expected?': text('The value that the change is based on. 409 if another one is configured.'),
       'now?': flag('For chttpd_auth.secret: reject cookies signed with earlier secrets at once.'),
     }),
     reply: SETTING_CHANGE,
     async run({ settings }, call) {
       const { section, key } = readOption(call)
-      const { value, now: isImmediate = false } = call.body
-      return settings.set({ section, key, text: value }, { isImmediate })
+      const { value, expected, now: isImmediate = false } = call.body
+      return settings.set({ section, key, text: value }, { isImmediate, expected })
     },
   }),
   'setting.unset': operation('DELETE /settings/{section}/{key}', 'administrator', {
