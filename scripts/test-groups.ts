@@ -96,20 +96,22 @@ const writeGroups = (folder: string, groups: readonly (readonly string[])[]): st
   })
 
 /** What files of a run can share takes seconds to start, so only what they use is started. */
-function findSetup(files: readonly string[]) {
+async function findSetup(files: readonly string[]) {
   const graph = readImportGraph('test')
   const using = (module: string) => files.filter((file) => findDistances(graph, file).has(module)).length
   const needsSetup = using('test/store/postgres-server.ts') + using('test/support/console.ts') > 0
+  const needsProgram = using('test/support/process.ts') > 0
+  const program = needsProgram ? { TEST_PROGRAM: await (await import('./test-bundle.ts')).bundleProgram() } : {}
   return {
     args: needsSetup ? ['--test-global-setup=test/support/global-setup.ts'] : [],
-    env: using('test/support/chromium.ts') > 1 ? { TEST_SHARES_BROWSER: '1' } : {},
+    env: { ...program, ...(using('test/support/chromium.ts') > 1 && { TEST_SHARES_BROWSER: '1' }) },
   }
 }
 
 /** Resolves with the exit code. `given` are options of `node --test`, and `--times`. */
 export async function runFiles(files: readonly string[], given: readonly string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-test-groups-'))
-  const run: Run = { folder, options: given.filter((option) => option !== '--times'), setup: findSetup(files) }
+  const run: Run = { folder, options: given.filter((option) => option !== '--times'), setup: await findSetup(files) }
   const first = await runGroups(run, formGroups(files), PROCESSES)
   const code = first.failed.length === 0 ? first.code : await runAgain(run, first.failed)
   if (given.includes('--times')) console.log(renderTimes(join(folder, 'times'), readCpuSeconds()))
@@ -120,7 +122,7 @@ export async function runFiles(files: readonly string[], given: readonly string[
 interface Run {
   readonly folder: string
   readonly options: readonly string[]
-  readonly setup: ReturnType<typeof findSetup>
+  readonly setup: Awaited<ReturnType<typeof findSetup>>
 }
 
 /** Resolves with the exit code, and the files in which a test failed. */

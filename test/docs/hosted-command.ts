@@ -7,12 +7,12 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { runCommand } from '../support/commands.ts'
-import { CARDEA } from '../support/process.ts'
+import { BUNDLED } from '../support/process.ts'
 import type { Scope } from '../support/scope.ts'
 
 /** The request is a folder with what the command is given; the response is the exit code, after its output is there. */
 const renderScript = (node: string, calls: string): string => `#!/bin/sh
-case "$1" in serve|start) exec '${node}' '${CARDEA}' "$@" ;; esac
+case "$1" in serve|start) exec '${node}' '${BUNDLED}' "$@" ;; esac
 call=$(mktemp -d '${calls}/XXXXXX')
 printf '%s\\0' "$@" > "$call/args"
 env -0 > "$call/env"

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { ADMIN_PASSWORD, makeManaged, type Serving } from '../support/managed.ts'
-import { CARDEA, start } from '../support/process.ts'
+import { BUNDLED, start } from '../support/process.ts'
 import { basic, type Reply, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -14,7 +14,7 @@ const PASSWORD = 'the password of a user'
 
 /** Starts the server below a limit of the shell. */
 async function serveBelow(scope: Scope, folder: string, limit: string): Promise<Serving> {
-  const command = ['sh', '-c', `${limit}; exec "$0" "$@"`, process.execPath, CARDEA]
+  const command = ['sh', '-c', `${limit}; exec "$0" "$@"`, process.execPath, BUNDLED]
   const server = start(scope, ['serve', '--config', folder], { command, cwd: folder })
   return { ...server, ...(await server.doors()) }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { ADMIN_PASSWORD, makeManaged, type Serving } from '../support/managed.ts'
-import { CARDEA, IN_MEMORY, start } from '../support/process.ts'
+import { BUNDLED, IN_MEMORY, start } from '../support/process.ts'
 import { basic, type Request, send } from '../support/request.ts'
 
 const AS_ADMIN = basic('admin', ADMIN_PASSWORD)
@@ -49,7 +49,7 @@ const hasTerminal = spawnSync('script', ['-qec', 'true', '/dev/null']).status ==
 test('the log is text on a terminal', {
   skip: !hasTerminal && 'needs the program script, for a terminal',
 }, async (t) => {
-  const words = [process.execPath, CARDEA, 'serve', ...IN_MEMORY, '--admins.admin', ADMIN_PASSWORD]
+  const words = [process.execPath, BUNDLED, 'serve', ...IN_MEMORY, '--admins.admin', ADMIN_PASSWORD]
   // the server is in a session of its own there: it is ended by its id
   const program = `echo "process $$"; exec ${words.map((word) => `'${word}'`).join(' ')}`
   const terminal = start(t, [program, '/dev/null'], { command: ['script', '-qec'] })

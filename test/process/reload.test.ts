@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import { CARDEA, get, IN_MEMORY, type Started, signalWhileLoading, signsIn, start, stop } from '../support/process.ts'
+import { BUNDLED, get, IN_MEMORY, type Started, signalWhileLoading, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const BEFORE = '[chttpd]\nrequire_valid_user = false\n[document]\nname = CouchDB\n[admins]\nada = one\n'
@@ -104,7 +104,7 @@ it('a configuration from a pipe is used at the start and at each reload', async 
     '-c',
     'main=$1; shift; exec "$0" "$main" serve --config <(sleep 0.1; printf "[admins]\\nada = one\\n") "$@"',
   ]
-  const cardea = start(t, IN_MEMORY, { command: [...command, process.execPath, CARDEA] })
+  const cardea = start(t, IN_MEMORY, { command: [...command, process.execPath, BUNDLED] })
   const { document } = await cardea.doors()
   assert.ok(await signsIn(document, ['ada', 'one']))
   cardea.child.kill('SIGHUP')

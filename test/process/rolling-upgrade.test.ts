@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { makeManaged } from '../support/managed.ts'
-import { run, start } from '../support/process.ts'
+import { CARDEA, run, start } from '../support/process.ts'
 import { basic, type Reply, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -62,7 +62,7 @@ before(async () => {
   const { folder } = makeManaged(scope, renderConfig(await postgres.createPlace()))
   serve = ['serve', '--config', folder]
   older = (await start(scope, serve).doors()).document
-  const second = start(scope, serve, { env: addMigration() })
+  const second = start(scope, serve, { command: [process.execPath, CARDEA], env: addMigration() })
   newer = (await second.doors()).document
   assert.match(second.stderr(), /"from":\d+,"to":\d+,"msg":"store migrated"/)
 })

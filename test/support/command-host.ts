@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { CommandResult, HostedCommand } from './commands.ts'
+import { importBundled } from './process.ts'
 
 let input = Readable.from([])
 // the program keeps the standard input it finds when it is loaded: each command gets its own behind it
@@ -13,7 +14,7 @@ const standardInput = new Proxy(process.stdin, {
 })
 Object.defineProperty(process, 'stdin', { value: standardInput })
 
-const { main } = await import('../../src/main.ts')
+const { main } = await importBundled('main')
 
 async function runCommand({ args, cwd, env, text }: HostedCommand): Promise<CommandResult> {
   input = Readable.from(text === undefined ? [] : [Buffer.from(text)])

@@ -1,8 +1,10 @@
 // Runs servers of Cardea one after the other in one process, for test/support/hosted-server.ts.
 import { writeSync } from 'node:fs'
-import { runCommand } from '../../src/cli/program.ts'
-import { catchSignals } from '../../src/cli/signals.ts'
 import type { HostedServer } from './hosted-server.ts'
+import { importBundled } from './process.ts'
+
+const { runCommand } = await importBundled('cli/program')
+const { catchSignals } = await importBundled('cli/signals')
 
 process.on('message', async ({ args, cwd, env, endOfOutput }: HostedServer) => {
   process.chdir(cwd)

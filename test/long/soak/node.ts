@@ -5,6 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const CARDEA = fileURLToPath(new URL('../../../bin/cardea', import.meta.url))
+/** The same in few files (scripts/test-bundle.ts), which `npm test` has: a deliberate bug needs the sources. */
+const BUNDLED = process.env['TEST_PROGRAM'] ?? CARDEA
 const MAX_START_MS = 60_000
 const MAX_KEPT_OUTPUT = 20_000
 
@@ -32,7 +34,8 @@ export class Node {
   async start() {
     const { folder, ports, env } = this.#settings
     const place = ['--chttpd.port', ports[0], '--server.endpoint', `tcp://127.0.0.1:${ports[1]}`]
-    this.#child = spawn(process.execPath, [CARDEA, 'serve', '--config', folder, ...place.map(String)], {
+    const program = env.NODE_OPTIONS === undefined ? BUNDLED : CARDEA
+    this.#child = spawn(process.execPath, [program, 'serve', '--config', folder, ...place.map(String)], {
       cwd: folder,
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ADMIN_PASSWORD, type Managed, makeManaged } from '../../support/managed.ts'
-import { CARDEA, signsIn, start, stop } from '../../support/process.ts'
+import { BUNDLED, signsIn, start, stop } from '../../support/process.ts'
 import type { Scope } from '../../support/scope.ts'
 
 const derive = (password: string) => pbkdf2Sync(password, 'salt', 10, 32, 'sha256').toString('hex')
@@ -191,7 +191,7 @@ describe('an import', () => {
     write('users.ndjson', lines.join('\n'))
     // a source that is never over
     const script = 'mkfifo pipe; (cat users.ndjson; exec tail -f /dev/null) > pipe & exec "$@" < pipe'
-    const args = [process.execPath, CARDEA, 'import', '-', '--from', 'document', '--config', managed.folder]
+    const args = [process.execPath, BUNDLED, 'import', '-', '--from', 'document', '--config', managed.folder]
     const importing = start(t, args, { command: ['/bin/sh', '-c', script, 'sh'], cwd: managed.folder })
     await importing.says(/refused: line 2/)
     importing.child.kill('SIGINT')
