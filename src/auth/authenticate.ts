@@ -61,7 +61,7 @@ function recordAccepted(
 }
 
 /** The same where a wrong credential leaves the request anonymous. Errors of the server are still thrown. */
-export async function authenticateOrAnonymous(
+async function authenticateOrAnonymous(
   source: CredentialSource,
   accepted: AcceptedHandlers,
   observer?: SignInObserver,
@@ -71,5 +71,33 @@ export async function authenticateOrAnonymous(
   } catch (error) {
     if (isClientError(error)) return ANONYMOUS
     throw error
+  }
+}
+
+interface AuthenticatorOptions<S extends CredentialSource> {
+  /** What is accepted of this request. */
+  select(source: S): AcceptedHandlers
+  /** Left out where the handlers record what they accept. */
+  readonly observer?: SignInObserver
+  /** Whether a request with a wrong credential is anonymous. Otherwise it is rejected. */
+  readonly isLenient?: boolean
+}
+
+/** How a listener, or a dialect that is mounted at it, reads the credentials of requests. */
+export type Authenticator<S extends CredentialSource = CredentialSource> = ReturnType<typeof createAuthenticator<S>>
+
+export function createAuthenticator<S extends CredentialSource>(options: AuthenticatorOptions<S>) {
+  const { select, observer, isLenient } = options
+  const read = isLenient ? authenticateOrAnonymous : authenticate
+  const selectOne = (source: S, handler: string): AcceptedHandlers => {
+    const accepted = select(source)
+    return { ...accepted, handlers: accepted.handlers.filter(({ name }) => name === handler) }
+  }
+  return {
+    authenticate: (source: S) => read(source, select(source), observer),
+    /** Whether credentials that this handler reads are accepted now. */
+    asks: (source: S, handler: string): boolean => selectOne(source, handler).handlers.length > 0,
+    /** Asks only this handler, for a request that it accepted before. Records no sign-in. */
+    authenticateAgain: (source: S, handler: string) => read(source, selectOne(source, handler)),
   }
 }

@@ -13,7 +13,7 @@ import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
 import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { COOKIE_SESSION } from './session/account-session.ts'
-import { ADMIN_COOKIE } from './session/console-session.ts'
+import { ADMIN_COOKIE, CONSOLE_SESSION } from './session/console-session.ts'
 import { type CookieSessions, createCookieHandler } from './session/cookie-handler.ts'
 import { SESSION_COOKIES } from './session/set-cookie.ts'
 import { TOKEN_SESSION } from './session/token-session.ts'
@@ -59,6 +59,7 @@ export const ACCEPTED = {
   multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
   multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },
+  console: { kinds: [CONSOLE_SESSION], limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */
   library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
 } as const satisfies Readonly<Record<string, AcceptedCredentials>>

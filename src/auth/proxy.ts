@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
+import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
 import {
   ABSENT,
@@ -12,6 +13,8 @@ import {
   type Verdict,
 } from './handler.ts'
 import { type CookieRules, digestBytesOf } from './session/cookie-value.ts'
+import type { CookieSecrets } from './session/secrets.ts'
+import type { SigningSettings } from './session/set-cookie.ts'
 
 const PROXY_HANDLER = 'proxy'
 
@@ -30,10 +33,9 @@ export interface ProxyDeps {
   names(): ProxyHeaderNames
   /** Whether the token header must prove that the proxy knows the secret. Otherwise the peer must be trusted. */
   usesSecret(): boolean
-  /** Whether this token was made from the name with the current secret. */
-  isToken(name: string, token: string): boolean
-  /** `false`: a user of that name is deactivated. */
-  isActive(name: string): Promise<boolean>
+  readonly secrets: Pick<CookieSecrets, 'current'>
+  settings(): Pick<SigningSettings, 'algorithms'>
+  readonly directory: Pick<Directory, 'isForeignTokenLive'>
 }
 
 /** Identity headers set by a proxy. Headers without the required proof are ignored; the next handler is asked. */
@@ -52,7 +54,8 @@ async function checkCredential(headers: ProxyHeaders, source: CredentialSource, 
   const { name, roles } = headers
   if (!isName(name) || !roles.every(isRole)) return ABSENT
   if (!isProven(headers, source, deps)) return UNPROVEN
-  if (!(await deps.isActive(name))) return ABSENT
+  // a deactivated user; the headers are about this moment, so sessions that ended earlier do not matter
+  if (!(await deps.directory.isForeignTokenLive({ name, issuedAt: 'now' }))) return ABSENT
   return { kind: 'accepted', identity: toExternalIdentity(name, roles), credential: CREDENTIAL }
 }
 
@@ -88,8 +91,12 @@ const splitRoles = (text: string): readonly string[] =>
     .map((role) => role.trim())
     .filter((role) => role !== '')
 
-const isProven = ({ name, token }: ProxyHeaders, { client }: CredentialSource, deps: ProxyDeps): boolean =>
-  deps.usesSecret() ? token !== undefined && deps.isToken(name, token) : client.isTrusted
+function isProven({ name, token }: ProxyHeaders, { client }: CredentialSource, deps: ProxyDeps): boolean {
+  if (!deps.usesSecret()) return client.isTrusted
+  const secret = deps.secrets.current()
+  const { algorithms } = deps.settings()
+  return token !== undefined && isProxyToken(token, name, { secrets: secret ? [secret] : [], algorithms })
+}
 
 /** `algorithm` is a name of `node:crypto`. */
 export const mintProxyToken = (

@@ -10,7 +10,7 @@ import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { inspectUpstreams } from '../wiring/upstreams.ts'
+import { inspectUpstreams } from '../wiring/gateway.ts'
 import { checkStore, type Finding, type Found } from './check-store.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
 

@@ -31,14 +31,21 @@ const cacheKeyOf = ({ name, roles, isAdmin }: Identity): string => `${name}\n${r
 const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
   isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles
 
+/** `undefined`: no secret is configured. */
+export type FindSigner = () => Signer | undefined
+
+function refuseToSign(): never {
+  throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
+}
+
 /** The document database: a token with name and roles. `rolesClaim`: the claim it reads roles from. */
-export function identityHeadersByDocumentToken(signer: () => Signer, rolesClaim: () => string): ToIdentityHeaders {
+export function identityHeadersByDocumentToken(signer: FindSigner, rolesClaim: () => string): ToIdentityHeaders {
   const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const { identity } = who
     const { name } = identity
     if (name === null) return NO_IDENTITY
-    const { version: keyVersion, sign } = signer()
+    const { version: keyVersion, sign } = signer() ?? refuseToSign()
     const wanted = { identity, subject: () => cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }
     return cache.find(wanted, (iat, exp) =>
       withHeaders('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
@@ -66,12 +73,12 @@ export function identityHeadersByProxyHeaders(
  * The multi-model database: a token for the same name. A superuser stays a superuser. `admin`: the database user that
  * administrators act as.
  */
-export function identityHeadersByUserToken(signer: () => Signer, iss: string, admin: () => string): ToIdentityHeaders {
+export function identityHeadersByUserToken(signer: FindSigner, iss: string, admin: () => string): ToIdentityHeaders {
   const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NO_IDENTITY
-    const { version: keyVersion, sign } = signer()
+    const { version: keyVersion, sign } = signer() ?? refuseToSign()
     const wanted = { subject: () => JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
     return cache.find(wanted, (iat, exp) => withHeaders('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
   }

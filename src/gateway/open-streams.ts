@@ -1,5 +1,5 @@
 import { createRegistry } from '../base/registry.ts'
-import { type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
 import type { Revocation } from '../directory/revocation.ts'
 
 /** A forwarded request in progress, or a feed of the door itself. */
@@ -98,3 +98,20 @@ async function cutIfInvalid(stream: OpenStream): Promise<void> {
   const isValid = await stream.revalidate().catch(() => false)
   if (!isValid) stream.cut()
 }
+
+interface FeedRequest extends Pick<OpenStream, 'streamEpoch'> {
+  readonly authenticated: Authenticated | undefined
+}
+
+/** Watches feeds that a door itself sends. It closes their connections itself when the server stops. */
+export const createFeedWatch =
+  <R extends FeedRequest>(streams: OpenStreams, revalidate: (request: R) => Promise<boolean>) =>
+  (request: R, cut: () => void) =>
+    streams.watch({
+      authenticated: request.authenticated ?? ANONYMOUS,
+      streamEpoch: request.streamEpoch,
+      revalidate: () => revalidate(request),
+      cut,
+      isFeed: true,
+      stop: () => {},
+    })

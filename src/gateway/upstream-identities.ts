@@ -1,7 +1,7 @@
 /** The ways to tell a database who sends a request, one row for each value of its option. */
 import { mintProxyToken } from '../auth/proxy.ts'
-import type { Signer } from '../keys/sign.ts'
 import {
+  type FindSigner,
   identityHeadersByClient,
   identityHeadersByDocumentToken,
   identityHeadersByProxyHeaders,
@@ -12,7 +12,7 @@ import {
 interface DocumentUpstreamIdentity {
   /** The secret that is shared with the database. */
   secret(): string
-  signer(): Signer
+  readonly signer: FindSigner
   /** The name of the database as its clients know it. */
   name(): string
 }
@@ -59,7 +59,7 @@ export const toProxyHeaders = (name: string) => ({
 })
 
 interface MultiModelUpstreamIdentity {
-  signer(): Signer
+  readonly signer: FindSigner
   readonly issuer: string
   /** The database user that administrators act as. */
   admin(): string

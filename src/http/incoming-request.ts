@@ -120,6 +120,10 @@ export class IncomingRequest implements RequestContext {
     this.#client = undefined
   }
 
+  async checkRights(): Promise<void> {
+    for (const step of this.#options.dialect.steps) if (step.checksRights) await step.run(this)
+  }
+
   addToUnauthorized(name: string, value: string): void {
     this.unauthorizedHeaders.push([name, value])
   }

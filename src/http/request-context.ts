@@ -85,6 +85,8 @@ export interface RequestContext {
   /** Called when the client disconnects, and when the reply is sent. */
   onGone(listener: () => void): void
   readonly isGone: boolean
+  /** Runs the steps of its dialect that check rights again. Throws where one rejects it. */
+  checkRights(): Promise<void>
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
@@ -176,6 +178,8 @@ export interface Match {
   readonly params: Params
 }
 
+export type ConfirmCredential = (context: RequestContext) => Promise<Authenticated | undefined>
+
 /** The wire protocol of one door, as data. */
 export interface Dialect {
   readonly name: string
@@ -195,7 +199,7 @@ export interface Dialect {
    * Throws if the credential of a request is no longer accepted anywhere, or not with the same rights. Returns what it
    * was authenticated as. Left out where the credential cannot be revoked.
    */
-  confirmCredential?(context: RequestContext): Promise<Authenticated | undefined>
+  readonly confirmCredential?: ConfirmCredential | undefined
   /** An error as a reply of this dialect. Without a context if the request could not be parsed. */
   renderError(refusal: Refusal, context: RequestContext | undefined): Reply
   /** The headers that carry on the session of a request to another server. */

@@ -1,7 +1,7 @@
 /** A key ring: one key signs, all verify. Immutable: a change builds a new ring, so no request sees half of it. */
 import type { Algorithm } from './algorithms.ts'
 import { isKeyFor, type VerificationKey, versionOf } from './key.ts'
-import { type SigningKey, signToken } from './sign.ts'
+import { type Signer, type SigningKey, signToken } from './sign.ts'
 import { type Claims, type FoundKeys, type RefusedToken, type VerifiedToken, verify } from './verify.ts'
 
 export interface RingKey {
@@ -34,6 +34,11 @@ const TYPE = 'JWT'
 
 export const signWithRing = (ring: KeyRing, claims: Claims): string =>
   signToken({ typ: TYPE }, claims, ring.signing.key)
+
+export const signerOf = (ring: KeyRing): Signer => ({
+  version: ring.version,
+  sign: (claims) => signWithRing(ring, claims),
+})
 
 export const verifyWithRing = (text: string, ring: KeyRing): VerifiedToken | RefusedToken =>
   verify(text, { types: [TYPE], findKeys: (algorithm) => findRingKeys(ring, algorithm) })

@@ -1,16 +1,15 @@
 // The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
-import { authenticate } from '../auth/authenticate.ts'
+import { type Authenticator, createAuthenticator } from '../auth/authenticate.ts'
 import { createBasicHandler, DOCUMENT_BASIC } from '../auth/basic.ts'
 import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
-import { CONSOLE_HANDLER, CONSOLE_SESSION } from '../auth/session/console-session.ts'
+import { createRevalidation } from '../auth/revalidate.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
-import { renderAdminCookie } from '../dialects/admin-api/browser.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
@@ -26,10 +25,9 @@ import { CONSOLE_PATH, METRICS_PATH, OWN_SEGMENT } from '../dialects/own-paths.t
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { DoorAccess } from '../directory/door-access.ts'
-import { ANONYMOUS } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, RequestContext } from '../http/request-context.ts'
+import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
 import { READ_METHODS } from '../http/router.ts'
 import { type Listener, listen } from '../http/server.ts'
 import { listOutdatedCertificates } from '../live-config/certificates.ts'
@@ -38,19 +36,14 @@ import { toPasswordRules } from '../live-config/kernel-settings.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import { renderOnceASecond } from '../observe/metrics.ts'
-import { createRevalidation, type Parts, toDoorOptions } from './parts.ts'
+import { type Parts, toDoorOptions } from './parts.ts'
 import { toDocumentSettings, toListenerLimits, toUsersSettings } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: Parts): Door {
   const accepted = selectHandlers([createBasicHandler(DOCUMENT_BASIC, parts.check)], ACCEPTED.adminEndpoint)
-  const observer = createSignInObserver(parts.events)
-  const listener: AdminListener = {
-    authenticate: async (context) => authenticate(context, accepted, observer),
-    authenticateAgain: async (context) => authenticate(context, accepted),
-    isConfigured: () => true,
-  }
-  const dialect = createAdminDialect(parts, listener, true)
+  const programs = createAuthenticator({ select: () => accepted, observer: createSignInObserver(parts.events) })
+  const dialect = createAdminDialect(parts, programs, { isOwnOrigin: true })
   return createDoor({
     ...toDoorOptions(parts, 'admin'),
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
@@ -74,52 +67,49 @@ export function createMetricsDoor(parts: Parts): Door {
     dialect: createForwardAuthDialect({
       name: 'metrics',
       routes: [openMetricsRoute('/metrics', deps), openMetricsRoute(METRICS_PATH, deps)],
-      statusOf: parts.forwardAuth.statusOf,
+      errors: parts.forwardAuth.errors,
     }),
   })
 }
 
-/** How a listener with the admin API reads the credentials of programs. */
-interface AdminListener extends Pick<AdminApiOptions, 'authenticate'> {
-  /** The same for a program that was accepted before. Records no sign-in. */
-  authenticateAgain: AdminApiOptions['authenticate']
-  /** Whether this credential handler is configured now. */
-  isConfigured(handler: string): boolean
-}
-
-/** At a door, whose rules for every path count there too. */
+/** At a door, whose rules for every path count there too. `programs` reads the credentials of programs. */
 export const mountAdminApi = (
   parts: Parts,
-  door: AdminListener & Required<Pick<AdminApiOptions, 'requireEntry'>>,
-): Mount => ({ segment: OWN_SEGMENT, dialect: createAdminDialect(parts, door, false) })
+  programs: Authenticator<RequestContext>,
+  requireEntry: Step['run'],
+): Mount => ({
+  segment: OWN_SEGMENT,
+  dialect: createAdminDialect(parts, programs, { isOwnOrigin: false, requireEntry }),
+})
 
-/** `isOwnOrigin`: the listener serves nothing else. */
-function createAdminDialect(parts: Parts, listener: AdminListener, isOwnOrigin: boolean): Dialect {
-  const { adminSessions } = parts
-  const identify = async (context: RequestContext) =>
-    context.authenticated?.credential?.kind === CONSOLE_SESSION
-      ? ((await adminSessions.find(context)) ?? ANONYMOUS)
-      : listener.authenticateAgain(context)
-  const isConfigured = (handler: string) => handler === CONSOLE_HANDLER || listener.isConfigured(handler)
-  const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => dialect })
+interface AdminListener extends Pick<AdminApiOptions, 'requireEntry'> {
+  /** Whether the listener serves nothing else. */
+  readonly isOwnOrigin: boolean
+}
+
+function createAdminDialect(
+  parts: Parts,
+  programs: Authenticator<RequestContext>,
+  { isOwnOrigin, ...listener }: AdminListener,
+): Dialect {
+  const { adminSessions: sessions } = parts
+  const accepted = selectHandlers([sessions.handler], ACCEPTED.console)
+  const browsers = createAuthenticator({ select: () => accepted })
   const deps = createServerDeps(parts)
-  const dialect: Dialect = createAdminApiDialect({
+  return createAdminApiDialect({
     ...deps,
     ...listener,
-    confirm,
+    authenticate: programs.authenticate,
+    confirmCredential: createRevalidation<RequestContext>([programs, browsers], parts).confirmCredential,
     ...createPasswordProofs(parts),
-    reopen: async (context, account, opening) => [
-      renderAdminCookie((await adminSessions.openFor(account, context, opening)).cookie.value, context),
-    ],
     console: {
-      sessions: adminSessions,
+      sessions,
       files: findConsoleFiles(),
       product: PRODUCT,
       isOwnOrigin,
       userAdminRole: deps.userAdminRole,
     },
   })
-  return { ...dialect, confirmCredential: confirm }
 }
 
 const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
@@ -130,15 +120,18 @@ const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
   requireCurrentPassword: createRequireCurrentPassword(passwordProof),
 })
 
-interface AccountMount extends Omit<AdminListener, 'requireEntry'>, Pick<AccountApiOptions, 'door' | 'reopen'> {}
-
-export function mountAccount(parts: Parts, options: AccountMount): Mount {
-  const { authenticateAgain: identify, isConfigured } = options
-  const { confirm } = createRevalidation(parts, { identify, isConfigured, dialect: () => mount.dialect })
-  const deps = { ...createServerDeps(parts), ...createPasswordProofs(parts) }
-  const mount = mountAccountApi({ ...deps, ...options, confirmCredential: confirm })
-  return mount
-}
+export const mountAccount = (
+  parts: Parts,
+  authenticator: Authenticator<RequestContext>,
+  door: Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders'>,
+): Mount =>
+  mountAccountApi({
+    ...createServerDeps(parts),
+    ...createPasswordProofs(parts),
+    ...door,
+    authenticate: authenticator.authenticate,
+    confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
+  })
 
 /** The path is the same from the sources and from the compiled package. */
 const CONSOLE_FOLDER = new URL('../../dist/console/', import.meta.url)

@@ -113,7 +113,6 @@ export class App {
     this.signIn = createProgramSignIn({
       ...parts,
       accounts: parts.cookies.accounts,
-      settings: parts.sessionSettings.get,
       clock: SYSTEM_CLOCK,
     })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)

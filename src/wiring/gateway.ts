@@ -1,12 +1,43 @@
-// Opens what all upstreams share: their registry, the open streams, and the keys that sign for them.
+// Opens what all upstreams share, and maps options to the settings of each: CouchDB, ArangoDB, services.
+import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { createLive, deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { Service } from '../config/open-sections.ts'
+import { type Config, toWireNames } from '../config/options.ts'
+import { WEB_UI } from '../dialects/multi-model/access.ts'
 import type { Directory } from '../directory/directory.ts'
+import { createUpstreamWatch } from '../gateway/health.ts'
+import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
+import { identityHeadersForService, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
+import {
+  createDocumentOpenProbes,
+  createDocumentProbe,
+  createMultiModelProbe,
+  MULTI_MODEL_OPEN_PROBES,
+} from '../gateway/identity-probe.ts'
 import { OpenStreams } from '../gateway/open-streams.ts'
+import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
+import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
+import {
+  createIdentityHeaders,
+  DOCUMENT_IDENTITIES,
+  MULTI_MODEL_IDENTITIES,
+  toProxyHeaders,
+} from '../gateway/upstream-identities.ts'
 import { createUpstreamRegistry } from '../gateway/upstream-registry.ts'
+import type { UpstreamSettings } from '../gateway/upstream-request.ts'
+import { type KeyRing, signerOf } from '../keys/ring.ts'
+import { loadSecretRing } from '../keys/secret-files.ts'
+import { createHmacSigner } from '../keys/sign.ts'
 import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { openUpstreamSecrets, type TokenSecrets, toUpstreamSource } from '../live-config/secret-rings.ts'
 import { openServiceKey } from '../live-config/service-key.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
+import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
+
+export type Gateway = Awaited<ReturnType<typeof openGateway>>
 
 export async function openGateway(liveConfig: LiveConfig, directory: Directory, tokenSecrets: TokenSecrets) {
   const streams = new OpenStreams()
@@ -55,4 +86,154 @@ function watchStreams(
     clearInterval(timer)
     stopListening()
   }
+}
+
+export type Revalidate = UpstreamDeps['revalidate']
+
+/** What an upstream is built from. */
+interface UpstreamParts {
+  readonly gateway: Gateway
+  readonly config: Live<Config>
+  readonly events: SecurityEvents
+  readonly log: Log
+}
+
+/** How one upstream differs from the others. */
+interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' | 'requestIdHeader'> {
+  toSettings(values: Config): Pick<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'>
+  hints(): UpstreamHints
+}
+
+function createConfiguredUpstream(
+  { gateway, config, events, log }: UpstreamParts,
+  revalidate: Revalidate,
+  { toSettings, hints, ...own }: OwnDeps,
+): Upstream {
+  const settings = deriveLive(config, (values) => ({ ...toUpstreamSettings(values, log), ...toSettings(values) }))
+  const { inspectAgain } = gateway.readiness
+  return createUpstream({
+    ...own,
+    settings: settings.get,
+    identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
+    ownCookies: CREDENTIAL_COOKIES,
+    streams: gateway.streams,
+    revalidate,
+    watch: createUpstreamWatch(events, hints, inspectAgain),
+  })
+}
+
+/** CouchDB behind the document door. */
+export function createDocumentUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
+  const { config, gateway } = parts
+  const toIdentityHeaders = identityHeadersForDocument(config)
+  const inspection = toDocumentInspection(config, toIdentityHeaders)
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ upstream: { document, sandbox }, chttpd }) => ({
+      urls: document,
+      spool: undefined,
+      ownsCors: chttpd.enable_cors,
+      // the database's own console runs scripts
+      sandboxedExcept: sandbox ? ['_utils'] : undefined,
+    }),
+    toIdentityHeaders,
+    inspection,
+    hints: inspection.hints,
+    requestIdHeader: 'X-Couch-Request-ID',
+  })
+  return gateway.register(upstream, { door: 'document', healthPath: '/_up' })
+}
+
+function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps {
+  const { username, roles } = toProxyHeaders(config.get().document.name)
+  return {
+    probe: createDocumentProbe(toIdentityHeaders),
+    openProbes: createDocumentOpenProbes(username, roles),
+    hints: () => toDocumentHints(config.get().upstream['document-identity']),
+  }
+}
+
+/** The headers that tell CouchDB who sends a request. */
+export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
+  const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
+  const upstream = {
+    secret: () => config.get().upstream['document-secret'],
+    signer: signer.get,
+    name: () => config.get().document.name,
+  }
+  return createIdentityHeaders(DOCUMENT_IDENTITIES, upstream, () => config.get().upstream['document-identity'])
+}
+
+/** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
+export function createMultiModelUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
+  const { config, gateway } = parts
+  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get())
+  const inspection = toMultiModelInspection(config, toIdentityHeaders)
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ upstream: options, http }) => ({
+      urls: options['multi-model'],
+      spool: { bodyBytes: options['spool-bytes'], totalBytes: options['spool-total-bytes'] },
+      ownsCors: http['trusted-origin'].length > 0,
+      sandboxedExcept: options.sandbox ? WEB_UI : undefined,
+    }),
+    toIdentityHeaders,
+    inspection,
+    hints: toMultiModelHints,
+    requestIdHeader: 'X-Request-Id',
+  })
+  return gateway.register(upstream, { door: 'multi-model', healthPath: '/_admin/server/availability' })
+}
+
+const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdentityHeaders): UpstreamCheckDeps => ({
+  probe: createMultiModelProbe(toIdentityHeaders, () => isSigned(config.get())),
+  openProbes: MULTI_MODEL_OPEN_PROBES,
+  hints: toMultiModelHints,
+})
+
+const isSigned = ({ upstream }: Config): boolean => MULTI_MODEL_IDENTITIES[upstream['multi-model-identity']].isSigned
+
+/** The inspection of every upstream with these options, for a command without a server. */
+export async function inspectUpstreams(values: Config, log: Log): Promise<readonly UpstreamFinding[]> {
+  const config = createLive(values)
+  const common = toUpstreamSettings(values, log)
+  const secrets = await loadSecretRing(toUpstreamSource(values))
+  const ring = secrets.kind === 'ring' ? secrets.ring : undefined
+  const document = toDocumentInspection(config, identityHeadersForDocument(config))
+  const multiModel = toMultiModelInspection(
+    config,
+    identityHeadersForMultiModel(config, () => ring),
+  )
+  const found = await Promise.all([
+    inspectOnce({ ...common, urls: values.upstream.document }, document),
+    inspectOnce({ ...common, urls: values.upstream['multi-model'] }, multiModel),
+  ])
+  return found.flat()
+}
+
+function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
+  const upstream = {
+    signer: () => {
+      const ring = findRing()
+      return ring && signerOf(ring)
+    },
+    issuer: toWireNames(config.get()).issuer,
+    admin: () => config.get().upstream['multi-model-admin'],
+  }
+  return createIdentityHeaders(MULTI_MODEL_IDENTITIES, upstream, () => config.get().upstream['multi-model-identity'])
+}
+
+/** An application behind the multi-model door. Its pages run scripts on purpose, so they are not sandboxed. */
+export function createServiceUpstream({ name, url }: Service, parts: UpstreamParts, revalidate: Revalidate): Upstream {
+  const { gateway } = parts
+  const upstream = createConfiguredUpstream(parts, revalidate, {
+    toSettings: ({ http }) => ({
+      urls: [url],
+      spool: undefined,
+      ownsCors: http['trusted-origin'].length > 0,
+      sandboxedExcept: undefined,
+    }),
+    toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, name),
+    hints: () => toServiceHints(name),
+    requestIdHeader: 'X-Request-Id',
+  })
+  return gateway.register(upstream)
 }

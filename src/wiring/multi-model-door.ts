@@ -1,8 +1,9 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
-import { ACCEPTED, createMultiModelHandlers } from '../auth/credential.ts'
+import { ACCEPTED, type AcceptedCredentials, createMultiModelHandlers } from '../auth/credential.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
+import { createRevalidation } from '../auth/revalidate.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -11,29 +12,31 @@ import { toWireNames } from '../config/options.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
-import { type AuthenticateDeps, createAuthenticate, createRequireEntry } from '../dialects/multi-model/authenticate.ts'
-import { corsHeaders, withoutSlash } from '../dialects/multi-model/cors.ts'
+import {
+  type AuthenticateDeps,
+  createDoorAuthenticator,
+  createRequireEntry,
+} from '../dialects/multi-model/authenticate.ts'
+import { createDoorCors } from '../dialects/multi-model/cors.ts'
 import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
 import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { selectCredentials } from '../dialects/multi-model/rights.ts'
-import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
+import { createRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices } from '../dialects/multi-model/services.ts'
 import type { Databases, MultiModelSettings } from '../dialects/multi-model/settings.ts'
 import { createSignInService } from '../dialects/multi-model/sign-in.ts'
-import { isMounted } from '../dialects/own-paths.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect } from '../http/request-context.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAccount, mountAdminApi } from './admin-door.ts'
-import { createRecorder, createRevalidation, type Parts, toBearerDeps, toDoorOptions } from './parts.ts'
+import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './gateway.ts'
+import { type Parts, toDoorOptions } from './parts.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
-import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './upstreams.ts'
+import { createRecorder } from './sign-in.ts'
 
 export function createMultiModelDoor(parts: Parts): Door {
   const { liveConfig, config, directory, tokenSecrets, gateway } = parts
-  const { name, version } = config.get()['multi-model']
   const settings = deriveLive(config, toMultiModelSettings)
   warnOpenAccess(liveConfig)
   const databases = new GrantedDatabases({
@@ -42,13 +45,9 @@ export function createMultiModelDoor(parts: Parts): Door {
     clock: SYSTEM_CLOCK,
   })
   const { signIns, credentials } = createSignIns(parts, settings)
-  const own = createAuthenticate(credentials, ACCEPTED.multiModel, selectCredentials)
-  const { confirm, revalidate } = createRevalidation(parts, {
-    identify: own.authenticateAgain,
-    // this door's handlers are the same in every configuration
-    isConfigured: () => true,
-    dialect: () => dialect,
-  })
+  const own = createDoorAuthenticator(credentials, ACCEPTED.multiModel, selectCredentials)
+  const { confirmCredential, revalidate } = createRevalidation([own], parts)
+  const { name, version } = config.get()['multi-model']
   const deps = {
     name,
     version,
@@ -62,19 +61,16 @@ export function createMultiModelDoor(parts: Parts): Door {
     streams: gateway.streams,
     signIns,
     authenticate: own.authenticate,
-    confirmCredential: confirm,
+    confirmCredential,
     requirePassword: createRequirePassword(parts.passwordProof),
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
-    isMounted,
     nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
     upstream: createMultiModelUpstream(parts, revalidate),
     services: createMountedServices(parts, revalidate),
   }
-  const routes = [...ownRoutes(deps), ...standInRoutes(deps)]
-  const dialect: Dialect = createMultiModelDialect({ ...deps, routes, fallback: createFallback(deps) })
   return createDoor({
     ...toDoorOptions(parts, 'multi-model'),
-    dialect: { ...dialect, confirmCredential: confirm },
+    dialect: createMultiModelDialect({ ...deps, ...createRoutes(deps) }),
     mounts: createMounts(parts, credentials, settings, databases),
     tracing: parts.tracing,
   })
@@ -104,17 +100,17 @@ function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
     ring: tokenSecrets.ring.get,
     issuer: toWireNames(config.get()).issuer,
     settings: settings.get,
-    basicAgeMs: () => toBasicAgeMs(config.get()),
+    basicAgeMs: deriveLive(config, toBasicAgeMs).get,
     clock: SYSTEM_CLOCK,
   })
   const credentials: AuthenticateDeps = {
     handlers: createMultiModelHandlers({
-      bearer: toBearerDeps(parts),
+      bearer: parts.bearer,
       check: signIns.check,
       directory,
       clock: SYSTEM_CLOCK,
     }),
-    knowsUsers: () => settings.get().role === 'single',
+    knowsUsers: parts.bearer.knowsUsers,
     observer: createSignInObserver(events, recorder),
   }
   return { signIns, credentials }
@@ -127,24 +123,13 @@ function createMounts(
   settings: Live<MultiModelSettings>,
   databases: Databases,
 ): readonly Mount[] {
-  const { authenticate } = createAuthenticate(credentials, ACCEPTED.multiModelEntry)
-  const requireEntry = createRequireEntry(settings.get, databases, authenticate)
-  const adminApi = createAuthenticate(credentials, ACCEPTED.multiModelAdminApi)
+  const accept = (accepted: AcceptedCredentials) => createDoorAuthenticator(credentials, accepted)
+  const requireEntry = createRequireEntry(settings.get, databases, accept(ACCEPTED.multiModelEntry))
+  const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
   const mounts: readonly Mount[] = [
-    mountAccount(parts, {
-      ...createAuthenticate(credentials, ACCEPTED.multiModelAccount),
-      isConfigured: () => true,
-      door: {
-        origins: () => settings.get().trustedOrigins.map(withoutSlash),
-        headers: (context, reply) => corsHeaders(context, reply, settings.get()),
-      },
-    }),
-    mountAdminApi(parts, { ...adminApi, isConfigured: () => true, requireEntry }),
-    ...mountForwardAuth({
-      ...parts.forwardAuth,
-      authenticate: createAuthenticate(credentials, ACCEPTED.multiModelForwardAuth).authenticate,
-      requireEntry,
-    }),
+    mountAccount(parts, accept(ACCEPTED.multiModelAccount), { cors: createDoorCors(settings.get) }),
+    mountAdminApi(parts, accept(ACCEPTED.multiModelAdminApi), requireEntry),
+    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
   ]
   return mounts.map(({ segment, dialect }) => ({
     segment,

@@ -1,35 +1,15 @@
 // What the doors share. It is opened before them, and closed after them.
-import { createDocumentCheck } from '../auth/basic.ts'
-import type { BearerDeps } from '../auth/bearer.ts'
-import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
-import { createKnownHeaders } from '../auth/known-headers.ts'
 import { openLimits } from '../auth/limits/share.ts'
-import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
-import { recordSignIn } from '../auth/record-sign-ins.ts'
-import { createConfirmCredential, createRevalidate, type RevalidateDeps } from '../auth/revalidate.ts'
-import { createAccountSessions } from '../auth/session/account-session.ts'
-import { createConsoleSessions } from '../auth/session/console-session.ts'
-import { chooseCookieName } from '../auth/session/set-cookie.ts'
-import { createTokenSessions } from '../auth/session/token-session.ts'
-import { createSignIn } from '../auth/sign-in.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive } from '../base/live.ts'
 import { createMonitor } from '../cluster/monitor.ts'
-import { GATE_AUDIENCE } from '../config/open-sections.ts'
-import { type Config, toWireNames } from '../config/options.ts'
-import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
+import type { Config } from '../config/options.ts'
 import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
-import type { ForwardAuthDeps } from '../dialects/forward-auth/routes.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
-import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import { createAccessLog } from '../http/access-log.ts'
-import type { Dialect, HeaderPair, RequestContext } from '../http/request-context.ts'
 import type { Kernel } from '../kernel/kernel.ts'
-import { findKeyVersion } from '../keys/jwt-keys.ts'
 import { createAdministration } from '../live-config/administration.ts'
-import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
-import { followKeys } from '../live-config/jwt-keys.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets } from '../live-config/secret-rings.ts'
 import { createSecretsEditor } from '../live-config/secrets-editor.ts'
@@ -45,20 +25,10 @@ import {
 import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { createPasswordMemory } from '../passwords/password-memory.ts'
 import { FeedFollower } from '../store/feed.ts'
 import { openGateway } from './gateway.ts'
-import {
-  isGiven,
-  toAdminSessionSettings,
-  toDecoy,
-  toDirectorySettings,
-  toDoorLimits,
-  toIterationLimits,
-  toLimitSettings,
-  toSessionSettings,
-  toTrustRules,
-} from './settings.ts'
+import { toDirectorySettings, toDoorLimits, toLimitSettings, toTrustRules } from './settings.ts'
+import { createSignInParts } from './sign-in.ts'
 
 /** What a door is built from. */
 export type Parts = Awaited<ReturnType<typeof openParts>>
@@ -207,114 +177,6 @@ function createServerParts(base: Base, closing: Closing) {
   }
 }
 
-/** One sign-in for all doors, the session cookies and their secrets. */
-function createSignInParts(base: Base) {
-  const { liveConfig, config, directory, gateway, guesses } = base
-  const sessionSettings = deriveLive(config, toSessionSettings)
-  const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
-  const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
-  const jwtKeys = followKeys(liveConfig)
-  const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies')).get
-  const { recorded, known } = createPasswordSignIn(base)
-  const signIn = createDoorSignIn(recorded, namesProxies)
-  const cookieDeps = {
-    secrets: cookieSecrets,
-    directory,
-    settings: sessionSettings.get,
-    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
-    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
-    clock: SYSTEM_CLOCK,
-  }
-  return {
-    signIn,
-    signUp: createDoorSignUp(guesses, namesProxies),
-    /** Accepts passwords that were verified before. */
-    knownHeaders: createDoorKnownHeaders(known, namesProxies),
-    /** Checks the Basic credential of the document door. */
-    check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
-    cookieSecrets,
-    sessionSettings,
-    cookies: {
-      accounts: createAccountSessions(cookieDeps),
-      tokens: createTokenSessions(cookieDeps),
-      cookieName: (isSecure: boolean) => chooseCookieName(sessionSettings.get(), isSecure),
-    },
-    recorder: createRecorder(directory, 'document', timeoutSeconds),
-    adminSessions: createAdminSessions(base, signIn, cookieSecrets),
-    /** Proves the current password of users who change their own credentials. */
-    passwordProof: {
-      directory,
-      signIn,
-      maxAgeSeconds: () => config.get().auth['reauthenticate-after'],
-      clock: SYSTEM_CLOCK,
-    },
-    forwardAuth: toForwardAuth(gateway.serviceKey),
-    jwtKeys,
-  }
-}
-
-function createPasswordSignIn({ config, directory, guesses, metrics, hasher, events }: Base) {
-  const size = () => config.get().chttpd_auth.auth_cache_size
-  const memory = createPasswordMemory(size)
-  addCacheMetrics(metrics, 'passwords', memory.counts)
-  const { noteSignIn } = directory
-  const shared = { limits: guesses, iterationLimits: () => toIterationLimits(config.get()) }
-  const signIn = createSignIn({
-    ...shared,
-    memory,
-    findAccount: directory.findAccount,
-    onPassword: directory.upgradeHash,
-    hasher,
-    spendCode: directory.spendCode,
-    newPasswordWork: () => toDecoy(config.get()),
-    storedWork: directory.storedWork,
-  })
-  const isKnownName = async (name: string) =>
-    directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined
-  return {
-    recorded: recordSignIn(signIn, { events, isKnownName, noteSignIn }),
-    known: createKnownHeaders({ ...shared, directory, noteSignIn, size, counts: memory.counts }),
-  }
-}
-
-function createAdminSessions(
-  { liveConfig, config, directory, events }: Base,
-  signIn: ReturnType<typeof createDoorSignIn>,
-  secrets: ReturnType<typeof followCookieSecret>,
-) {
-  const settings = deriveLive(config, toAdminSessionSettings)
-  const timeoutSeconds = () => settings.get().timeoutSeconds
-  return createConsoleSessions({
-    secrets,
-    settings: settings.get,
-    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
-    directory,
-    signIn,
-    events,
-    recorder: createRecorder(directory, 'admin', timeoutSeconds),
-    ownKey: () => liveConfig.get().ownKey,
-    clock: SYSTEM_CLOCK,
-  })
-}
-
-/** Notes the sessions of one door, for lists of sessions. */
-export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
-  createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
-
-function toForwardAuth(
-  key: Base['gateway']['serviceKey'],
-): Pick<ForwardAuthDeps, 'keys' | 'toIdentityHeaders' | 'statusOf'> {
-  const toHeaders = identityHeadersForService(() => key.signer, GATE_AUDIENCE)
-  return {
-    keys: () => [key.jwk],
-    toIdentityHeaders: (authenticated) => toPairs(toHeaders(authenticated).headers),
-    statusOf: (code) => ADMIN_API_ERRORS[code].status,
-  }
-}
-
-const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
-  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
-
 function addMetrics({ metrics, config, store, hasher, audit, directory, tokenSecrets, gateway }: Base): void {
   const { server, upstream } = config.get()
   addPartMetrics(metrics, {
@@ -333,36 +195,6 @@ function addMetrics({ metrics, config, store, hasher, audit, directory, tokenSec
     'upstream.multi-model-secret-folder': upstream['multi-model-secret-folder'],
   }
   addSecretMetrics(metrics, secretPaths, { tokens: tokenSecrets.ring, upstream: gateway.ring })
-}
-
-/** How tokens of the multi-model door are verified, at both doors. */
-export const toBearerDeps = ({ directory, tokenSecrets, config }: Parts): BearerDeps => ({
-  directory,
-  ring: tokenSecrets.ring.get,
-  cache: tokenSecrets.cache,
-  issuer: toWireNames(config.get()).issuer,
-  knowsUsers: () => config.get().server.role === 'single',
-  maxLifetimeSeconds: () => config.get().chttpd_auth.max_lifetime,
-  clock: SYSTEM_CLOCK,
-})
-
-/**
- * How a door authenticates a running request again. `confirm` is for requests that are about to change something,
- * `revalidate` for responses that are being sent.
- */
-export function createRevalidation(
-  { directory, config }: Parts,
-  door: Pick<RevalidateDeps<RequestContext>, 'identify' | 'isConfigured'> & { dialect(): Dialect },
-) {
-  const deps: RevalidateDeps<RequestContext> = {
-    ...door,
-    async checkRights(context) {
-      for (const step of door.dialect().steps) if (step.checksRights) await step.run(context)
-    },
-    directory,
-    iterationLimits: () => toIterationLimits(config.get()),
-  }
-  return { confirm: createConfirmCredential(deps), revalidate: createRevalidate(deps) }
 }
 
 /** The options that all doors have in common. `name` labels the metrics. */

@@ -1,4 +1,5 @@
 import { BlockList } from 'node:net'
+import { createCookieHeaders } from '../../src/auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { createLive } from '../../src/base/live.ts'
@@ -158,9 +159,13 @@ const IDENTITY = {
 const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }
 
 const NO_SESSIONS = {
-  sessions: { open: async () => undefined, end: async () => {} },
-  openForToken: NEVER,
-  findCookieSession: async () => undefined,
+  sessions: {
+    open: async () => undefined,
+    openForToken: NEVER,
+    findPresented: async () => undefined,
+    end: async () => {},
+  },
+  cookieHeaders: createCookieHeaders(() => DOCUMENT.cookie, SYSTEM_CLOCK),
 }
 
 function createDialect({
@@ -177,7 +182,6 @@ function createDialect({
           version: '3.5.2',
           settings: () => ({ ...DOCUMENT, ...document }),
           ...NO_SESSIONS,
-          clock: SYSTEM_CLOCK,
           node: NODE,
           users: NO_USERS,
         })

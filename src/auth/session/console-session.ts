@@ -1,7 +1,7 @@
 // Sessions of browsers at /_cardea/. Their cookie is signed like that of the document door, with a purpose of its own.
 import { createHmac } from 'node:crypto'
-import type { Authenticated, AuthenticatedRequest, CredentialKind } from '../../directory/identity.ts'
-import type { CredentialSource } from '../handler.ts'
+import type { Authenticated, CredentialKind } from '../../directory/identity.ts'
+import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from '../handler.ts'
 import { type AccountSessionDeps, createAccountSessions } from './account-session.ts'
 import { readCookie } from './cookie-value.ts'
 import { createSessionService, type SessionServiceDeps } from './session-service.ts'
@@ -27,20 +27,27 @@ export function createConsoleSessions(
 ) {
   const accounts = createAccountSessions({ ...deps, use: USE })
   const service = createSessionService({ ...deps, accounts, endpoint: CONSOLE_HANDLER })
+  /** `undefined`: there is no valid cookie. */
+  const find = async (source: CredentialSource): Promise<AcceptedCredential | undefined> => {
+    const value = source.cookie(ADMIN_COOKIE) ?? ''
+    const cookie = readCookie(value)
+    const found = cookie && (await accounts.find(cookie))
+    if (found) {
+      deps.recorder.onUsed(found, source)
+      return found
+    }
+    const isForged = cookie ? await accounts.isForged(cookie) : value !== ''
+    if (isForged) deps.events.record('sign-in.refused', { reason: FORGED, handler: CONSOLE_HANDLER })
+    return undefined
+  }
+  const handler: CredentialHandler = {
+    name: CONSOLE_HANDLER,
+    kinds: [CONSOLE_SESSION],
+    read: async (source) => (await find(source)) ?? ABSENT,
+  }
   return {
-    /** The identity of the admin cookie; `undefined`: there is no valid cookie. */
-    async find(source: CredentialSource): Promise<AuthenticatedRequest | undefined> {
-      const value = source.cookie(ADMIN_COOKIE) ?? ''
-      const cookie = readCookie(value)
-      const found = cookie && (await accounts.find(cookie))
-      if (found) {
-        deps.recorder.onUsed(found, source)
-        return found
-      }
-      const isForged = cookie ? await accounts.isForged(cookie) : value !== ''
-      if (isForged) deps.events.record('sign-in.refused', { reason: FORGED, handler: CONSOLE_HANDLER })
-      return undefined
-    },
+    find,
+    handler,
     open: service.open,
     openFor: service.openFor,
     async end({ credential }: Authenticated): Promise<void> {

@@ -10,7 +10,8 @@ import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
 import type { SessionRecorder } from '../record-sessions.ts'
 import type { AccountSessions } from './account-session.ts'
-import type { TokenSessions } from './token-session.ts'
+import { type CookieSessions, findSession } from './cookie-handler.ts'
+import type { CookieHeaders } from './set-cookie.ts'
 
 interface OpenerDeps<O extends SessionOpening> {
   /** Makes the cookie or token of a new session. */
@@ -58,8 +59,6 @@ export interface OpenedSession {
   readonly cookie: OpenedCookie
 }
 
-export type SessionService = ReturnType<typeof createSessionService>
-
 /** Sessions of accounts with a cookie. */
 export function createSessionService(deps: SessionServiceDeps) {
   const { openFor, end } = createSessionOpener({ ...deps, issue: deps.accounts.open, opened: 'session' })
@@ -77,16 +76,36 @@ export function createSessionService(deps: SessionServiceDeps) {
   }
 }
 
-interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder'> {
-  readonly tokens: TokenSessions
-  readonly directory: Pick<Directory, 'makeRoomForToken'>
+export interface DocumentSessionDeps extends SessionServiceDeps, CookieSessions {
+  readonly directory: Pick<Directory, 'endSession' | 'makeRoom' | 'makeRoomForToken'>
+  readonly cookieHeaders: CookieHeaders
 }
 
-/** Opens a session with a cookie for a JWT that was accepted. */
-export async function openTokenSession(
+export type DocumentSessions = ReturnType<typeof createDocumentSessions>
+
+/** The sessions of the document door: of accounts, and of JWTs of other issuers. */
+export function createDocumentSessions(deps: DocumentSessionDeps) {
+  const service = createSessionService(deps)
+  return {
+    ...service,
+    /** Opens a session for a JWT that was accepted. */
+    openForToken: (authenticated: Authenticated, source: CredentialSource) =>
+      openTokenSession(authenticated, source, deps),
+    /** The session of the cookie, even if another credential decided the identity of the request. */
+    findPresented: async (source: CredentialSource): Promise<PresentedSession | undefined> =>
+      (await findSession(source, deps))?.credential.session,
+    /** Opens another session for an account whose sessions have ended. Returns the header that sets its cookie. */
+    async reopen(source: CredentialSource, account: Account, opening: SessionOpening) {
+      const { cookie } = await service.openFor(account, source, opening)
+      return [deps.cookieHeaders.render(cookie, source)]
+    },
+  }
+}
+
+async function openTokenSession(
   { identity, credential }: Authenticated,
   source: CredentialSource,
-  deps: TokenSessionServiceDeps,
+  deps: DocumentSessionDeps,
 ): Promise<OpenedSession> {
   if (identity.name === null || !isExternalJwt(credential)) throw new TypeError('the request has no token')
   deps.events.requireRecording()

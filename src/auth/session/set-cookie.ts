@@ -1,5 +1,8 @@
 /** The AuthSession cookie as browsers see it: its name, its settings and the `Set-Cookie` header. */
+import type { Clock } from '../../base/clock.ts'
+import type { Authenticated } from '../../directory/identity.ts'
 import type { RenewedSession } from '../../directory/sessions/session.ts'
+import type { CredentialSource } from '../handler.ts'
 
 export const SESSION_COOKIE = 'AuthSession'
 /** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
@@ -35,35 +38,57 @@ export interface SigningSettings {
   readonly algorithms: readonly [string, ...string[]]
 }
 
-export interface CookieContext {
-  readonly settings: Omit<SessionSettings, 'algorithms'>
-  /** Whether the client speaks TLS, to this server or to a trusted proxy. */
-  readonly isSecure: boolean
-  readonly nowMs: number
+type Header = readonly [name: string, value: string]
+
+type Source = Pick<CredentialSource, 'client'>
+
+type RenderSettings = Omit<SessionSettings, 'algorithms'>
+
+export type CookieHeaders = ReturnType<typeof createCookieHeaders>
+
+/** The `Set-Cookie` headers of the session cookie, for clients with and without TLS. */
+export function createCookieHeaders(settings: () => RenderSettings, clock: Clock) {
+  const render = (session: RenewedSession, { client }: Source): Header => {
+    const isSecure = client.scheme === 'https'
+    return ['Set-Cookie', renderCookie(session, settings(), isSecure, clock.nowMs())]
+  }
+  return {
+    render,
+    // quirk: reference document 2.5: the cookie is emptied, not expired, so it has a lifetime like any other.
+    renderCleared: (source: Source): Header => render({ value: '', maxAgeSeconds: settings().timeoutSeconds }, source),
+    /** Renews the session of a request. The header is added to every reply, errors included. */
+    renewalHeaders(request: AuthenticatedSource, reply: { readonly headers: readonly Header[] }): readonly Header[] {
+      const renewed = request.authenticated?.credential?.session?.cookie?.renew()
+      return renewed && !setsSessionCookie(reply.headers) ? [render(renewed, request)] : NO_HEADERS
+    },
+  }
 }
 
-type Header = readonly [name: string, value: string]
+export interface AuthenticatedSource extends Source {
+  readonly authenticated: Authenticated | undefined
+}
+
+const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 const SAME_SITE = { '': '', none: '; SameSite=None', lax: '; SameSite=Lax', strict: '; SameSite=Strict' } as const
 
 /** The attributes come in CouchDB's order. */
-export function renderSessionCookie({ value, maxAgeSeconds }: RenewedSession, context: CookieContext): Header {
-  const { settings, isSecure, nowMs } = context
+function renderCookie(
+  { value, maxAgeSeconds }: RenewedSession,
+  settings: RenderSettings,
+  isSecure: boolean,
+  nowMs: number,
+): string {
   const expiry = `; Expires=${renderExpiry(nowMs + maxAgeSeconds * 1000)}; Max-Age=${maxAgeSeconds}`
-  const text = [
+  return [
     `${chooseCookieName(settings, isSecure)}=${value}; Version=1`,
     settings.isPersistent ? expiry : '',
     isSecure ? '; Secure' : '',
     settings.domain === '' ? '' : `; Domain=${settings.domain}`,
     '; Path=/; HttpOnly',
     SAME_SITE[settings.sameSite],
-  ]
-  return ['Set-Cookie', text.join('')]
+  ].join('')
 }
-
-// quirk: reference document 2.5: the cookie is emptied, not expired, so it has a lifetime like any other.
-export const renderClearingCookie = (context: CookieContext): Header =>
-  renderSessionCookie({ value: '', maxAgeSeconds: context.settings.timeoutSeconds }, context)
 
 /** The last moment whose year has four digits, as the date format requires. */
 const MAX_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
@@ -72,7 +97,7 @@ const MAX_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 const renderExpiry = (ms: number): string =>
   new Date(Math.min(ms, MAX_EXPIRY_MS)).toUTCString().replace(/(\d{2}) (\w{3}) (\d{4})/, '$1-$2-$3')
 
-export const setsSessionCookie = (headers: readonly Header[]): boolean =>
+const setsSessionCookie = (headers: readonly Header[]): boolean =>
   headers.some(
     ([name, value]) =>
       name.toLowerCase() === 'set-cookie' && SESSION_COOKIES.some((cookie) => value.startsWith(`${cookie}=`)),

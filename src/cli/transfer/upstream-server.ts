@@ -1,6 +1,6 @@
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
-import { identityHeadersForDocument } from '../../wiring/upstreams.ts'
+import { identityHeadersForDocument } from '../../wiring/gateway.ts'
 import { type Context, EXIT, ExitError } from '../context.ts'
 import { loadCa } from '../http-client.ts'
 import { toInput } from '../own-settings.ts'

@@ -7,48 +7,47 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
-import type { Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { ACCOUNT_SEGMENT } from '../own-paths.ts'
 import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
 import { accountRoutes, type OperationRoutesDeps } from './operations.ts'
 
 export interface AccountApiOptions extends OperationRoutesDeps {
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
-  readonly confirmCredential: NonNullable<Dialect['confirmCredential']>
-  readonly door: AccountDoor
+  readonly confirmCredential: ConfirmCredential
+  readonly cors: DoorCors
+  /** The headers that carry on the session of the request. Left out where the door has no session cookie. */
+  readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 }
 
 /** The rules of the door for pages of other origins. */
-export interface AccountDoor {
+interface DoorCors {
   /** The origins it trusts, letter by letter. `*` is not enough for a change with the credential of a browser. */
   origins(): readonly string[]
   /** Left out where the door itself answers preflights. */
   answerPreflight?(context: RequestContext): Reply | undefined
-  /** CORS, and the renewed cookie of the session. */
   headers(context: RequestContext, reply: Reply): readonly HeaderPair[]
 }
 
-export const mountAccountApi = ({ door, confirmCredential, ...options }: AccountApiOptions): Mount => ({
+export const mountAccountApi = ({ cors, renewalHeaders, confirmCredential, ...options }: AccountApiOptions): Mount => ({
   segment: ACCOUNT_SEGMENT,
   dialect: {
     ...ADMIN_API_BASE,
     name: 'account',
-    steps: accountSteps(options, door),
+    steps: accountSteps(options, cors),
     routes: accountRoutes(options),
     confirmCredential,
     defaultHeaders: (context, reply) => [
       ...SECURITY_HEADERS,
-      ...(context ? [[ADMIN_API_BASE.requestIdHeader, context.id] as const, ...door.headers(context, reply)] : []),
+      ...(context ? [[ADMIN_API_BASE.requestIdHeader, context.id] as const, ...cors.headers(context, reply)] : []),
+      ...((context && renewalHeaders?.(context, reply)) ?? []),
     ],
   },
 })
 
-const accountSteps = (
-  { authenticate }: Pick<AccountApiOptions, 'authenticate'>,
-  door: AccountDoor,
-): readonly Step[] => [
+const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>, cors: DoorCors): readonly Step[] => [
   { name: 'path', run: (context) => void context.path },
-  { name: 'preflight', run: (context) => door.answerPreflight?.(context) },
+  { name: 'preflight', run: (context) => cors.answerPreflight?.(context) },
   {
     name: 'authenticate',
     async run(context) {
@@ -56,11 +55,11 @@ const accountSteps = (
       return undefined
     },
   },
-  { name: 'origin', run: (context) => requireTrustedOrigin(context, door) },
+  { name: 'origin', run: (context) => requireTrustedOrigin(context, cors) },
 ]
 
 /** No page of another origin changes an account with a credential that the browser adds by itself. */
-function requireTrustedOrigin(context: RequestContext, { origins }: AccountDoor): undefined {
+function requireTrustedOrigin(context: RequestContext, { origins }: DoorCors): undefined {
   const sent = context.authenticated?.credential?.kind.sentByBrowser
   if (sent === undefined || context.method === 'GET' || context.method === 'HEAD' || !isCrossOrigin(context)) return
   const origin = context.header('origin')

@@ -14,7 +14,7 @@ import { toJsonReply } from './json.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
-import { type SessionRouteOptions, sessionRoute } from './session.ts'
+import { createReopen, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/events.ts'
 import { type MetricsDeps, metricsRoute } from './system/metrics.ts'
@@ -32,13 +32,14 @@ export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, Metrics
 export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
 
 export function createAdminApiDialect(options: AdminApiOptions): Dialect {
-  const { console: pages } = options
+  const { console: pages, confirmCredential } = options
   return {
     ...ADMIN_API_BASE,
     name: 'control',
+    confirmCredential,
     steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
-      ...operationRoutes(options),
+      ...operationRoutes(pages ? { ...options, reopen: createReopen(pages.sessions) } : options),
       openApiRoute(PRODUCT),
       eventsRoute(options),
       ...probeRoutes(options),

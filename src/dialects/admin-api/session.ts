@@ -2,8 +2,10 @@
 import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { API_PREFIX } from '../own-paths.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
@@ -81,3 +83,10 @@ async function signOut(context: RequestContext, { sessions }: SessionRouteOption
   await endPresented(context, sessions)
   return toJsonReply(200, { name: null }, [renderClearedCookie(context)])
 }
+
+/** Opens another session for an account whose sessions have ended. Returns the header that sets its cookie. */
+export const createReopen =
+  ({ openFor }: ConsoleSessions) =>
+  async (context: RequestContext, account: Account, opening: SessionOpening): Promise<readonly HeaderPair[]> => [
+    renderAdminCookie((await openFor(account, context, opening)).cookie.value, context),
+  ]

@@ -11,6 +11,16 @@ export interface CorsRules {
   readonly maxAgeSeconds: number
 }
 
+/** What this door tells pages of other origins, for the dialects that are mounted at it. */
+export const createDoorCors = (settings: () => { readonly cors: CorsRules }) => ({
+  origins: () => listTrustedOrigins(settings().cors),
+  answerPreflight: (context: RequestContext) => answerPreflight(context, settings().cors),
+  headers: (context: RequestContext, reply: Reply) => corsHeaders(context, reply, settings().cors),
+})
+
+/** The origins whose pages may use the credential of a browser. */
+export const listTrustedOrigins = ({ isEnabled, origins }: CorsRules): readonly string[] => (isEnabled ? origins : [])
+
 /** Headers of Cardea's own, which its clients are to read. */
 const OWN_PREFIX = 'x-cardea-'
 

@@ -1,11 +1,9 @@
 /** The dependencies and settings of the document dialect. */
-import type { OpenedSession, SessionService } from '../../auth/session/session-service.ts'
-import type { CookieContext } from '../../auth/session/set-cookie.ts'
-import type { Clock } from '../../base/clock.ts'
+import type { DocumentSessions } from '../../auth/session/session-service.ts'
+import type { CookieHeaders, SessionSettings } from '../../auth/session/set-cookie.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { PresentedSession } from '../../directory/sessions/session.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { ConfirmCredential, Reply, RequestContext } from '../../http/request-context.ts'
 import type { CheckHealth } from '../../observe/health.ts'
 import type { CorsRules } from './cors.ts'
 import type { UsersDeps } from './users/deps.ts'
@@ -17,22 +15,18 @@ export interface DocumentDeps {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
-  readonly clock: Clock
   readonly checkHealth: CheckHealth
   /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
   readonly streams?: { readonly epoch: number }
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
-  readonly sessions: Pick<SessionService, 'open' | 'end'>
-  /** Opens a session for the JWT of a request. */
-  openForToken(authenticated: Authenticated, context: RequestContext): Promise<OpenedSession>
-  /** The session of the cookie, even if another credential decided the identity of the request. */
-  findCookieSession(context: RequestContext): Promise<PresentedSession | undefined>
+  /** Left out where the credential cannot be revoked. */
+  readonly confirmCredential?: ConfirmCredential
+  readonly sessions: Pick<DocumentSessions, 'open' | 'openForToken' | 'findPresented' | 'end'>
+  readonly cookieHeaders: CookieHeaders
   readonly node: NodeDeps
   readonly users: UsersDeps
   /** Left out: there is no gateway. */
   readonly upstream?: DocumentUpstream
-  /** Whether a path is a percent-encoded form of a path that another dialect serves at this door. */
-  isMounted?(segments: readonly string[]): boolean
 }
 
 /** The database behind this door. */
@@ -102,5 +96,5 @@ export interface DocumentSettings {
   readonly authenticationDb: string | undefined
   /** Where browsers are redirected after a sign-in. Empty: nowhere. */
   readonly authenticationRedirect: string
-  readonly cookie: CookieContext['settings']
+  readonly cookie: Omit<SessionSettings, 'algorithms'>
 }

@@ -2,6 +2,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
+import { isMounted } from '../own-paths.ts'
 import { corsHeaders } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
@@ -10,7 +11,7 @@ import { nodeRoutes } from './node.ts'
 import { readDocumentPath } from './path.ts'
 import { type DocumentRoute, FORWARDED_ROUTES } from './rights.ts'
 import { serverRoutes } from './server.ts'
-import { renewingHeaders, sessionRoutes } from './session.ts'
+import { sessionRoutes } from './session.ts'
 import { documentSteps } from './steps.ts'
 import { usersRoutes } from './users/routes.ts'
 
@@ -32,7 +33,8 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
     hasUpstream: () => deps.upstream?.isSet() ?? false,
     fallback: (context) => forwardOrReject(context, deps),
     renderError: createErrorRenderer(deps),
-    renewalHeaders: (context) => renewingHeaders(context, NO_REPLY, deps),
+    renewalHeaders: (context) => deps.cookieHeaders.renewalHeaders(context, NO_REPLY),
+    confirmCredential: deps.confirmCredential,
     defaultHeaders: createDefaultHeaders(deps),
   }
 }
@@ -46,7 +48,7 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
   const { segments } = context.path
   const first = segments[0]
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
-  if (deps.isMounted?.(segments)) throw new Refusal('invalid_target')
+  if (isMounted(segments)) throw new Refusal('invalid_target')
   const { identity, credential } = context.authenticated ?? ANONYMOUS
   if (!settings().forwardsRewrites || identity.isAdmin || credential?.scope) rejectRewrite(segments)
   return forwardGuarded(context, upstream, deps.node.isOwnSetting)
@@ -90,7 +92,7 @@ function findChallenge(settings: DocumentSettings, requested: string | undefined
 const REQUEST_ID = 'X-Couch-Request-ID'
 
 function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
-  const { name, version, product, settings } = deps
+  const { name, version, product, settings, cookieHeaders } = deps
   const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
   const toServerHeaders = (): readonly HeaderPair[] => [
@@ -99,7 +101,7 @@ function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
   ]
   return (context, reply) => {
     if (context === undefined) return toServerHeaders()
-    const headers = [...corsHeaders(context, reply, settings().cors), ...renewingHeaders(context, reply, deps)]
+    const headers = [...corsHeaders(context, reply, settings().cors), ...cookieHeaders.renewalHeaders(context, reply)]
     if (reply.isForwarded) return hasHeader(reply, NO_SNIFFING[0]) ? headers : [NO_SNIFFING, ...headers]
     return [...toServerHeaders(), [REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)], ...headers]
   }

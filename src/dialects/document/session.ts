@@ -3,12 +3,6 @@ import { isExternalJwt } from '../../auth/jwt.ts'
 import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
-import {
-  type CookieContext,
-  renderClearingCookie,
-  renderSessionCookie,
-  setsSessionCookie,
-} from '../../auth/session/set-cookie.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
@@ -72,7 +66,7 @@ const renderSession = (
   )
 
 /** Tells a client how long the cookie is valid after a request: no script of a page can read the cookie. */
-const toTimeoutHeader = ({ timeoutSeconds }: CookieContext['settings']): HeaderPair => [
+const toTimeoutHeader = ({ timeoutSeconds }: DocumentSettings['cookie']): HeaderPair => [
   'X-Cardea-Session-Timeout',
   String(timeoutSeconds),
 ]
@@ -82,16 +76,16 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const next = findRedirect(context, 'next')
   const fail = findRedirect(context, 'fail')
   const opened = await openSession(context, deps)
-  const cookieContext = toCookieContext(context, deps)
+  const { settings, cookieHeaders } = deps
   if (!opened) {
-    const error = toErrorReply(new Refusal('credential_refused'), [renderClearingCookie(cookieContext)])
+    const error = toErrorReply(new Refusal('credential_refused'), [cookieHeaders.renderCleared(context)])
     return redirectTo(fail, error)
   }
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
-  const page = acceptsHtml(context.header('accept')) ? deps.settings().authenticationRedirect : ''
+  const page = acceptsHtml(context.header('accept')) ? settings().authenticationRedirect : ''
   const notice = identity.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
-  const headers = [renderSessionCookie(cookie, cookieContext), toTimeoutHeader(cookieContext.settings), ...notice]
+  const headers = [cookieHeaders.render(cookie, context), toTimeoutHeader(settings().cookie), ...notice]
   const reply = toJsonReply(200, body, headers)
   return redirectTo(next ?? (page || undefined), reply)
 }
@@ -100,38 +94,21 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
 async function openSession(context: RequestContext, deps: DocumentDeps): Promise<OpenedSession | undefined> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const hasToken = isExternalJwt(authenticated.credential)
-  if (hasToken && !hasBody(context)) return deps.openForToken(authenticated, context)
+  if (hasToken && !hasBody(context)) return deps.sessions.openForToken(authenticated, context)
   const { name, password, token } = await readSignInBody(context)
   if (name !== undefined) return deps.sessions.open({ name, password, code: token }, context)
-  if (hasToken) return deps.openForToken(authenticated, context)
+  if (hasToken) return deps.sessions.openForToken(authenticated, context)
   throw badRequest('request body must contain a username')
 }
 
 async function deleteSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
   const next = findRedirect(context, 'next')
   const presented = context.authenticated?.credential?.session
-  const session = presented?.cookie ? presented : await deps.findCookieSession(context)
+  const session = presented?.cookie ? presented : await deps.sessions.findPresented(context)
   if (session) await deps.sessions.end(session)
-  return redirectTo(next, toJsonReply(200, { ok: true }, [renderClearingCookie(toCookieContext(context, deps))]))
+  return redirectTo(next, toJsonReply(200, { ok: true }, [deps.cookieHeaders.renderCleared(context)]))
 }
 
 /** The body is sent too, for clients that do not follow redirects. */
 const redirectTo = (path: string | undefined, reply: Reply): Reply =>
   path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }
-
-export const toCookieContext = (context: RequestContext, { settings, clock }: CookieDeps): CookieContext => ({
-  settings: settings().cookie,
-  isSecure: context.client.scheme === 'https',
-  nowMs: clock.nowMs(),
-})
-
-type CookieDeps = Pick<DocumentDeps, 'settings' | 'clock'>
-
-const NO_HEADERS: readonly HeaderPair[] = Object.freeze([])
-
-/** The `Set-Cookie` header that renews the session of a request. It is added to every reply, errors included. */
-export function renewingHeaders(context: RequestContext, reply: Reply, deps: CookieDeps): readonly HeaderPair[] {
-  const renewed = context.authenticated?.credential?.session?.cookie?.renew()
-  if (!renewed || setsSessionCookie(reply.headers)) return NO_HEADERS
-  return [renderSessionCookie(renewed, toCookieContext(context, deps))]
-}

@@ -4,7 +4,7 @@ import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
-import { answerPreflight } from './cors.ts'
+import { answerPreflight, listTrustedOrigins } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { authorize, rightOf } from './rights.ts'
 
@@ -68,7 +68,7 @@ function checkEncoding(context: RequestContext): undefined {
 function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
   const sent = context.authenticated?.credential?.kind.sentByBrowser
   if (sent === undefined && !rightOf(context).signsIn) return
-  const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: sent === 'connection' }
+  const trusted = { origins: listTrustedOrigins(cors), hasCertificate: sent === 'connection' }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
@@ -93,7 +93,7 @@ function rejectReservedId({ match }: RequestContext): undefined {
 
 /** If anonymous requests are rejected, they are rejected on the paths of other dialects at this door too. */
 export const createRequireEntry =
-  (settings: () => DocumentSettings, authenticate: DocumentDeps['authenticate']): Step['run'] =>
+  (settings: () => DocumentSettings, { authenticate }: Pick<DocumentDeps, 'authenticate'>): Step['run'] =>
   async (context) => {
     if (!isValidUserRequired(settings())) return undefined
     context.authenticated = await authenticate(context)

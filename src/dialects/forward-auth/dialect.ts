@@ -6,21 +6,23 @@ export interface ForwardAuthDialectOptions {
   readonly name: string
   readonly steps?: readonly Step[]
   readonly routes: readonly Route[]
-  statusOf(code: ErrorCode): number
-  /** What the door adds to every reply of an authenticated request. */
-  readonly doorHeaders?: DoorHeaders | undefined
+  readonly errors: ErrorStatuses
+  /** The headers that carry on the session of a request. Left out where the door has no session cookie. */
+  readonly renewalHeaders?: RenewalHeaders | undefined
   /** See `Dialect`. */
   readonly ignoresMethodOverride?: true
 }
 
-export type DoorHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+export type ErrorStatuses = Readonly<Record<ErrorCode, { readonly status: number }>>
+
+export type RenewalHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
 export const createForwardAuthDialect = ({
   name,
   steps = [],
   routes,
-  statusOf,
-  doorHeaders,
+  errors,
+  renewalHeaders,
   ...rest
 }: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
@@ -33,7 +35,7 @@ export const createForwardAuthDialect = ({
     throw new Refusal('not_found')
   },
   renderError: ({ code, about }) => {
-    const status = statusOf(code)
+    const { status } = errors[code]
     const extra: HeaderPair[] = []
     if (status === 401) extra.push(CHALLENGE)
     if (code === 'method_not_allowed') extra.push(['Allow', (about ?? '').replaceAll(',', ', ')])
@@ -44,7 +46,7 @@ export const createForwardAuthDialect = ({
     }
   },
   defaultHeaders: (context, reply) =>
-    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(doorHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
+    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(renewalHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
 })
 
 const REQUEST_ID = 'X-Request-Id'

@@ -1,24 +1,24 @@
 // The key set and the forward-auth endpoint, mounted beside a door's own paths.
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { badRequest, type ErrorCode, Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { GATE, KEY_SET } from '../own-paths.ts'
-import { createForwardAuthDialect, type DoorHeaders } from './dialect.ts'
+import { createForwardAuthDialect, type ErrorStatuses, type RenewalHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
   keys(): readonly object[]
-  statusOf(code: ErrorCode): number
+  readonly errors: ErrorStatuses
   /** A proxy expects 2xx, 401 or 5xx: a request with a wrong credential is anonymous. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
-  /** The headers that name the user to an application. */
-  toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
+  /** The headers that name the user to an application: names and values in turn. */
+  toIdentityHeaders(authenticated: Authenticated): { readonly headers: readonly string[] }
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
-  readonly doorHeaders?: DoorHeaders
+  readonly renewalHeaders?: RenewalHeaders
 }
 
 export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
@@ -28,7 +28,7 @@ export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
 
 /** Mounts only `jwks.json`: other paths under `.well-known` belong to the upstream. */
 export const mountKeySet = (
-  { keys, statusOf }: Pick<ForwardAuthDeps, 'keys' | 'statusOf'>,
+  { keys, errors }: Pick<ForwardAuthDeps, 'keys' | 'errors'>,
   steps: readonly Step[] = [],
 ): Mount => ({
   segment: KEY_SET,
@@ -36,7 +36,7 @@ export const mountKeySet = (
     name: 'keys',
     steps,
     routes: [{ path: `/${KEY_SET}`, allow: READ_METHODS, methods: { GET: (context) => show(context, keys()) } }],
-    statusOf,
+    errors,
   }),
 })
 
@@ -60,8 +60,8 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
   dialect: createForwardAuthDialect({
     name: 'gate',
     routes: [{ path: `/${GATE}`, allow: READ_METHODS, methods: { GET: (context) => decide(context, deps) } }],
-    statusOf: deps.statusOf,
-    doorHeaders: deps.doorHeaders,
+    errors: deps.errors,
+    renewalHeaders: deps.renewalHeaders,
     // the proxy copies its client's headers; an override among them is meant for the application
     ignoresMethodOverride: true,
   }),
@@ -77,8 +77,11 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
   if (!isAllowed) throw new Refusal('forbidden')
-  return { status: 204, headers: [['Cache-Control', 'no-store'], ...toIdentityHeaders(authenticated)] }
+  return { status: 204, headers: [['Cache-Control', 'no-store'], ...toPairs(toIdentityHeaders(authenticated).headers)] }
 }
+
+const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
+  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
 
 const ROLE = 'role'
 

@@ -1,15 +1,8 @@
 // Which credentials the multi-model door accepts, and what a rejected one means here.
-
-import { authenticateOrAnonymous } from '../../auth/authenticate.ts'
-import {
-  type AcceptedCredentials,
-  type AcceptedHandlers,
-  MULTI_MODEL_TOKENS,
-  selectHandlers,
-} from '../../auth/credential.ts'
+import { type Authenticator, createAuthenticator } from '../../auth/authenticate.ts'
+import { type AcceptedCredentials, MULTI_MODEL_TOKENS, selectHandlers } from '../../auth/credential.ts'
 import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
-import type { Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { authorizeRequest, needsCredentialEverywhere } from './access.ts'
 import { type CheckedCredentials, RIGHTS } from './rights.ts'
@@ -23,27 +16,25 @@ export interface AuthenticateDeps {
 }
 
 /** For the door itself, or for a dialect that is mounted at it: `selectCredentials` reads the routes of the door. */
-export function createAuthenticate(
-  deps: AuthenticateDeps,
+export function createDoorAuthenticator(
+  { handlers, knowsUsers, observer }: AuthenticateDeps,
   accepted: AcceptedCredentials,
   selectCredentials: (context: RequestContext) => CheckedCredentials = () => 'all',
-) {
-  const { handlers, knowsUsers, observer } = deps
+): Authenticator<RequestContext> {
   const all = selectHandlers(handlers, accepted)
   const kinds = accepted.kinds.filter((kind) => MULTI_MODEL_TOKENS.includes(kind))
   const tokens = selectHandlers(handlers, { ...accepted, kinds })
   const none = selectHandlers([], accepted)
-  const select = (context: RequestContext): AcceptedHandlers => {
-    const checked = selectCredentials(context)
-    if (checked === 'none') return none
-    return checked === 'all' && knowsUsers() ? all : tokens
-  }
-  // quirk: at this door a rejected credential makes the request anonymous
-  return {
-    authenticate: (context: RequestContext) => authenticateOrAnonymous(context, select(context), observer),
-    /** The same for a request that was accepted before. Records no sign-in. */
-    authenticateAgain: (context: RequestContext) => authenticateOrAnonymous(context, select(context)),
-  }
+  return createAuthenticator({
+    select(context: RequestContext) {
+      const checked = selectCredentials(context)
+      if (checked === 'none') return none
+      return checked === 'all' && knowsUsers() ? all : tokens
+    },
+    observer,
+    // quirk: at this door a rejected credential makes the request anonymous
+    isLenient: true,
+  })
 }
 
 /** While the door requires a credential on every path, the open paths of other dialects require one too. */
@@ -51,7 +42,7 @@ export const createRequireEntry =
   (
     settings: () => MultiModelSettings,
     databases: Databases,
-    authenticate: (context: RequestContext) => Promise<Authenticated>,
+    { authenticate }: Authenticator<RequestContext>,
   ): Step['run'] =>
   async (context) => {
     if (!needsCredentialEverywhere(context, settings())) return undefined

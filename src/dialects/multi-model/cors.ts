@@ -7,6 +7,12 @@ const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 const OWN_PREFIX = 'x-cardea-'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
+/** What this door tells pages of other origins, for the dialects that are mounted at it. It answers preflights itself. */
+export const createDoorCors = (settings: () => MultiModelSettings) => ({
+  origins: () => settings().trustedOrigins.map(withoutSlash),
+  headers: (context: RequestContext, reply: Reply) => corsHeaders(context, reply, settings()),
+})
+
 /**
  * The same for every URL and client, so that preflights work without a credential. A reserved header proves that a
  * request does not come from a page of another origin, so no page is allowed to send one.

@@ -1,6 +1,13 @@
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { Handler, Params, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
+import type {
+  ConfirmCredential,
+  Handler,
+  Params,
+  PendingReply,
+  Reply,
+  RequestContext,
+} from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import type { CheckHealth } from '../../observe/health.ts'
 import type { RequireClient } from './access.ts'
@@ -19,7 +26,9 @@ export interface CheckDeps {
   /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
   readonly streams?: { readonly epoch: number }
   /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
+  /** Left out where the credential cannot be revoked. */
+  readonly confirmCredential?: ConfirmCredential
   /** Headers that no preflight allows, in lower case. */
   readonly reservedHeaders?: readonly string[]
   readonly services?: Services
@@ -44,10 +53,7 @@ export interface MultiModelDeps extends CheckDeps, StandInDeps {
   readonly upstream: MultiModelUpstream
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
-  /** Throws if the credential of the request is no longer accepted. */
-  confirmCredential(context: RequestContext): Promise<unknown>
-  /** Whether a path belongs to another dialect at this door but is spelled so that its router does not match it. */
-  isMounted(segments: readonly string[]): boolean
+  readonly confirmCredential: ConfirmCredential
   nowSeconds(): number
 }
 

@@ -19,7 +19,7 @@ export interface MultiModelDialectOptions extends CheckDeps {
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
-  const { name, settings, routes, fallback, upstream } = options
+  const { name, settings, routes, fallback, upstream, confirmCredential } = options
   const challenges: readonly HeaderPair[] = [
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
@@ -33,6 +33,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     steps: multiModelSteps(options),
     routes,
     fallback,
+    confirmCredential,
     hasUpstream: () => upstream?.isSet() ?? false,
     renderError: (refusal, context) => {
       const { code, ...body } = toMultiModelError(refusal)

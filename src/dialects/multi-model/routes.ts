@@ -1,5 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import type { PendingReply, RequestContext } from '../../http/request-context.ts'
+import { isMounted } from '../own-paths.ts'
 import { authRoutes } from './auth.ts'
 import { createDatabase, databasesRoutes, isDatabaseCreation } from './databases.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
@@ -9,8 +10,14 @@ import { availabilityRoute, reloadUsersRoute, secretsRoute, statusRoutes } from 
 import { tokensRoutes } from './tokens.ts'
 import { usersRoutes } from './users/routes.ts'
 
+/** All paths of this door. Those without a handler are forwarded. */
+export const createRoutes = (deps: MultiModelDeps) => ({
+  routes: [...ownRoutes(deps), ...standInRoutes(deps)],
+  fallback: (context: RequestContext): PendingReply => forward(deps, context) ?? rejectUnknownPath(context),
+})
+
 /** What Cardea answers itself, with or without an upstream. */
-export const ownRoutes = (deps: MultiModelDeps): readonly MultiModelRoute[] => [
+const ownRoutes = (deps: MultiModelDeps): readonly MultiModelRoute[] => [
   ...authRoutes(deps),
   ...usersRoutes(deps),
   ...tokensRoutes(deps),
@@ -25,15 +32,9 @@ export const standInRoutes = (deps: StandInDeps): readonly MultiModelRoute[] => 
   availabilityRoute(deps),
 ]
 
-/** Paths without a handler are forwarded. */
-export const createFallback =
-  (deps: MultiModelDeps) =>
-  (context: RequestContext): PendingReply =>
-    forward(deps, context) ?? rejectUnknownPath(context)
-
 /** To a service or to the database; `undefined`: there is neither for this path. */
 function forward(deps: MultiModelDeps, context: RequestContext): PendingReply | undefined {
-  const { upstream, services, isMounted } = deps
+  const { upstream, services } = deps
   const { segments } = context.path
   // Cardea's own paths have no API version: nothing with such a name is forwarded
   if (isMounted(segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')

@@ -1,4 +1,4 @@
-import type { RequestContext, Route } from '../../../http/request-context.ts'
+import type { ConfirmCredential, Route } from '../../../http/request-context.ts'
 import { API_PREFIX } from '../../own-paths.ts'
 import { requireRight } from '../rights.ts'
 import type { LiveEvents } from './live-events.ts'
@@ -7,17 +7,17 @@ export interface EventsDeps {
   readonly live: LiveEvents
   userAdminRole(): string
   /** Rejects if the credential of the request is no longer accepted. Left out where it cannot be revoked. */
-  confirm?(context: RequestContext): Promise<unknown>
+  readonly confirmCredential?: ConfirmCredential
 }
 
 /** A stream of server-sent events, for administrators. It ends with the session or the rights of the client. */
-export const eventsRoute = ({ live, userAdminRole, confirm }: EventsDeps): Route => ({
+export const eventsRoute = ({ live, userAdminRole, confirmCredential }: EventsDeps): Route => ({
   path: `${API_PREFIX}/events`,
   methods: {
     GET: (context) => {
       requireRight(context, { allowed: 'administrator' }, userAdminRole())
       const body = live.open({
-        confirm: async () => confirm?.(context),
+        confirm: async () => confirmCredential?.(context),
         onGone: (listener) => context.onGone(listener),
       })
       // a proxy that gathers the response would keep the events back

@@ -1,0 +1,154 @@
+// Signs users in, the same way at every door, and follows the secrets and settings of sessions.
+import { createDocumentCheck } from '../auth/basic.ts'
+import type { BearerDeps } from '../auth/bearer.ts'
+import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
+import { createKnownHeaders } from '../auth/known-headers.ts'
+import type { openLimits } from '../auth/limits/share.ts'
+import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
+import { recordSignIn } from '../auth/record-sign-ins.ts'
+import { createAccountSessions } from '../auth/session/account-session.ts'
+import { createConsoleSessions } from '../auth/session/console-session.ts'
+import { chooseCookieName, createCookieHeaders } from '../auth/session/set-cookie.ts'
+import { createTokenSessions } from '../auth/session/token-session.ts'
+import { createSignIn } from '../auth/sign-in.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import { GATE_AUDIENCE } from '../config/open-sections.ts'
+import { type Config, toWireNames } from '../config/options.ts'
+import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
+import type { Directory } from '../directory/directory.ts'
+import { identityHeadersForService } from '../gateway/identity-headers.ts'
+import type { Kernel } from '../kernel/kernel.ts'
+import { findKeyVersion } from '../keys/jwt-keys.ts'
+import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
+import { followKeys } from '../live-config/jwt-keys.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
+import type { TokenSecrets } from '../live-config/secret-rings.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { addCacheMetrics } from '../observe/part-metrics.ts'
+import { createPasswordMemory } from '../passwords/password-memory.ts'
+import type { Gateway } from './gateway.ts'
+import { isGiven, toAdminSessionSettings, toDecoy, toIterationLimits, toSessionSettings } from './settings.ts'
+
+interface SignInBase extends Pick<Kernel, 'hasher' | 'events'> {
+  readonly liveConfig: LiveConfig
+  readonly config: Live<Config>
+  readonly directory: Directory
+  readonly gateway: Gateway
+  readonly tokenSecrets: TokenSecrets
+  readonly guesses: ReturnType<typeof openLimits>['guesses']
+  readonly metrics: Metrics
+}
+
+/** One sign-in for all doors, the session cookies and their secrets. */
+export function createSignInParts(base: SignInBase) {
+  const { liveConfig, config, directory, gateway, guesses } = base
+  const sessionSettings = deriveLive(config, toSessionSettings)
+  const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
+  const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
+  const jwtKeys = followKeys(liveConfig)
+  const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies')).get
+  const { recorded, known } = createPasswordSignIn(base)
+  const signIn = createDoorSignIn(recorded, namesProxies)
+  const cookieDeps = {
+    secrets: cookieSecrets,
+    directory,
+    settings: sessionSettings.get,
+    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
+    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
+    clock: SYSTEM_CLOCK,
+  }
+  return {
+    signIn,
+    signUp: createDoorSignUp(guesses, namesProxies),
+    /** Accepts passwords that were verified before. */
+    knownHeaders: createDoorKnownHeaders(known, namesProxies),
+    /** Checks the Basic credential of the document door. */
+    check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
+    cookieSecrets,
+    sessionSettings,
+    cookieHeaders: createCookieHeaders(sessionSettings.get, SYSTEM_CLOCK),
+    cookies: {
+      accounts: createAccountSessions(cookieDeps),
+      tokens: createTokenSessions(cookieDeps),
+      cookieName: (isSecure: boolean) => chooseCookieName(sessionSettings.get(), isSecure),
+    },
+    recorder: createRecorder(directory, 'document', timeoutSeconds),
+    adminSessions: createAdminSessions(base, signIn, cookieSecrets),
+    /** Proves the current password of users who change their own credentials. */
+    passwordProof: {
+      directory,
+      signIn,
+      maxAgeSeconds: () => config.get().auth['reauthenticate-after'],
+      clock: SYSTEM_CLOCK,
+    },
+    /** What the forward-auth endpoint and the key set need at every door. */
+    forwardAuth: {
+      keys: () => [gateway.serviceKey.jwk],
+      toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, GATE_AUDIENCE),
+      errors: ADMIN_API_ERRORS,
+    },
+    jwtKeys,
+    bearer: toBearerDeps(base),
+    iterationLimits: deriveLive(config, toIterationLimits).get,
+  }
+}
+
+function createPasswordSignIn({ config, directory, guesses, metrics, hasher, events }: SignInBase) {
+  const size = () => config.get().chttpd_auth.auth_cache_size
+  const memory = createPasswordMemory(size)
+  addCacheMetrics(metrics, 'passwords', memory.counts)
+  const { noteSignIn } = directory
+  const shared = { limits: guesses, iterationLimits: deriveLive(config, toIterationLimits).get }
+  const signIn = createSignIn({
+    ...shared,
+    memory,
+    findAccount: directory.findAccount,
+    onPassword: directory.upgradeHash,
+    hasher,
+    spendCode: directory.spendCode,
+    newPasswordWork: deriveLive(config, toDecoy).get,
+    storedWork: directory.storedWork,
+  })
+  const isKnownName = async (name: string) =>
+    directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined
+  return {
+    recorded: recordSignIn(signIn, { events, isKnownName, noteSignIn }),
+    known: createKnownHeaders({ ...shared, directory, noteSignIn, size, counts: memory.counts }),
+  }
+}
+
+function createAdminSessions(
+  { liveConfig, config, directory, events }: SignInBase,
+  signIn: ReturnType<typeof createDoorSignIn>,
+  secrets: ReturnType<typeof followCookieSecret>,
+) {
+  const settings = deriveLive(config, toAdminSessionSettings)
+  const timeoutSeconds = () => settings.get().timeoutSeconds
+  return createConsoleSessions({
+    secrets,
+    settings: settings.get,
+    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
+    directory,
+    signIn,
+    events,
+    recorder: createRecorder(directory, 'admin', timeoutSeconds),
+    ownKey: () => liveConfig.get().ownKey,
+    clock: SYSTEM_CLOCK,
+  })
+}
+
+/** Notes the sessions of one door, for lists of sessions. */
+export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
+  createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
+
+/** How tokens of the multi-model door are verified, at both doors. */
+const toBearerDeps = ({ directory, tokenSecrets, config }: SignInBase): BearerDeps => ({
+  directory,
+  ring: tokenSecrets.ring.get,
+  cache: tokenSecrets.cache,
+  issuer: toWireNames(config.get()).issuer,
+  knowsUsers: () => config.get().server.role === 'single',
+  maxLifetimeSeconds: () => config.get().chttpd_auth.max_lifetime,
+  clock: SYSTEM_CLOCK,
+})
