@@ -58,6 +58,8 @@ export const ACCEPTED = {
   multiModelAccount: { kinds: MULTI_MODEL, limits: [] },
   multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
   multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
+  /** Decisions that a cache may keep: its key has the headers `Authorization` and `Cookie`, and no others. */
+  cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...COOKIES, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },
   console: { kinds: [CONSOLE_SESSION], limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */

@@ -735,6 +735,13 @@ export const OPTIONS = {
     ),
   }),
 
+  gate: {
+    'cache-seconds': live(whole(0, 1), 0, 'How long a proxy may use a response of /_gate again, in seconds.', {
+      details:
+        'Only for the same credential and roles. A revocation takes that long behind a cache. 0 means that each request is decided by Cardea.',
+    }),
+  },
+
   metrics: {
     endpoint: restart(endpoints, [], 'Listener for the metrics only, open to every client that can reach it.', {
       details:
@@ -813,6 +820,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   store: 'The store of users, sessions and settings.',
   upstream: 'The databases and services behind the doors.',
   audit: 'The audit trail.',
+  gate: 'Decisions for other proxies, at /_gate.',
   metrics: 'Metrics for Prometheus.',
   tracing: 'Traces for OpenTelemetry.',
   log: 'Logging.',

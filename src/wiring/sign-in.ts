@@ -87,6 +87,8 @@ export function createSignInParts(base: SignInBase) {
       keys: () => [gateway.serviceKey.jwk],
       toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, GATE_AUDIENCE),
       errors: ADMIN_API_ERRORS,
+      cacheSeconds: () => config.get().gate['cache-seconds'],
+      clock: SYSTEM_CLOCK,
     },
     jwtKeys,
     bearer: toBearerDeps(base),

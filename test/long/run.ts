@@ -21,6 +21,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
 /** Run only by name: they need programs that may not be installed. */
 const BY_NAME: Readonly<Record<string, readonly string[]>> = {
   nginx: ['proxies.ts', 'nginx'],
+  'nginx-cache': ['proxies.ts', 'nginx-cache'],
   caddy: ['proxies.ts', 'caddy'],
 }
 

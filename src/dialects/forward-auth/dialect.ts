@@ -7,22 +7,22 @@ export interface ForwardAuthDialectOptions {
   readonly steps?: readonly Step[]
   readonly routes: readonly Route[]
   readonly errors: ErrorStatuses
-  /** The headers that carry on the session of a request. Left out where the door has no session cookie. */
-  readonly renewalHeaders?: RenewalHeaders | undefined
+  /** The headers that every reply gets in addition to its own. */
+  readonly extraHeaders?: ExtraHeaders
   /** See `Dialect`. */
   readonly ignoresMethodOverride?: true
 }
 
 export type ErrorStatuses = Readonly<Record<ErrorCode, { readonly status: number }>>
 
-export type RenewalHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+export type ExtraHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
 export const createForwardAuthDialect = ({
   name,
   steps = [],
   routes,
   errors,
-  renewalHeaders,
+  extraHeaders,
   ...rest
 }: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
@@ -46,7 +46,7 @@ export const createForwardAuthDialect = ({
     }
   },
   defaultHeaders: (context, reply) =>
-    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(renewalHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
+    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(extraHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
 })
 
 const REQUEST_ID = 'X-Request-Id'

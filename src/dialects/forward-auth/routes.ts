@@ -1,12 +1,14 @@
 // The key set and the forward-auth endpoint, mounted beside a door's own paths.
+import { ACCEPTED, isAccepted } from '../../auth/credential.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import type { Clock } from '../../base/clock.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { type Authenticated, isAnonymous } from '../../directory/identity.ts'
+import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { GATE, KEY_SET } from '../own-paths.ts'
-import { createForwardAuthDialect, type ErrorStatuses, type RenewalHeaders } from './dialect.ts'
+import { createForwardAuthDialect, type ErrorStatuses, type ExtraHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
@@ -18,7 +20,11 @@ export interface ForwardAuthDeps {
   toIdentityHeaders(authenticated: Authenticated): { readonly headers: readonly string[] }
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
-  readonly renewalHeaders?: RenewalHeaders
+  /** The headers that carry on the session of a request. Left out where the door has no session cookie. */
+  readonly renewalHeaders?: ExtraHeaders
+  /** How long a proxy may use a decision again; 0: never. */
+  cacheSeconds(): number
+  readonly clock: Clock
 }
 
 export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
@@ -61,7 +67,10 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
     name: 'gate',
     routes: [{ path: `/${GATE}`, allow: READ_METHODS, methods: { GET: (context) => decide(context, deps) } }],
     errors: deps.errors,
-    renewalHeaders: deps.renewalHeaders,
+    extraHeaders: (context, reply) => {
+      const renewed = deps.renewalHeaders?.(context, reply) ?? []
+      return [...renewed, ...(renewed.length === 0 ? cacheHeaders(context, reply, deps) : NOT_CACHED)]
+    },
     // the proxy copies its client's headers; an override among them is meant for the application
     ignoresMethodOverride: true,
   }),
@@ -77,11 +86,30 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
   if (!isAllowed) throw new Refusal('forbidden')
-  return { status: 204, headers: [['Cache-Control', 'no-store'], ...toPairs(toIdentityHeaders(authenticated).headers)] }
+  return { status: 204, headers: toPairs(toIdentityHeaders(authenticated).headers) }
 }
 
 const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
   flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
+
+/** A refusal is never cached, nor a credential that does not outlive the cache. */
+function cacheHeaders(
+  { authenticated }: RequestContext,
+  { status }: Reply,
+  { cacheSeconds, clock }: ForwardAuthDeps,
+): readonly HeaderPair[] {
+  const seconds = cacheSeconds()
+  if (seconds === 0 || status !== 204 || isAnonymous(authenticated)) return NOT_CACHED
+  const isLasting = expiryOf(authenticated) > clock.nowMs() / 1000 + seconds
+  if (!isLasting || !isAccepted(authenticated, ACCEPTED.cachedForwardAuth)) return NOT_CACHED
+  // `must-revalidate` allows shared caches to keep the response to a request with `Authorization` (RFC 9111 3.5)
+  return [
+    ['Cache-Control', `max-age=${seconds}, must-revalidate`],
+    ['Vary', 'Authorization, Cookie'],
+  ]
+}
+
+const NOT_CACHED: readonly HeaderPair[] = [['Cache-Control', 'no-store']]
 
 const ROLE = 'role'
 

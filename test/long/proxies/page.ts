@@ -14,15 +14,19 @@ export function listExamples(language) {
   )
 }
 
-/** The only example of a language. `replaced`: further texts of the page, and their values in this run. */
-export function readExample(language, { gate, application, replaced = {} }) {
+/** The only example of a language, with texts of the page replaced by their values in this run. */
+export function readBlock(language, replaced = {}) {
   const [text, ...others] = listExamples(language)
   if (text === undefined || others.length > 0)
     throw new Error(`docs/guides/protect-an-application.md must have exactly one block of ${language}`)
   let placed = text
-  for (const [before, after] of Object.entries({ [GATE]: gate, [APPLICATION]: application, ...replaced })) {
+  for (const [before, after] of Object.entries(replaced)) {
     if (!placed.includes(before)) throw new Error(`the block of ${language} does not contain ${before}`)
     placed = placed.replaceAll(before, after)
   }
   return placed
 }
+
+/** The same for a block with both addresses. */
+export const readExample = (language, { gate, application, replaced = {} }) =>
+  readBlock(language, { [GATE]: gate, [APPLICATION]: application, ...replaced })

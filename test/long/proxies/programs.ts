@@ -1,5 +1,5 @@
 // The proxies that the page has examples for and Debian has packages of, and how each gets the text of the page.
-import { readExample } from './page.ts'
+import { readBlock, readExample } from './page.ts'
 
 /** Everything nginx writes stays in its folder. */
 interface Place {
@@ -9,7 +9,19 @@ interface Place {
   readonly application: string
 }
 
-const renderNginx = ({ folder, port, ...addresses }: Place) => `
+const renderNginx = (place: Place) => renderNginxWith(place, '', readExample('nginx', place))
+
+/** With the lines of the page that cache decisions. */
+function renderCachingNginx(place: Place) {
+  const cache = readBlock('nginx cache', { '/var/cache/nginx': place.folder })
+  const example = readExample('nginx', {
+    ...place,
+    replaced: { 'internal;': `internal;\n${readBlock('nginx cached location')}` },
+  })
+  return renderNginxWith(place, cache, example)
+}
+
+const renderNginxWith = ({ folder, port }: Place, cache: string, example: string) => `
 daemon off;
 master_process off;
 pid ${folder}/pid;
@@ -22,9 +34,10 @@ http {
     fastcgi_temp_path ${folder}/fastcgi;
     uwsgi_temp_path ${folder}/uwsgi;
     scgi_temp_path ${folder}/scgi;
+    ${cache}
     server {
         listen 127.0.0.1:${port};
-${readExample('nginx', addresses)}
+${example}
     }
 }
 `
@@ -36,16 +49,18 @@ const renderCaddy = ({ port, gate, application }: Place) => `
 ${readExample('caddyfile', { gate, application, replaced: { 'app.example': `http://127.0.0.1:${port}` } })}
 `
 
+const NGINX = {
+  files: ['nginx', '/usr/sbin/nginx'],
+  version: ['-v'],
+  debian: 'nginx-light',
+  arguments: (folder, file) => ['-p', folder, '-c', file, '-e', 'stderr'],
+  /** Whether clients get 404 for the path of the gate; otherwise it belongs to the application. */
+  hidesGate: true,
+}
+
 export const PROXIES = {
-  nginx: {
-    files: ['nginx', '/usr/sbin/nginx'],
-    version: ['-v'],
-    debian: 'nginx-light',
-    render: renderNginx,
-    arguments: (folder, file) => ['-p', folder, '-c', file, '-e', 'stderr'],
-    /** Whether clients get 404 for the path of the gate; otherwise it belongs to the application. */
-    hidesGate: true,
-  },
+  nginx: { ...NGINX, render: renderNginx },
+  'nginx-cache': { ...NGINX, render: renderCachingNginx },
   caddy: {
     files: ['caddy'],
     version: ['version'],

@@ -8,6 +8,7 @@ const KEY = 'a-key-of-the-proxies-script-for-tokens'
 export const OPTIONS = {
   // a cookie is renewed from one second after sign-in on
   chttpd_auth: { proxy_use_secret: false, timeout: 9 },
+  gate: { 'cache-seconds': 1 },
   jwt_keys: { 'hmac:_default': Buffer.from(KEY).toString('base64') },
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { createAccessToken } from '../../../src/directory/access-token.ts'
-import { createTestCardea } from '../../../src/index.ts'
+import { createTestCardea, TEST_ADMINISTRATOR } from '../../../src/index.ts'
 import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
 import { type Server, startServer } from '../../support/server.ts'
@@ -154,6 +154,47 @@ for (const door of ['document', 'multiModel'] as const)
       assert.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD'])
       assert.equal((await send(front[door], { method: 'HEAD', path, headers: ADMIN })).headers['allow'], undefined)
     })
+
+async function signIn(document: string): Promise<string> {
+  const headers = { 'Content-Type': 'application/json' }
+  const body = JSON.stringify(TEST_ADMINISTRATOR)
+  const answer = await send(document, { method: 'POST', path: '/_session', headers, body })
+  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+}
+
+test('/_gate: only a lasting permission is cacheable, by its credential', async (t) => {
+  const front = await startServer(t, { gate: { 'cache-seconds': 1 }, chttpd_auth: { proxy_use_secret: false } })
+  const cachingOf = async (headers: Record<string, string>, query = '') => {
+    const { status, headers: received } = await send(front.document, { path: `/_gate${query}`, headers })
+    return [status, received['cache-control'], received['vary']]
+  }
+  const cookie = await signIn(front.document)
+  const CACHEABLE = [204, 'max-age=1, must-revalidate', 'Authorization, Cookie']
+  const rows: [name: string, headers: Record<string, string>, query: string, expected: unknown[]][] = [
+    ['Basic', ADMIN, '', CACHEABLE],
+    ['Basic with a role', ADMIN, '?role=reader', CACHEABLE],
+    ['a cookie', { Cookie: cookie }, '', CACHEABLE],
+    ['anonymous', {}, '', [401, 'no-store', undefined]],
+    ['a wrong parameter', ADMIN, '?rol=reader', [400, 'no-store', undefined]],
+    ['headers of a proxy', { 'X-Auth-CouchDB-UserName': 'eve' }, '', [204, 'no-store', undefined]],
+  ]
+  for (const [name, headers, query, expected] of rows) assert.deepEqual(await cachingOf(headers, query), expected, name)
+})
+
+test('/_gate: a response that renews a cookie is not cacheable', async (t) => {
+  // a cookie is renewed after a tenth of its time
+  const front = await startServer(t, { gate: { 'cache-seconds': 1 }, chttpd_auth: { timeout: 100 } })
+  const cookie = await signIn(front.document)
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 50_000 })
+  const { headers } = await send(front.document, { path: '/_gate', headers: { Cookie: cookie } })
+  assert.deepEqual([headers['set-cookie']?.length, headers['cache-control']], [1, 'no-store'])
+})
+
+test('/_gate: nothing is cacheable by default', async (t) => {
+  const front = await startServer(t)
+  const { headers } = await send(front.document, { path: '/_gate', headers: ADMIN })
+  assert.deepEqual([headers['cache-control'], headers['vary']], ['no-store', undefined])
+})
 
 test('/_gate can require a role', async (t) => {
   const front = await startServer(t)
