@@ -45,14 +45,16 @@ async function fill(url, count) {
 }
 
 const SEARCHES = {
-  'one letter': { prefix: 'a' },
-  'a name': { prefix: 'CARLA.c' },
-  'a whole name': { prefix: 'jan.jensen.999' },
-  'a role of every user': { prefix: 'read' },
-  'a role of a thousand': { prefix: 'department-77' },
-  nothing: { prefix: 'zz' },
-  'a role, by name': { role: 'department-7', prefix: 'h' },
-  'disabled, by name': { status: 'disabled', prefix: 'a' },
+  'one letter': { text: 'a' },
+  'a name': { text: 'CARLA.c' },
+  'a whole name': { text: 'jan.jensen.999' },
+  'a role of every user': { text: 'read' },
+  'a role of a thousand': { text: 'department-77' },
+  'a part of a name': { text: 'dler.7' },
+  'a part of every tenth name': { text: 'arci' },
+  nothing: { text: 'zz' },
+  'a role, by name': { role: 'department-7', text: 'h' },
+  'disabled, by name': { status: 'disabled', text: 'a' },
 }
 
 async function measure(directory, search, runs) {
@@ -83,7 +85,7 @@ const renderMs = (ms) => `${renderNumber(ms)} ms`
 export const bench = {
   title: 'Search',
   about:
-    'Searching users by the beginning of a name or role, a page of 50, on the server: the median, and the slowest, which is\n' +
+    'Searching users by a part of the name or the beginning of a role, a page of 50, on the server: the median, and the slowest, which is\n' +
     `the first. Goal: every search takes at most ${GOAL_MS} ms.`,
   runs: 20,
   run: (runs, [size] = SIZES) =>

@@ -1,4 +1,4 @@
-// The address of every state of the page is in the fragment: `#/users/ada?prefix=a`. It never reaches a server log.
+// The address of every state of the page is in the fragment: `#/users/ada?search=a`. It never reaches a server log.
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Route {

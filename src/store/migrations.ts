@@ -279,4 +279,6 @@ export const MIGRATIONS: readonly Migration[] = [
     ALTER TABLE cardea_state ADD COLUMN searched bigint NOT NULL DEFAULT 0;`,
     'STRICT, WITHOUT ROWID',
   ),
+  // Parts of names became entries: the next search adds them.
+  forBoth(13, 'search for parts of names', 'UPDATE cardea_state SET searched = 0'),
 ]

@@ -27,7 +27,8 @@ const TEXTS = {
       ORDER BY key, name LIMIT ${SEARCH_ROWS}
     ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
   removeEntries: 'DELETE FROM cardea_user_entries WHERE name = $1',
-  putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3)',
+  removeChangingEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind <> 'part'`,
+  putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
   readSearched: 'SELECT sequence, searched FROM cardea_state',
   listUnsearched: `SELECT name, sequence, is_live, record FROM cardea_users WHERE sequence > $1
     ORDER BY sequence LIMIT ${INDEXED_ROWS}`,

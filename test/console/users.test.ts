@@ -92,6 +92,19 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await page.getByRole('heading', { name: 'There is no user emmy' }).waitFor()
   })
 
+  it('finds a part of a name, says how many there are, and sorts by a column', async () => {
+    for (let at = 0; at < 60; at += 1) await addUser(`x${at}.lovelace`)
+    await open('#/users')
+    await page.getByLabel('Search in names and roles').fill('LOVEL')
+    await page.getByRole('search').getByText('50 of 60 users').waitFor()
+    await page.getByRole('button', { name: 'Name' }).click()
+    await page.getByRole('search').getByText('60 users', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Name' }).click()
+    await page.locator('tbody tr').first().getByText('x9.lovelace').waitFor()
+    assert.match(page.url(), /sort=-Name/)
+    assert.equal(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort'), 'descending')
+  })
+
   it('says that a user does not exist, and offers no retry', async () => {
     await open('#/users/nix')
     await page.getByRole('heading', { name: 'There is no user nix' }).waitFor()

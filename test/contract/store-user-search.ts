@@ -18,7 +18,7 @@ const withRoles =
 
 const find = async (
   store: Store,
-  kind: 'name' | 'role' | 'disabled' | 'expires',
+  kind: 'name' | 'part' | 'role' | 'disabled' | 'expires',
   from: string,
   to = `${from}${LAST}`,
 ) =>
@@ -39,6 +39,15 @@ export const USER_SEARCH_TESTS: StoreTests = {
     assert.deepEqual(await find(store, 'name', 'al'), ['al:al', 'alfred:ALFRED', 'alice:alice'])
     assert.deepEqual(await find(store, 'name', 'é'), ['élodie:Élodie'])
     assert.deepEqual(await find(store, 'name', 'c'), [])
+  },
+
+  async 'users are found by a part of the name, also after a change, and not after their deletion'({ store }) {
+    for (const name of ['Ada.Lovelace', 'al']) await createIn(store, name)
+    assert.deepEqual(await find(store, 'part', 'lovel'), ['lovelace:Ada.Lovelace'])
+    await change(store, 'Ada.Lovelace', withRoles('writer'))
+    assert.deepEqual(await find(store, 'part', 'lovel'), ['lovelace:Ada.Lovelace'])
+    await deleteIn(store, 'Ada.Lovelace')
+    assert.deepEqual(await find(store, 'part', ''), [])
   },
 
   async 'users are found by role, status and expiry, and no longer after a change'({ store }) {

@@ -36,16 +36,22 @@ async function search(query: Readonly<Record<string, string>>): Promise<readonly
 describe('search', () => {
   const rows: readonly (readonly [title: string, query: Readonly<Record<string, string>>, found: readonly string[]])[] =
     [
-      ['by the beginning of the name, then of a role', { prefix: 'ann' }, ['Anna', 'ANNE', 'ben', 'anton']],
-      ['in any case', { prefix: 'aNN' }, ['Anna', 'ANNE', 'ben', 'anton']],
-      ['with accents', { prefix: 'é' }, ['Émile']],
+      [
+        'by the beginning of the name, then a part of it, then the beginning of a role',
+        { search: 'ann' },
+        ['Anna', 'ANNE', 'ben', 'anton'],
+      ],
+      ['in any case', { search: 'aNN' }, ['Anna', 'ANNE', 'ben', 'anton']],
+      ['by any part of the name of at least two characters', { search: 'RL' }, ['carl']],
+      ['by one character only at the beginning', { search: 'n' }, []],
+      ['with accents', { search: 'é' }, ['Émile']],
       ['by role', { role: 'READER' }, ['Anna', 'anton', 'carl', 'dora']],
-      ['by role and beginning', { role: 'reader', prefix: 'an' }, ['Anna', 'anton']],
+      ['by role and beginning', { role: 'reader', search: 'an' }, ['Anna', 'anton']],
       ['disabled ones', { status: 'disabled' }, ['ANNE', 'dora']],
       ['disabled ones by role', { status: 'disabled', role: 'reader' }, ['dora']],
-      ['disabled ones by beginning', { status: 'disabled', prefix: 'd' }, ['dora']],
+      ['disabled ones by beginning', { status: 'disabled', search: 'd' }, ['dora']],
       ['expired ones', { status: 'expired' }, ['carl']],
-      ['none', { prefix: 'zzz' }, []],
+      ['none', { search: 'zzz' }, []],
     ]
   for (const [title, query, found] of rows)
     it(title, async () => {
@@ -53,7 +59,7 @@ describe('search', () => {
     })
 
   it('page by page, each user once', async () => {
-    for (const query of [{ prefix: 'ann' }, { role: 'reader' }, { status: 'disabled' }]) {
+    for (const query of [{ search: 'ann' }, { role: 'reader' }, { status: 'disabled' }]) {
       const all = await search(query)
       const found: string[] = []
       let after: string | undefined
@@ -66,22 +72,30 @@ describe('search', () => {
     }
   })
 
+  it('says how many match', async () => {
+    const totalOf = async (query: Readonly<Record<string, string>>) =>
+      (await ask('GET', `/users?${toQuery({ limit: '1', ...query })}`)).json.total
+    assert.equal(await totalOf({}), (await search({})).length)
+    assert.equal(await totalOf({ search: 'ann' }), 4)
+    assert.equal(await totalOf({ search: 'zzz' }), 0)
+  })
+
   it('locked accounts', async () => {
     assert.deepEqual(await search({ status: 'locked' }), [])
     for (let attempt = 0; attempt < 5; attempt += 1)
       await send(url, { method: 'POST', path: '/_session', body: { name: 'ben', password: 'wrong' } })
     assert.deepEqual(await search({ status: 'locked' }), ['ben'])
-    assert.deepEqual(await search({ status: 'locked', prefix: 'c' }), [])
+    assert.deepEqual(await search({ status: 'locked', search: 'c' }), [])
     await ask('POST', '/users/ben/unlock')
     assert.deepEqual(await search({ status: 'locked' }), [])
   })
 
-  for (const query of ['status=odd', `prefix=${'x'.repeat(257)}`, 'prefix=a&after=odd', 'prefix=a&after=e30'])
+  for (const query of ['status=odd', `search=${'x'.repeat(257)}`, 'search=a&after=odd', 'search=a&after=e30'])
     it(`rejects ${query.slice(0, 30)}`, async () => {
       assert.equal((await ask('GET', `/users?${query}`)).json.error, 'bad_request')
     })
 
-  it('a prefix that no name can have finds nothing', async () => {
-    assert.deepEqual(await search({ prefix: 'a\0' }), [])
+  it('a text that no name can have finds nothing', async () => {
+    assert.deepEqual(await search({ search: 'a\0' }), [])
   })
 })

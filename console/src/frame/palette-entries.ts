@@ -88,8 +88,8 @@ const hasWords = (text: string, wanted: string): boolean => wanted.split(/\s+/).
 
 const MAX_NAMES = 6
 
-function useUserNames(prefix: string, isAllowed: boolean): readonly string[] {
-  const settled = useDebounced(prefix)
+function useUserNames(search: string, isAllowed: boolean): readonly string[] {
+  const settled = useDebounced(search)
   const [names, setNames] = useState<readonly string[]>([])
   useEffect(() => {
     if (settled === '' || !isAllowed) {
@@ -97,7 +97,7 @@ function useUserNames(prefix: string, isAllowed: boolean): readonly string[] {
       return
     }
     const abort = new AbortController()
-    api.get<UserPage>('/users', { prefix: settled, limit: MAX_NAMES }, abort.signal).then(
+    api.get<UserPage>('/users', { search: settled, limit: MAX_NAMES }, abort.signal).then(
       ({ users }) => abort.signal.aborted || setNames(users.map(({ name }) => name)),
       () => undefined,
     )

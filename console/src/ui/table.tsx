@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { changeQuery } from '../router.ts'
 import { texts } from '../texts.ts'
 
 export interface Column<T> {
@@ -7,6 +8,8 @@ export interface Column<T> {
   readonly kind?: 'number' | 'actions'
   /** Left out while a side panel needs the room. */
   readonly isMinor?: boolean
+  /** The rows can be sorted by this value. */
+  readonly sortBy?: (row: T) => string | number
 }
 
 export interface Selection {
@@ -23,10 +26,12 @@ interface TableProps<T> {
   /** The row whose details are open. */
   readonly current?: string | undefined
   readonly selection?: Selection
+  /** The column that the rows are sorted by, as the address has it. */
+  readonly sort?: string
 }
 
 /** A table. Below 720 px every row becomes a block with labels. */
-export function Table<T>({ caption, columns, rows, keyOf, current, selection }: TableProps<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, current, selection, sort = '' }: TableProps<T>) {
   return (
     <div class="table">
       <table onKeyDown={listenForArrows}>
@@ -34,15 +39,13 @@ export function Table<T>({ caption, columns, rows, keyOf, current, selection }: 
         <thead>
           <tr>
             {selection && <TickAll selection={selection} keys={rows.map(keyOf)} />}
-            {columns.map(({ label, kind, isMinor }) => (
-              <th key={label} scope="col" class={`${kind ?? ''} ${isMinor ? 'minor' : ''}`}>
-                {kind === 'actions' ? <span class="hidden-label">{label}</span> : label}
-              </th>
+            {columns.map((column) => (
+              <HeadCell key={column.label} column={column} sort={sort} />
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => {
+          {toSorted(rows, columns, sort).map((row) => {
             const key = keyOf(row)
             return (
               <tr key={key} class={key === current ? 'current' : ''}>
@@ -57,6 +60,38 @@ export function Table<T>({ caption, columns, rows, keyOf, current, selection }: 
       </table>
     </div>
   )
+}
+
+function HeadCell<T>({
+  column: { label, kind, isMinor, sortBy },
+  sort,
+}: {
+  readonly column: Column<T>
+  readonly sort: string
+}) {
+  const isSorted = sort.replace('-', '') === label
+  const next = sort === label ? `-${label}` : isSorted ? undefined : label
+  const order = !isSorted ? undefined : sort === label ? 'ascending' : 'descending'
+  return (
+    <th scope="col" class={`${kind ?? ''} ${isMinor ? 'minor' : ''}`} aria-sort={order}>
+      {sortBy ? (
+        <button class="sort" type="button" title={texts.table.sort} onClick={() => changeQuery({ sort: next })}>
+          {label}
+          <span aria-hidden="true">{order && (order === 'ascending' ? '↑' : '↓')}</span>
+        </button>
+      ) : (
+        <span class={kind === 'actions' ? 'hidden-label' : ''}>{label}</span>
+      )}
+    </th>
+  )
+}
+
+/** `sort` is the label of a column; with `-`, the largest value comes first. */
+function toSorted<T>(rows: readonly T[], columns: readonly Column<T>[], sort: string): readonly T[] {
+  const sortBy = columns.find(({ label }) => label === sort.replace('-', ''))?.sortBy
+  if (!sortBy) return rows
+  const sign = sort.startsWith('-') ? -1 : 1
+  return rows.toSorted((one, other) => sign * (sortBy(one) < sortBy(other) ? -1 : sortBy(one) > sortBy(other) ? 1 : 0))
 }
 
 function Cell<T>({ column: { label, kind, isMinor, render }, row }: { readonly column: Column<T>; readonly row: T }) {

@@ -46,8 +46,8 @@ export interface UserStore {
   listHashWork(): Promise<readonly HashWork[]>
 }
 
-/** `disabled` has only users that cannot sign in, `expires` only those with an expiry. */
-export type SearchKind = 'name' | 'role' | 'disabled' | 'expires'
+/** `part` has the ends of a name, `disabled` only users that cannot sign in, `expires` only those with an expiry. */
+export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires'
 
 export interface SearchEntry {
   readonly kind: SearchKind

@@ -1,6 +1,7 @@
 /**
- * Searches users by the beginning of a name or role, and by role or status, without reading them all. Every user has
- * some entries in the store, sorted by their keys; a search reads a range of them and checks each user that it finds.
+ * Searches users by a part of the name or the beginning of a role, and by role or status, without reading them all.
+ * Every user has some entries in the store, sorted by their keys; a search reads a range of them and checks each user
+ * that it finds. A part of a name is the beginning of one of its ends, which are entries too.
  */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
@@ -16,11 +17,27 @@ export function listEntries({ name, isActive, expiresAt, document }: User): read
   const roles = new Set(document.roles.map(foldCase))
   return [
     { kind: 'name', key: foldCase(name) },
+    ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
     ...[...roles].map((key) => ({ kind: 'role', key }) as const),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
     ...(expiresAt === undefined ? [] : [{ kind: 'expires', key: toTimeKey(expiresAt) } as const]),
   ]
 }
+
+/** Limits what a long name adds to the store: a part is found if it begins within the first characters. */
+const MAX_PARTS = 32
+const MAX_PART = 16
+const MIN_PART = 2
+
+/** What remains of the name without its first character, its first two, and so on, cut to a length. */
+function listParts(name: string): readonly string[] {
+  const characters = [...name].slice(0, MAX_PARTS + MAX_PART)
+  const starts = Math.min(MAX_PARTS, characters.length - MIN_PART)
+  const parts = Array.from({ length: Math.max(0, starts) }, (_, at) => cutPart(characters.slice(at + 1)))
+  return [...new Set(parts)]
+}
+
+const cutPart = (characters: readonly string[]): string => characters.slice(0, MAX_PART).join('')
 
 const TIME_DIGITS = 12
 const toTimeKey = (seconds: number): string => String(Math.max(0, Math.trunc(seconds))).padStart(TIME_DIGITS, '0')
@@ -32,8 +49,8 @@ const LAST = '\u{10ffff}'
 const MAX_EXAMINED = 10 * SEARCH_ROWS
 
 export interface UserQuery {
-  /** The beginning of the name or of a role, in any case. */
-  readonly prefix?: string
+  /** A part of the name or the beginning of a role, in any case. One character is the beginning of the name too. */
+  readonly text?: string
   /** A role, in any case. */
   readonly role?: string
   readonly status?: 'disabled' | 'expired'
@@ -46,6 +63,8 @@ export interface UserQuery {
 export interface FoundPage {
   readonly users: readonly User[]
   readonly next: string | undefined
+  /** How many match in all, on the first page; `undefined`: too many to count. */
+  readonly total?: number | undefined
 }
 
 export const createUserSearch = (store: UserSearchStore, clock: Clock) => ({
@@ -53,9 +72,11 @@ export const createUserSearch = (store: UserSearchStore, clock: Clock) => ({
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
-    const isMatch = createMatch(query, now)
+    const isMatch = createMatch(query, ranges, now)
+    const read = (position: Position) => readOn(store, ranges, position)
     const after = query.after === undefined ? startOf(ranges, 0) : readPosition(query.after)
-    return collect({ after, limit: query.limit }, (position) => readOn(store, ranges, position), isMatch)
+    const page = await collect({ after, limit: query.limit }, read, isMatch)
+    return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
   },
 })
 
@@ -70,32 +91,52 @@ interface FoundEntry extends Position {
   readonly user: User
 }
 
-/** The ranges that contain all results: that of the status or role; otherwise names, then roles, with this beginning. */
-function toRanges({ prefix, role, status }: UserQuery, now: number): readonly SearchRange[] {
+/** The ranges that contain all results: that of the status or role; otherwise names and roles that begin so. */
+function toRanges({ text = '', role, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
   if (role !== undefined) return [{ kind: 'role', from: foldCase(role), to: foldCase(role) }]
-  const from = foldCase(prefix ?? '')
-  return (['name', 'role'] as const).map((kind) => ({ kind, from, to: `${from}${LAST}` }))
+  const from = foldCase(text)
+  const part = cutPart([...from])
+  return [
+    { kind: 'name', from, to: `${from}${LAST}` },
+    ...(part.length < MIN_PART ? [] : [{ kind: 'part', from: part, to: `${part}${LAST}` } as const]),
+    { kind: 'role', from, to: `${from}${LAST}` },
+  ]
 }
 
 type Match = (found: FoundEntry) => boolean
 
-function createMatch({ prefix, role, status }: UserQuery, now: number): Match {
-  const beginning = foldCase(prefix ?? '')
-  const wanted = role === undefined ? undefined : foldCase(role)
-  const isByBeginning = role === undefined && status === undefined
+function createMatch({ text = '', role, status }: UserQuery, ranges: readonly SearchRange[], now: number): Match {
+  const wanted = foldCase(text)
+  const wantedRole = role === undefined ? undefined : foldCase(role)
   return ({ user, range, key }) => {
+    if (!matchesText(user, wanted)) return false
     const roles = user.document.roles.map(foldCase)
-    const isNamed = foldCase(user.name).startsWith(beginning)
-    const byRole = roles.filter((each) => each.startsWith(beginning)).sort()[0]
-    // a user with several entries in the ranges is found by the first of them
-    if (isByBeginning) return range === 0 || (!isNamed && byRole === key)
-    if (wanted !== undefined && !roles.includes(wanted)) return false
+    if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
     if (status === 'disabled' && user.isActive) return false
     if (status === 'expired' && !isExpired(user, now)) return false
-    return isNamed || byRole !== undefined
+    // a user with several entries in the ranges is found by the first of them
+    const first = findFirst(user, ranges)
+    return first?.range === range && first.key === key
   }
+}
+
+/** `text` is folded. */
+export function matchesText({ name, document }: User, text: string): boolean {
+  const folded = foldCase(name)
+  if (text.length < MIN_PART ? folded.startsWith(text) : folded.includes(text)) return true
+  return document.roles.some((role) => foldCase(role).startsWith(text))
+}
+
+function findFirst(user: User, ranges: readonly SearchRange[]): { range: number; key: string } | undefined {
+  const entries = listEntries(user)
+  for (const [range, { kind, from }] of ranges.entries()) {
+    const found = entries.filter((entry) => entry.kind === kind && entry.key.startsWith(from))
+    const [first] = found.map(({ key }) => key).sort()
+    if (first !== undefined) return { range, key: first }
+  }
+  return undefined
 }
 
 interface Read {
@@ -141,6 +182,16 @@ async function collect(
     examined += found.length
   }
   return { users, next: renderPosition(position) }
+}
+
+/** Enough for a list to say "50 of 301"; counting more would take longer than the search. */
+const MAX_COUNTED = 500
+
+/** The users of the page, and those that follow it. */
+async function countOn({ users, next }: FoundPage, read: Parameters<typeof collect>[1], isMatch: Match) {
+  if (next === undefined) return users.length
+  const rest = await collect({ after: readPosition(next), limit: MAX_COUNTED }, read, isMatch)
+  return rest.next === undefined ? users.length + rest.users.length : undefined
 }
 
 const renderPosition = ({ range, key, name }: Position): string =>

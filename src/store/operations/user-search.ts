@@ -73,10 +73,18 @@ function* indexSome(damaged: DamagedRecords): Operation<boolean> {
 const readRow = (row: Row): UserRecord =>
   readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
 
+/** The parts of a name stay until the user is deleted: they never change. */
+const REMOVALS = [
+  [STATEMENTS.removeEntries, 'tombstone'],
+  [STATEMENTS.removeChangingEntries, 'user'],
+] as const
+
 /** Replaces the entries of these users. Those of a deleted user are removed. */
 export function* writeEntries(records: readonly UserRecord[]): Operation<void> {
-  const names = records.map(({ name }) => name)
-  yield manyKeys(STATEMENTS.removeEntries, names)
+  for (const [statement, kind] of REMOVALS) {
+    const names = records.filter((record) => record.kind === kind).map(({ name }) => name)
+    if (names.length > 0) yield manyKeys(statement, names)
+  }
   const rows = records.flatMap((record) =>
     record.kind === 'user' ? listEntries(record).map(({ kind, key }) => [kind, key, record.name]) : [],
   )

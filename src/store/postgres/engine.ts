@@ -141,9 +141,16 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
   ...Object.entries(BULK_INSERTS).map(
     ([name, types]) => [name, toBulkInsert(STATEMENTS[name as StatementName].text, types)] as const,
   ),
-  ...(['findVersion', 'removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf', 'removeEntries'] as const).map(
-    (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
-  ),
+  ...(
+    [
+      'findVersion',
+      'removeSignIn',
+      'removeRecoveryCodes',
+      'removePasswordLinkOf',
+      'removeEntries',
+      'removeChangingEntries',
+    ] as const
+  ).map((name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const),
   [
     'trimSessions',
     `DELETE FROM cardea_sessions WHERE id IN (SELECT surplus.id FROM unnest($1::text[]) AS owner (name),

@@ -28,13 +28,13 @@ const STEP = 50
 export function UsersPage() {
   const { path, query } = useRoute()
   const [, name] = path
-  const { prefix = '', status = '' } = query
+  const { search = '', status = '', sort = '' } = query
   const shown = Number(query['count'] ?? STEP)
-  const list = useUserList(prefix, status, shown)
+  const list = useUserList(search, status, sort === '' ? shown : MAX_SHOWN)
   const refusals = useRefusals()
   useLiveReload(({ event }) => /^(?:user|users|grant|limit)\./.test(event), list.reload)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => setSelected(new Set()), [prefix, status])
+  useEffect(() => setSelected(new Set()), [search, status])
   useShortcuts({ n: () => openDialog('add') })
   const { do: _action, ...kept } = query
   const panel = name !== undefined && (
@@ -53,9 +53,9 @@ export function UsersPage() {
           <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
         ) : (
           <Toolbar
-            name="prefix"
+            name="search"
             label={texts.users.search}
-            value={prefix}
+            value={search}
             found={list.data && describeCount(list.data)}
           >
             <Choice
@@ -69,7 +69,7 @@ export function UsersPage() {
         <Loaded resource={list} what={texts.users.what} shape="rows">
           {(found) =>
             found.users.length === 0 ? (
-              <NoUsers prefix={prefix} status={status} />
+              <NoUsers search={search} status={status} />
             ) : (
               <>
                 <Table
@@ -78,6 +78,7 @@ export function UsersPage() {
                   rows={found.users}
                   keyOf={(user) => user.name}
                   current={name}
+                  sort={sort}
                   selection={{ keys: selected, onChange: setSelected }}
                 />
                 <ListEnd text={describeCount(found)} hasMore={found.next !== undefined} shown={shown} />
@@ -94,10 +95,10 @@ export function UsersPage() {
 const MAX_SHOWN = 1000
 
 /** The first users that match. As many as the address says, so that a reload shows the same. */
-function useUserList(prefix: string, status: string, shown: number): Resource<UserPage> {
-  const settled = useDebounced(prefix)
+function useUserList(search: string, status: string, shown: number): Resource<UserPage> {
+  const settled = useDebounced(search)
   const limit = Math.min(shown, MAX_SHOWN)
-  const load = (signal: AbortSignal) => api.get<UserPage>('/users', { prefix: settled, status, limit }, signal)
+  const load = (signal: AbortSignal) => api.get<UserPage>('/users', { search: settled, status, limit }, signal)
   return useResource(JSON.stringify([settled, status, limit]), load, { keepsLast: true })
 }
 
@@ -107,6 +108,7 @@ const toColumns = (
 ): readonly Column<User>[] => [
   {
     label: texts.users.name,
+    sortBy: ({ name }) => name.toLowerCase(),
     render: ({ name }) => (
       <a class="name" href={toHref(['users', name], query)} title={name}>
         {name}
@@ -114,7 +116,11 @@ const toColumns = (
     ),
   },
   { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
-  { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
+  {
+    label: texts.users.lastSignIn,
+    sortBy: ({ lastSignIn }) => (lastSignIn ? Date.parse(lastSignIn.at) : 0),
+    render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} />,
+  },
   ...(refusals ? [toRefusalColumn(refusals)] : []),
   { label: texts.users.roles, isMinor: true, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
   {
@@ -124,8 +130,8 @@ const toColumns = (
   },
 ]
 
-const describeCount = ({ users, next }: UserPage): string =>
-  next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length)
+const describeCount = ({ users, next, total }: UserPage): string =>
+  next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length, total)
 
 interface ListEndProps {
   readonly text: string
@@ -144,14 +150,14 @@ const ListEnd = ({ text, hasMore, shown }: ListEndProps) => (
 )
 
 interface NoUsersProps {
-  readonly prefix: string
+  readonly search: string
   readonly status: string
 }
 
-const NoUsers = ({ prefix, status }: NoUsersProps) =>
-  prefix !== '' || status !== '' ? (
+const NoUsers = ({ search, status }: NoUsersProps) =>
+  search !== '' || status !== '' ? (
     <div class="card">
-      <Empty {...describeNone(prefix, status)}>
+      <Empty {...describeNone(search, status)}>
         <div class="row">
           <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
           {status === 'locked' && <LockoutLink />}
@@ -171,8 +177,8 @@ const NoUsers = ({ prefix, status }: NoUsersProps) =>
   )
 
 /** A filter alone has no text that could be mistyped. */
-const describeNone = (prefix: string, status: string) =>
-  prefix === ''
+const describeNone = (search: string, status: string) =>
+  search === ''
     ? { title: texts.users.noneFoundIn[status] ?? texts.users.noneFound, text: texts.users.noneFoundInText[status] }
     : { title: texts.users.noneFound, text: texts.users.noneFoundText }
 

@@ -98,7 +98,11 @@ export const PAGE_QUERY = {
 const PAGE = object(PAGE_QUERY)
 export type PageQuery = Static<typeof PAGE>
 
-export const USER_PAGE = object({ users: listOf(LISTED_USER), 'next?': NEXT })
+export const USER_PAGE = object({
+  users: listOf(LISTED_USER),
+  'next?': NEXT,
+  'total?': integer('How many there are in all. Absent after the first page, and where they are too many to count.'),
+})
 export type UserPage = Static<typeof USER_PAGE>
 
 const SESSIONS = integer('Live sessions. The store keeps at most 1000 of a name.')

@@ -70,7 +70,7 @@ export const USER_OPERATIONS = {
     query: object({ ...SEARCH, ...PAGE_QUERY }),
     reply: USER_PAGE,
     async run(deps, call) {
-      const { page, next } = isSearch(call.query)
+      const { page, next, total } = isSearch(call.query)
         ? await search(deps, call.query)
         : await readPage(deps.directory, call.query)
       const locked = new Set(deps.limits.listNames())
@@ -80,7 +80,7 @@ export const USER_OPERATIONS = {
         isLocked: locked.has(user.name),
         lastSignIn: showSignIn(signIns.get(user.name)),
       }))
-      return { users, ...(next !== undefined && { next }) }
+      return { users, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
     },
   }),
   'user.add': operation('POST /users', 'userAdmin', {
@@ -176,7 +176,8 @@ export async function readPage(directory: Directory, { limit = MAX_PAGE, after }
     onDamaged: (name) => damaged.push(name),
     ...(after !== undefined && { from: { name: after, isInclusive: false } }),
   })
-  return { page, next: page.length < limit ? undefined : page.at(-1)?.name, damaged }
+  const total = after === undefined ? await directory.countUsers() : undefined
+  return { page, next: page.length < limit ? undefined : page.at(-1)?.name, total, damaged }
 }
 
 /** How the API shows the values of these types; those of others as they are. */
