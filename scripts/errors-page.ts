@@ -47,8 +47,8 @@ export function renderErrorsPage() {
   const codes = Object.keys(ERRORS) as ErrorCode[]
   const rows = codes.map((code) => {
     const meaning = ERRORS[code]
-    const refusal = new Refusal(code, { about: '…' })
-    const adminApi = ADMIN_API_ERRORS[code].status
+    const refusal = new Refusal(code, { reason: '…' })
+    const adminApi = ADMIN_API_ERRORS[code]
     return { code, meaning, adminApi, document: toDocument(refusal), multiModel: toMultiModelError(refusal) }
   })
   const byStatus = (name, status) => rows.toSorted((a, b) => a[name][status] - b[name][status])

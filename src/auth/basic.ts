@@ -133,5 +133,5 @@ export function createBasicHandler(
 
 const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCredential => ({
   kind: 'refused',
-  error: new Refusal(code, { about: 'Authorization header has invalid base64 value' }),
+  error: new Refusal(code, { reason: 'Authorization header has invalid base64 value' }),
 })

@@ -67,8 +67,8 @@ export const createIssuedTokenCheck =
     const verdict = await checkClaims(claims, JWT_HANDLER, deps)
     if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
     const detail = verdict.kind === 'refused' ? verdict.error.detail : undefined
-    const about = 'Token is no longer valid.'
-    return { kind: 'refused', error: new Refusal('token_refused', { about, ...(detail && { detail }) }) }
+    const reason = 'Token is no longer valid.'
+    return { kind: 'refused', error: new Refusal('token_refused', { reason, ...(detail && { detail }) }) }
   }
 
 function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: BearerDeps): boolean {

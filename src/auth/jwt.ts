@@ -141,7 +141,7 @@ function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Ve
 
 async function askDirectory(accepted: Verdict, token: ForeignToken, directory: JwtDeps['directory']): Promise<Verdict> {
   if (await directory.isForeignTokenLive(token)) return accepted
-  return refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
+  return refused(new Refusal('token_refused', { reason: 'Token is no longer valid.' }))
 }
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
@@ -161,7 +161,7 @@ const TOKEN_REASONS: Readonly<Record<TokenReason, string>> = {
 }
 
 const toTokenRefusal = ({ reason, problem }: RefusedToken): Refusal =>
-  new Refusal('credential_malformed', { about: problem?.reason ?? TOKEN_REASONS[reason] })
+  new Refusal('credential_malformed', { reason: problem?.reason ?? TOKEN_REASONS[reason] })
 
 type ClaimReason = readonly [ErrorCode, string]
 
@@ -177,6 +177,6 @@ const CLAIM_REASONS: Readonly<Record<ClaimProblem['code'], (problem: ClaimProble
 }
 
 function toClaimRefusal(problem: ClaimProblem): Refusal {
-  const [code, about] = CLAIM_REASONS[problem.code](problem)
-  return new Refusal(code, { about })
+  const [code, reason] = CLAIM_REASONS[problem.code](problem)
+  return new Refusal(code, { reason })
 }

@@ -1,5 +1,5 @@
 import { createLruCache } from '../base/caches.ts'
-import { isClientError, Refusal } from '../base/errors.ts'
+import { isClientError, Refusal, textOf } from '../base/errors.ts'
 import { type Account, isAccount } from '../directory/account.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
 import { checkName } from '../directory/users/user.ts'
@@ -114,4 +114,4 @@ function toKey({ identity, credential }: AuthenticatedRequest, peer: string): st
 const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string => `${seconds} ${generation}`
 
 /** The reason of a refusal for the log. */
-export const explainRefusal = ({ detail, about, message }: Refusal): string => detail ?? about ?? message
+export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? textOf(refusal)

@@ -55,7 +55,7 @@ async function requireSentPassword(
   // requires only that the session was opened with the password, however long ago
   await requirePassword(who, { ...deps, maxAgeSeconds: () => 0 })
   if (name !== null && password !== undefined && (await isCurrentPassword(request, { name, password }, deps))) return
-  throw new Refusal('password_required', { about: 'The current password is missing or wrong.' })
+  throw new Refusal('password_required', { reason: 'The current password is missing or wrong.' })
 }
 
 /** A wrong password counts for the lockout. No code is needed: the session was opened with one. */

@@ -94,8 +94,10 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 export interface RefusalDetails {
-  /** A value for the public message (a name, a list of methods). The client sees it, so it is never secret. */
-  readonly about?: string
+  /** What the client is told instead of the text of the table. Never secret. */
+  readonly reason?: string
+  /** A value for the text of the table: a header name, a media type, the allowed methods. Never secret. */
+  readonly value?: string
   /** For the log only. */
   readonly detail?: string
   /** Sent as `Retry-After`. */
@@ -109,7 +111,8 @@ export interface RefusalDetails {
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ErrorCode
-  readonly about: string | undefined
+  readonly reason: string | undefined
+  readonly value: string | undefined
   readonly detail: string | undefined
   readonly retryAfterSeconds: number | undefined
   readonly headers: NonNullable<RefusalDetails['headers']>
@@ -117,7 +120,8 @@ export class Refusal extends Error {
   constructor(code: ErrorCode, details: RefusalDetails = {}) {
     super(ERRORS[code], details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
-    this.about = details.about
+    this.reason = details.reason
+    this.value = details.value
     this.detail = details.detail
     this.retryAfterSeconds = details.retryAfterSeconds
     this.headers = details.headers ?? []
@@ -136,7 +140,10 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'client_gone',
 ])
 
-export const badRequest = (about: string): Refusal => new Refusal('bad_request', { about })
+export const badRequest = (reason: string): Refusal => new Refusal('bad_request', { reason })
+
+/** What a table of errors makes its text of. */
+export const textOf = ({ reason, value, message }: Refusal): string => reason ?? value ?? message
 
 /** Whether the client caused the failure, for example with a wrong credential. */
 export const isClientError = (error: unknown): boolean =>

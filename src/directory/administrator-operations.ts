@@ -46,7 +46,7 @@ export function createAdministrators(parts: DirectoryParts) {
     ): Promise<string> {
       const current = requireSettable(parts, name, options)
       if ('password' in password && password.password === '')
-        throw new Refusal('password_refused', { about: NO_PASSWORD })
+        throw new Refusal('password_refused', { reason: NO_PASSWORD })
       if (current && 'password' in password && (await isCurrent(parts, current, password.password, options)))
         return current.text
       const text = await toStoredText(parts, password, options)
@@ -79,7 +79,7 @@ function requireSettable(
   requireName(name)
   const accounts = administration.accounts()
   const current = accounts.get(name)
-  if (current && expected === 'new') throw new Refusal('conflict', { about: 'An administrator has this name.' })
+  if (current && expected === 'new') throw new Refusal('conflict', { reason: 'An administrator has this name.' })
   if (!current && expected === 'existing') throw new Refusal('not_found')
   if (!current) {
     requireReadable(name)
@@ -146,7 +146,7 @@ function requireRemovable({ administration }: DirectoryParts, name: string): str
   const accounts = administration.accounts()
   const own = accounts.get(name)
   if (!own) throw new Refusal('not_found')
-  if (accounts.size === 1) throw new Refusal('forbidden', { about: 'The last administrator cannot be deleted.' })
+  if (accounts.size === 1) throw new Refusal('forbidden', { reason: 'The last administrator cannot be deleted.' })
   return own.text
 }
 
@@ -162,8 +162,8 @@ async function toStoredText(
     passwords.check({ stored: reading.password })
     return given.stored
   }
-  const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
-  throw badRequest(about)
+  const reason = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
+  throw badRequest(reason)
 }
 
 /** Every password check, of any name, takes as long as the most expensive stored password. */

@@ -27,10 +27,10 @@ export async function requirePassword(
 ): Promise<void> {
   if (who.credential?.kind.provesPassword === 'itself') return
   const provedAt = findProofTime(who, deps)
-  if (provedAt === undefined) throw new Refusal('password_required', { about: NEEDS_PASSWORD })
+  if (provedAt === undefined) throw new Refusal('password_required', { reason: NEEDS_PASSWORD })
   const maxAge = deps.maxAgeSeconds()
   if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
-  throw new Refusal('password_required', { about: toNeedsPasswordAgain(maxAge) })
+  throw new Refusal('password_required', { reason: toNeedsPasswordAgain(maxAge) })
 }
 
 const NEEDS_PASSWORD =

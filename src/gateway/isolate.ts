@@ -79,7 +79,7 @@ type Sent = Pick<RequestContext, 'header' | 'path'>
  */
 export function requireNarrowWorker(context: Sent): void {
   if (context.header('service-worker') === undefined || !isBelowRoot(context)) return
-  throw new Refusal('forbidden', { about: 'A service worker for / is not allowed: it would control /_cardea/.' })
+  throw new Refusal('forbidden', { reason: 'A service worker for / is not allowed: it would control /_cardea/.' })
 }
 
 /** Keeps a browser from using a script that it has cached for a page as that of a service worker. */

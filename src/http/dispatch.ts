@@ -80,6 +80,6 @@ const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 function requireHandler(methods: Methods, method: string, allow: readonly string[] = Object.keys(methods)): Handler {
   const handler = Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined
-  if (!handler) throw new Refusal('method_not_allowed', { about: allow.join(',') })
+  if (!handler) throw new Refusal('method_not_allowed', { value: allow.join(',') })
   return handler
 }

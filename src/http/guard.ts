@@ -60,7 +60,7 @@ const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])
 const ALLOWED = 'DELETE,GET,HEAD,OPTIONS,POST,PUT'
 
 function checkMethod(method: string, methods = ALLOWED): void {
-  if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { about: methods })
+  if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { value: methods })
 }
 
 // Not allowed unencoded in a path or query (RFC 3986). Some servers read `\` as `/`.
@@ -121,7 +121,7 @@ function checkHeaders(raw: string[], { maxHeaders, maxHeaderBytes }: GuardLimits
     else if (isMerged && findValue(raw, single) === raw[i + 1]) {
       raw.splice(i, 2)
       i -= 2
-    } else throw new Refusal('ambiguous_header', { about: name })
+    } else throw new Refusal('ambiguous_header', { value: name })
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
   return hasMethodOverride

@@ -1,42 +1,40 @@
 // Checks of arguments: they often come straight from the body of a request.
-import { Refusal } from '../base/errors.ts'
+import { badRequest } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 
-const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
 export function requireText(value: unknown, what: string): asserts value is string {
-  if (typeof value !== 'string') throw refuse(`${what} must be a string.`)
+  if (typeof value !== 'string') throw badRequest(`${what} must be a string.`)
 }
 
 export function checkTexts(value: unknown, what: string): void {
   const isList = value === undefined || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
-  if (!isList) throw refuse(`${what} must be a list of strings.`)
+  if (!isList) throw badRequest(`${what} must be a list of strings.`)
 }
 
 export function checkFlag(value: unknown, what: string): void {
-  if (value !== undefined && typeof value !== 'boolean') throw refuse(`${what} must be true or false.`)
+  if (value !== undefined && typeof value !== 'boolean') throw badRequest(`${what} must be true or false.`)
 }
 
 /** A misspelt member would be ignored in silence. */
 export function requireMembers(value: unknown, what: string, known: readonly string[]): void {
-  if (!isJsonObject(value)) throw refuse(`${what} must be an object: { ${known.join(', ')} }.`)
+  if (!isJsonObject(value)) throw badRequest(`${what} must be an object: { ${known.join(', ')} }.`)
   const stranger = Object.keys(value).find((member) => !known.includes(member))
-  if (stranger !== undefined) throw refuse(`${what} has no member ${stranger}: { ${known.join(', ')} }.`)
+  if (stranger !== undefined) throw badRequest(`${what} has no member ${stranger}: { ${known.join(', ')} }.`)
 }
 
 const MAX_LIMIT = 1000
 
 export function requireLimit(limit: unknown): void {
   const isValid = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT
-  if (!isValid) throw refuse(`limit must be a whole number from 1 to ${MAX_LIMIT}.`)
+  if (!isValid) throw badRequest(`limit must be a whole number from 1 to ${MAX_LIMIT}.`)
 }
 
 const LEVELS: ReadonlySet<unknown> = new Set([...GRANT_LEVELS, null])
 
 export function checkGrants(grants: unknown): void {
   if (grants === undefined) return
-  if (!isJsonObject(grants)) throw refuse('grants must be an object: levels by database.')
+  if (!isJsonObject(grants)) throw badRequest('grants must be an object: levels by database.')
   const wrong = Object.keys(grants).find((database) => !LEVELS.has(grants[database]))
-  if (wrong !== undefined) throw refuse(`The grant of ${wrong} must be rw, ro, none or null.`)
+  if (wrong !== undefined) throw badRequest(`The grant of ${wrong} must be rw, ro, none or null.`)
 }

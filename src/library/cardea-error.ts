@@ -15,7 +15,7 @@ export class CardeaError extends Error {
   constructor(refusal: Refusal) {
     super(toErrorBody(refusal).reason, { cause: refusal })
     this.code = refusal.code
-    this.status = ADMIN_API_ERRORS[refusal.code].status
+    this.status = ADMIN_API_ERRORS[refusal.code]
     this.statusCode = this.status
     this.retryAfterSeconds = refusal.retryAfterSeconds
   }

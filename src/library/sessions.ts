@@ -95,7 +95,7 @@ async function createSession(
   const name = typeof user === 'string' ? user : user?.name
   requireText(name, 'the name of the user')
   const account = verified ?? (await app.directory.findAccount(name))
-  if (!account) throw new Refusal('not_found', { about: `No active user has the name ${name}.` })
+  if (!account) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const request = options.request ? readRequest(options.request, 'sessions.create') : createEmptyRequest()
   const opened = await app.runFor(request, async (context) => app.signIn.open(account, toOpening(verified), context))
   if (options.response) addHeaders(options.response, [opened.header])
@@ -129,7 +129,7 @@ function readPlace(after: unknown): Pick<SessionRecord, 'createdAt' | 'id'> {
   requireText(after, 'after')
   const [, createdAt, id] = PLACE.exec(after) ?? []
   if (createdAt === undefined || id === undefined)
-    throw new Refusal('bad_request', { about: 'after must be the next of the previous page.' })
+    throw new Refusal('bad_request', { reason: 'after must be the next of the previous page.' })
   return { createdAt: Number(createdAt), id }
 }
 

@@ -151,7 +151,7 @@ function describeRotation(deps: SecretsEditorDeps): Partial<Rotation> & { readon
   try {
     return findRotation(folder, toTokenLifetime(values))
   } catch (error) {
-    return { problem: toRefusal(error).about ?? '' }
+    return { problem: toRefusal(error).reason ?? '' }
   }
 }
 
@@ -159,10 +159,10 @@ function describeRotation(deps: SecretsEditorDeps): Partial<Rotation> & { readon
 async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boolean): Promise<RotationStep> {
   const { values } = deps.liveConfig.get().settings
   const { folder } = toSecretSource(values)
-  if (!folder) throw new Refusal('conflict', { about: NO_FOLDER })
+  if (!folder) throw new Refusal('conflict', { reason: NO_FOLDER })
   const rotation = describeRotation(deps)
   if (rotation.next !== step)
-    throw new Refusal('conflict', { about: rotation.problem ?? `The next step is ${rotation.next}.` })
+    throw new Refusal('conflict', { reason: rotation.problem ?? `The next step is ${rotation.next}.` })
   await requireLoaded(deps.tokens)
   await requireSameNodes(deps)
   await confirmChange(deps.liveConfig.kernel.events)
@@ -178,20 +178,20 @@ async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boole
 
 async function requireLoaded(tokens: LiveRing): Promise<void> {
   const load = await tokens.reload()
-  if (load.kind === 'refused') throw new Refusal('conflict', { about: `The secrets were not loaded: ${load.reason}` })
+  if (load.kind === 'refused') throw new Refusal('conflict', { reason: `The secrets were not loaded: ${load.reason}` })
 }
 
 async function requireSameNodes(deps: SecretsEditorDeps): Promise<void> {
   const names = await deps.listDifferingNodes()
   if (names.length === 0) return
-  const about = `Nothing was changed: ${names.join(', ')} runs with other secrets. Every node must read the same files, and have loaded them before the next step.`
-  throw new Refusal('conflict', { about })
+  const reason = `Nothing was changed: ${names.join(', ')} runs with other secrets. Every node must read the same files, and have loaded them before the next step.`
+  throw new Refusal('conflict', { reason })
 }
 
 /** A file that cannot be read or written is for the administrator to repair. */
 function toRefusal(error: unknown): Refusal {
-  if (error instanceof SecretProblem) return new Refusal('conflict', { about: error.message })
+  if (error instanceof SecretProblem) return new Refusal('conflict', { reason: error.message })
   if (error instanceof Error && 'code' in error)
-    return new Refusal('conflict', { about: 'The folder of the secrets cannot be read or written.', cause: error })
+    return new Refusal('conflict', { reason: 'The folder of the secrets cannot be read or written.', cause: error })
   throw error
 }

@@ -40,7 +40,7 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
 function requireExpected(liveConfig: LiveConfig, { section, key }: SetEntry, expected: string | undefined): void {
   const value = toShownText({ section, key, text: liveConfig.get().configured.find(section, key)?.text ?? '' })
   if (expected !== undefined && value !== expected)
-    throw new Refusal('conflict', { about: `${section}.${key} was changed to "${value}" in the meantime.` })
+    throw new Refusal('conflict', { reason: `${section}.${key} was changed to "${value}" in the meantime.` })
 }
 
 /** How to return to the value before: set it again, or remove the new one. `null`: a secret, which is not shown. */

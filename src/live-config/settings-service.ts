@@ -98,7 +98,7 @@ async function applyChange(liveConfig: LiveConfig, into: RuntimeLayer, entry: Ru
 
 function dropEarlier(into: RuntimeLayer, { section, key, text }: SetEntry): Promise<void> {
   if (section === 'chttpd_auth' && key === 'secret') return noteDrop(into, text)
-  throw new Refusal('option_refused', { about: 'Only chttpd_auth.secret can be replaced with immediate effect' })
+  throw new Refusal('option_refused', { reason: 'Only chttpd_auth.secret can be replaced with immediate effect' })
 }
 
 const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
@@ -120,11 +120,11 @@ function listShown(liveConfig: LiveConfig): Record<string, Record<string, string
 
 function requireApplied({ isApplied, problems }: ReloadReport): void {
   if (!isApplied)
-    throw new Refusal('bad_request', { about: `The configuration was not applied. ${problems.join(' ')}` })
+    throw new Refusal('bad_request', { reason: `The configuration was not applied. ${problems.join(' ')}` })
 }
 
 function toRefusal({ kind, message, nearest }: ChangeProblem): Refusal {
-  return new Refusal(CODES[kind], { about: withSuggestion(message, nearest) })
+  return new Refusal(CODES[kind], { reason: withSuggestion(message, nearest) })
 }
 
 const CODES: Readonly<Record<ChangeProblem['kind'], ErrorCode>> = {

@@ -59,7 +59,7 @@ export function requireAffordable(password: StoredPassword, maxStrength: number)
   if (isAffordable(password, maxStrength)) return
   const most = toMaxIterations('sha256', maxStrength)
   throw new Refusal('bad_request', {
-    about: `The stored password costs too much to verify: the limit is ${most} iterations of PBKDF2 with SHA-256.`,
+    reason: `The stored password costs too much to verify: the limit is ${most} iterations of PBKDF2 with SHA-256.`,
   })
 }
 

@@ -1,11 +1,12 @@
 // Cardea's own format: one JSON object per line. The first names the format, the last marks the end of a complete file.
+import { badRequest } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName } from '../directory/users/check-user.ts'
 import type { Json, JsonObject, User } from '../directory/users/user.ts'
 import { readDraft, toDraft, toDraftJson } from './draft.ts'
 import type { Label, Reading, RecordReader, Written, WrittenSetting } from './records.ts'
-import { refuse, requireObject, requireText } from './require.ts'
+import { requireObject, requireText } from './require.ts'
 
 const CONTENT = 'directory'
 const VERSION = 1
@@ -19,7 +20,7 @@ export function createCardeaReader(): RecordReader {
     label,
     findFlaw: () => (state === 'after' ? undefined : 'The last line is missing: the file is incomplete.'),
     read(value) {
-      if (state === 'after') throw refuse('There is a record after the end of the file.')
+      if (state === 'after') throw badRequest('There is a record after the end of the file.')
       if (state === 'before') {
         state = 'inside'
         return readHead(value)
@@ -87,7 +88,7 @@ function readRecord(line: JsonObject): Reading {
   const [[kind, content] = [], ...others] = Object.entries(line)
   const read = RECORDS.get(kind ?? '')
   if (!read || content === undefined || others.length > 0)
-    throw refuse('The line must contain one user, administrator or setting.')
+    throw badRequest('The line must contain one user, administrator or setting.')
   return read(content)
 }
 

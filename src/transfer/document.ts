@@ -1,4 +1,5 @@
 // Reads and writes user documents and administrators of CouchDB.
+import { badRequest } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName, requireRoles } from '../directory/users/check-user.ts'
@@ -15,7 +16,7 @@ import { readAdminPassword, renderAdminPassword } from '../passwords/admin-passw
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
 import { type Loss, type Reading, type RecordReader, renderObject, toReason, type Written } from './records.ts'
-import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
+import { isRevision, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 
 /** Reads documents, or rows of a listing that contain them. */
 export const createDocumentReader = (idPrefix: string): RecordReader => ({
@@ -33,9 +34,9 @@ function readRow(row: JsonObject, idPrefix: string): Reading {
   if (Object.hasOwn(row, '_id')) return readDocument(row, idPrefix)
   if (row['name'] === '@cloudant/couchbackup') return { kind: 'passed', reason: 'the head of a backup' }
   const id = findId(row)
-  if (id === undefined) throw refuse('This is neither a document nor a row of a listing.')
+  if (id === undefined) throw badRequest('This is neither a document nor a row of a listing.')
   if (row['error'] !== undefined || row['doc'] === null) return { kind: 'passed', id, reason: 'deleted' }
-  if (row['doc'] === undefined) throw refuse('The row has no document: list them with include_docs=true.')
+  if (row['doc'] === undefined) throw badRequest('The row has no document: list them with include_docs=true.')
   return readDocument(requireObject(row['doc'], 'doc'), idPrefix)
 }
 
@@ -45,9 +46,9 @@ function readDocument(document: JsonObject, idPrefix: string): Reading {
   const id = requireText(document['_id'], '_id')
   if (NOT_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'not a user document' }
   if (document['_deleted'] === true) return { kind: 'passed', id, reason: 'deleted' }
-  if (document['type'] !== 'user') throw refuse('type must be user.')
+  if (document['type'] !== 'user') throw badRequest('type must be user.')
   const draft = readDraft(document)
-  if (id !== `${idPrefix}${draft.name}`) throw refuse(`_id must be ${idPrefix} and the name.`)
+  if (id !== `${idPrefix}${draft.name}`) throw badRequest(`_id must be ${idPrefix} and the name.`)
   return { kind: 'user', id, draft, notes: findNotes(document) }
 }
 
@@ -77,7 +78,7 @@ const NAMED_MEMBERS: ReadonlySet<string> = new Set([
 
 function isOwnMember(member: string): boolean {
   if (NAMED_MEMBERS.has(member)) return true
-  if (member.startsWith('_')) throw refuse('A member that begins with an underscore is unknown.')
+  if (member.startsWith('_')) throw badRequest('A member that begins with an underscore is unknown.')
   return false
 }
 
@@ -87,7 +88,7 @@ function readPassword(document: JsonObject): NewPassword | undefined {
   if (typeof password === 'string') {
     return { password, ...(document['preserve_salt'] === true && typeof salt === 'string' ? { salt } : {}) }
   }
-  if (password !== undefined && password !== null) throw refuse('password must be a string.')
+  if (password !== undefined && password !== null) throw badRequest('password must be a string.')
   const stored = requireUsable(readDocumentPassword(document))
   return stored && { stored }
 }
@@ -139,7 +140,7 @@ export function readAdministrator(name: string, value: unknown): Reading {
     requireName(name)
     const text = requireText(value, 'The value')
     const reading = readAdminPassword(text)
-    if (reading.kind === 'malformed') throw refuse(`The stored password cannot be read: ${reading.reason}.`)
+    if (reading.kind === 'malformed') throw badRequest(`The stored password cannot be read: ${reading.reason}.`)
     return { kind: 'administrator', id: name, text }
   } catch (error) {
     return { kind: 'refused', id: name, heading: 'administrators', reason: toReason(error) }

@@ -1,4 +1,5 @@
 // A draft of a user as JSON, for Cardea's own format and for the admin API. What is read is untrusted: every member is checked.
+import { badRequest } from '../base/errors.ts'
 import { requireGrants, requireName, requireRoles } from '../directory/users/check-user.ts'
 import { DOCUMENT_MEMBERS, FIELD_ROWS, type Field, type FieldName, GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
@@ -18,7 +19,6 @@ import { readDocumentPassword, toDocumentMembers } from '../passwords/password.t
 import { PASSWORD_MEMBERS } from '../passwords/schemes.ts'
 import {
   isRevision,
-  refuse,
   requireCount,
   requireFlag,
   requireList,
@@ -62,7 +62,7 @@ export function readDraft(value: unknown): UserDraft {
   let draft: UserDraft = { name: readName(given['name'] ?? null) }
   for (const [member, each] of Object.entries(given)) {
     const [name, row] = BY_MEMBER.get(member) ?? []
-    if (!name || !row) throw refuse('A user has an unknown member.')
+    if (!name || !row) throw badRequest('A user has an unknown member.')
     draft = withDrafted(draft, name, FORMS[row.type].read(each, member))
   }
   return draft
@@ -141,7 +141,7 @@ function readPassword(value: Json): NewPassword {
 
 function readRevisionText(value: Json): string {
   const text = requireText(value, 'revision')
-  if (!isRevision(text)) throw refuse('revision must be a number, a hyphen and 32 hexadecimal digits.')
+  if (!isRevision(text)) throw badRequest('revision must be a number, a hyphen and 32 hexadecimal digits.')
   return text
 }
 
@@ -161,21 +161,21 @@ const TAKEN_MEMBERS: ReadonlySet<string> = new Set([...DOCUMENT_MEMBERS, ...PASS
 
 function readMembers(value: Json): readonly (readonly [string, Json])[] {
   const members = requireList(value, 'members').map(readMember)
-  if (new Set(members.map(([name]) => name)).size < members.length) throw refuse('A member is duplicated.')
+  if (new Set(members.map(([name]) => name)).size < members.length) throw badRequest('A member is duplicated.')
   return members
 }
 
 function readMember(value: Json): readonly [string, Json] {
   const [name, content] = requireList(value, 'Each of members')
-  if (typeof name !== 'string' || content === undefined) throw refuse('Each of members must be a name and a value.')
+  if (typeof name !== 'string' || content === undefined) throw badRequest('Each of members must be a name and a value.')
   const isClear = name === 'password' && content !== null
-  if (name.startsWith('_') || TAKEN_MEMBERS.has(name) || isClear) throw refuse('A member has a reserved name.')
+  if (name.startsWith('_') || TAKEN_MEMBERS.has(name) || isClear) throw badRequest('A member has a reserved name.')
   return [name, content]
 }
 
 function readLevel(value: Json): GrantLevel | undefined {
   const level = GRANT_LEVELS.find((each) => each === value)
-  if (level === undefined && value !== null) throw refuse('A level must be rw, ro, none or null.')
+  if (level === undefined && value !== null) throw badRequest('A level must be rw, ro, none or null.')
   return level
 }
 

@@ -1,4 +1,5 @@
 // Reads documents of ArangoDB's collection of users.
+import { badRequest } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
 import { toFingerprint, toTokenDigest } from '../directory/access-token.ts'
 import { requireGrants, requireName } from '../directory/users/check-user.ts'
@@ -7,7 +8,7 @@ import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayloa
 import { readSimpleAuthData } from '../passwords/password.ts'
 import { isNoAuthData } from './multi-model-writer.ts'
 import type { Reading, RecordReader } from './records.ts'
-import { refuse, requireCount, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
+import { requireCount, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
 /** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
 export const MULTI_MODEL_READER: RecordReader = {
@@ -29,7 +30,7 @@ function readLine(line: JsonObject): Reading {
   const { type, data } = line
   if (data === undefined || Object.hasOwn(line, 'user')) return readDocument(line)
   if (type === REMOVAL) return { kind: 'passed', reason: 'deleted' }
-  if (type !== DOCUMENT) throw refuse(`type must be ${DOCUMENT}.`)
+  if (type !== DOCUMENT) throw badRequest(`type must be ${DOCUMENT}.`)
   return readDocument(requireObject(data, 'data'))
 }
 

@@ -1,36 +1,34 @@
 // Checks that the readers of all formats share. An error names the member, never its value.
-import { Refusal } from '../base/errors.ts'
+import { badRequest } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { type Json, type JsonObject, readRevision } from '../directory/users/user.ts'
 import type { PasswordFlaw } from '../passwords/schemes/scheme.ts'
 import { isUsable, type StoredPassword } from '../passwords/schemes.ts'
 
-export const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
-
 export function requireObject(value: unknown, what: string): JsonObject {
-  if (!isJsonObject(value)) throw refuse(`${what} must be an object.`)
+  if (!isJsonObject(value)) throw badRequest(`${what} must be an object.`)
   // all of it came from JSON, which the type of isJsonObject does not say
   return value as JsonObject
 }
 
 export function requireList(value: unknown, what: string): readonly Json[] {
-  if (!Array.isArray(value)) throw refuse(`${what} must be a list.`)
+  if (!Array.isArray(value)) throw badRequest(`${what} must be a list.`)
   return value
 }
 
 export function requireText(value: unknown, what: string): string {
-  if (typeof value !== 'string') throw refuse(`${what} must be a string.`)
+  if (typeof value !== 'string') throw badRequest(`${what} must be a string.`)
   return value
 }
 
 export function requireFlag(value: unknown, what: string): boolean {
-  if (typeof value !== 'boolean') throw refuse(`${what} must be true or false.`)
+  if (typeof value !== 'boolean') throw badRequest(`${what} must be true or false.`)
   return value
 }
 
 export function requireCount(value: unknown, what: string, most = Number.MAX_SAFE_INTEGER): number {
   const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= most
-  if (!isCount) throw refuse(`${what} must be a whole number from 0 to ${most}.`)
+  if (!isCount) throw badRequest(`${what} must be a whole number from 0 to ${most}.`)
   return value
 }
 
@@ -53,7 +51,7 @@ const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> 
 /** The password if it can be verified, `undefined` if there is none. A damaged one rejects the record. */
 export function requireUsable(password: StoredPassword): StoredPassword | undefined {
   if (isUsable(password)) return password
-  if (password.reason !== 'absent') throw refuse(PASSWORD_FLAWS[password.reason])
+  if (password.reason !== 'absent') throw badRequest(PASSWORD_FLAWS[password.reason])
   return undefined
 }
 

@@ -45,7 +45,7 @@ const reasonOf = (work: () => unknown) => {
     work()
   } catch (error) {
     assert.ok(error instanceof Refusal)
-    return error.about ?? error.code
+    return error.reason ?? error.code
   }
   return undefined
 }

@@ -66,7 +66,7 @@ test('an old session needs the current password as well, and Basic with it does 
   clock.advance(1)
   await assert.rejects(requirePassword(as(COOKIE_SESSION, { session }), deps), {
     code: 'password_required',
-    about: /900 seconds/,
+    reason: /900 seconds/,
   })
   await assert.rejects(
     requirePassword(as(COOKIE_SESSION, { session }), deps, () => false),

@@ -81,7 +81,7 @@ test('restores the previous value of a setting that cannot be applied', async (t
   const { liveConfig, service } = await openService(t)
   await assert.rejects(service.set({ section: 'mine', key: 'taste', text: 'sour' }), {
     code: 'bad_request',
-    about: /too sour/,
+    reason: /too sour/,
   })
   assert.equal(liveConfig.get().settings.find('mine', 'taste'), undefined)
   await service.set({ section: 'mine', key: 'taste', text: 'sweet' })

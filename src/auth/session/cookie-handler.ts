@@ -33,7 +33,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
   const check = async (value: string): Promise<Verdict> => {
     const cookie = accepted.get(value) ?? readCookie(value)
-    if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
+    if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { reason: MALFORMED }) }
     const credential = await find(cookie, sessions)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
     accepted.set(value, cookie)

@@ -37,7 +37,7 @@ export type TokenSessions = ReturnType<typeof createTokenSessions>
 
 export const createTokenSessions = (deps: TokenSessionDeps) => ({
   open(subject: TokenSubject): OpenedCookie {
-    if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { about: TOO_MANY_ENDED })
+    if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { reason: TOO_MANY_ENDED })
     const id = createPlainId(deps.clock.nowMs())
     return { id, ...issue(subject, { id: Buffer.from(id, 'base64url'), openedAt: nowSeconds(deps.clock) }, deps) }
   },
@@ -118,7 +118,7 @@ function issue(
   const issuedAt = nowSeconds(deps.clock)
   const session = { id, name, roles, issuedAt, timeoutSeconds, origin, openedAt }
   const value = mintTokenCookie(session, { secret, algorithm: algorithms[0] })
-  if (value.length > MAX_CHARACTERS) throw new Refusal('bad_request', { about: 'The token has too many roles.' })
+  if (value.length > MAX_CHARACTERS) throw new Refusal('bad_request', { reason: 'The token has too many roles.' })
   const end = Math.min(origin.expiresAt ?? Number.POSITIVE_INFINITY, findEnd(session, deps.settings()))
   const secondsLeft = Math.floor(end - issuedAt)
   return { value, maxAgeSeconds: Math.min(timeoutSeconds, secondsLeft) }

@@ -84,10 +84,10 @@ export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fal
     throw new Refusal('not_found')
   },
   renderError: (refusal, context) => {
-    const { status } = ADMIN_API_ERRORS[refusal.code]
+    const status = ADMIN_API_ERRORS[refusal.code]
     return toJsonReply(status, toErrorBody(refusal), [
       ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
-      ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
+      ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),
     ])
   },
 }

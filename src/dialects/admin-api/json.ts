@@ -1,5 +1,5 @@
 // JSON bodies of requests and replies. An unknown member of a request is an error, never ignored.
-import { Refusal } from '../../base/errors.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { readJsonBody as readJson } from '../../base/json-body.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
@@ -19,13 +19,11 @@ export async function readJsonBody(context: RequestContext, maxBytes?: number): 
   if (bytes === undefined || bytes.length === 0) return undefined
   // a form of another site cannot send this type without a preflight
   if (!JSON_TYPE.test(context.header('content-type') ?? ''))
-    throw new Refusal('unsupported_media_type', { about: 'application/json' })
+    throw new Refusal('unsupported_media_type', { value: 'application/json' })
   const reading = await readJson(bytes, context.jsonLimits)
   if (reading.kind === 'json') return reading.value
   throw new Refusal(reading.reason === 'too_many_items' ? 'body_too_large' : 'invalid_json')
 }
-
-export const badRequest = (about: string): Refusal => new Refusal('bad_request', { about })
 
 /** The value, if the schema describes it. */
 export function requireValid<T>(schema: Schema<T>, value: unknown): T {

@@ -115,7 +115,7 @@ export interface Caller {
 /** The name of the caller's own account. The owner of the process, superuser tokens and namesakes have none. */
 export function requireAccountName({ caller }: Call): string {
   if (caller && caller.name !== null && !caller.isNamesake) return caller.name
-  throw new Refusal('forbidden', { about: 'This credential belongs to no account.' })
+  throw new Refusal('forbidden', { reason: 'This credential belongs to no account.' })
 }
 
 /** The member of a body that holds the current password, for sessions that have not proved it recently. */

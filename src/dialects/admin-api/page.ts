@@ -53,7 +53,7 @@ const showAsset =
   (context, { name = '' }) => {
     const asset = assets.get(name)
     if (!asset) throw new Refusal('not_found')
-    if (!isRead(context)) throw new Refusal('method_not_allowed', { about: READ_METHODS.join(',') })
+    if (!isRead(context)) throw new Refusal('method_not_allowed', { value: READ_METHODS.join(',') })
     const coding = chooseCoding(context.header('accept-encoding') ?? '')
     return {
       status: 200,

@@ -64,7 +64,7 @@ const NEEDS_OWN_LISTENER =
 
 async function signIn(context: RequestContext, options: SessionRouteOptions): Promise<Reply> {
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
-  if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
+  if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { reason: NEEDS_OWN_LISTENER })
   const { code = '', ...given } = requireValid(CREDENTIALS, await readJsonBody(context, MAX_BODY_BYTES))
   const opened = await options.sessions.open({ ...given, code }, context)
   if (!opened) throw new Refusal('credential_refused')

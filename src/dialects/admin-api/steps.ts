@@ -57,7 +57,7 @@ const isOpen = (context: RequestContext): boolean => accessOf(context).right ===
 function requireIntent(context: RequestContext): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
   if (context.header(INTENT_HEADER) !== undefined) return
-  throw new Refusal('forbidden', { about: 'A request from a browser needs the header X-Cardea-Control.' })
+  throw new Refusal('forbidden', { reason: 'A request from a browser needs the header X-Cardea-Control.' })
 }
 
 const BASIC = /^basic\b/i
@@ -73,7 +73,7 @@ async function authenticate(
   const authorization = context.header('authorization')
   const isBrowser = isFromBrowser(context)
   if (isBrowser && authorization !== undefined && BASIC.test(authorization))
-    throw new Refusal('forbidden', { about: 'Basic is for programs: a browser signs in at /_cardea/.' })
+    throw new Refusal('forbidden', { reason: 'Basic is for programs: a browser signs in at /_cardea/.' })
   const session = authorization === undefined ? await sessions?.find(context) : undefined
   const isProgram = !isBrowser || authorization !== undefined
   const program = !session && isProgram ? await byProgram(context) : ANONYMOUS

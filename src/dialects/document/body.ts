@@ -25,7 +25,7 @@ export const toTextReply = (status: number, json: string, headers: readonly Head
 /** Rejects the content types that a form on another site can send together with the cookies of this one. */
 export function requireJsonType(context: RequestContext): void {
   const [type] = (context.header('content-type') ?? '').split(';')
-  if (type?.trim() !== 'application/json') throw new Refusal('unsupported_media_type', { about: 'application/json' })
+  if (type?.trim() !== 'application/json') throw new Refusal('unsupported_media_type', { value: 'application/json' })
 }
 
 export async function requireObjectBody(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
@@ -65,7 +65,7 @@ export async function requireBody(
 const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {
   not_utf8: () => new Refusal('invalid_json'),
   not_json: () => new Refusal('invalid_json'),
-  duplicate_name: (about) => badRequest(about),
+  duplicate_name: badRequest,
   too_deep: () => badRequest('The body is nested too deeply.'),
   too_many_items: () => new Refusal('body_too_large'),
 }
@@ -78,7 +78,7 @@ async function loadDecodedBody(context: RequestContext, maxBytes = context.maxBo
   const encoding = sent.trim().toLowerCase()
   if (encoding === 'identity') return body
   if (encoding === 'gzip') return readGzip(body, Math.min(maxBytes, context.maxBodyBytes))
-  throw new Refusal('unsupported_encoding', { about: sent })
+  throw new Refusal('unsupported_encoding', { value: sent })
 }
 
 const unzip = promisify(gunzip)

@@ -70,7 +70,7 @@ export function checkForwardedChange(
 ): void {
   if (isRead(method)) return
   if (isClusterSetup(segments))
-    throw new Refusal('forbidden', { about: `${CLUSTER_SETUP} changes options that cannot be set over HTTP` })
+    throw new Refusal('forbidden', { reason: `${CLUSTER_SETUP} changes options that cannot be set over HTTP` })
   const [section, ...keys] = findConfigNames(segments) ?? []
   if (section === undefined) return
   checkSection(section, isOwnSection)
@@ -116,7 +116,7 @@ function checkKey(section: string, key: string): void {
   const plain = fold(key)
   const isClosed = CLOSED_KEYS.has(plain) || LOCATION.test(plain) || !isOpenOption(section, key)
   if (isClosed || isSecretSetting([section, key], ''))
-    throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
+    throw new Refusal('forbidden', { reason: `[${section}] ${key} cannot be set over HTTP` })
 }
 
 /** Removes differences of case, spacing, punctuation and look-alike characters. */

@@ -63,7 +63,7 @@ function rejectRewrite(segments: readonly string[]): void {
   // `_design%2Fname` is one segment here and two in the database
   const isRewrite = (segment: string) => segment.includes('_rewrite') && segment.split('/').includes('_rewrite')
   if (segments.slice(1).some(isRewrite))
-    throw new Refusal('forbidden', { about: 'This request to _rewrite is not forwarded.' })
+    throw new Refusal('forbidden', { reason: 'This request to _rewrite is not forwarded.' })
 }
 
 function createErrorRenderer({ name, settings }: DocumentDeps): Dialect['renderError'] {
@@ -76,7 +76,7 @@ function createErrorRenderer({ name, settings }: DocumentDeps): Dialect['renderE
       headers: [
         ...reply.headers,
         ...(challenge === undefined ? [] : [['WWW-Authenticate', challenge] as const]),
-        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
+        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),
       ],
     }
   }

@@ -1,12 +1,12 @@
-import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
+import { ERRORS, type ErrorCode, type Refusal, textOf } from '../../base/errors.ts'
 import type { HeaderPair, Reply } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 
-/** Status and body of an error. A reason that depends on the request is a function of the refusal's `about`. */
+/** Status and body of an error. A reason that depends on the request is a function of `textOf` the refusal. */
 interface ErrorRow {
   readonly status: number
   readonly error: string
-  readonly reason: string | ((about: string) => string)
+  readonly reason: string | ((text: string) => string)
 }
 
 const row = (status: number, error: string, reason: ErrorRow['reason']): ErrorRow => ({ status, error, reason })
@@ -113,7 +113,7 @@ export interface ErrorBody {
 
 export function toErrorBody(refusal: Refusal): ErrorBody {
   const { error, reason } = DOCUMENT_ERRORS[refusal.code]
-  return { error, reason: typeof reason === 'string' ? reason : reason(refusal.about ?? refusal.message) }
+  return { error, reason: typeof reason === 'string' ? reason : reason(textOf(refusal)) }
 }
 
 /** An error as a reply, without the headers that depend on the settings. */

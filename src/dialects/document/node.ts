@@ -36,7 +36,7 @@ const createNodeCheck =
   (handler: Handler): Handler =>
   (context, params) => {
     if (upstream?.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)
-    if (!isOwnNode(params, deps)) throw new Refusal('node_not_found', { about: params['node'] ?? '' })
+    if (!isOwnNode(params, deps)) throw new Refusal('node_not_found', { value: params['node'] ?? '' })
     return handler(context, params)
   }
 

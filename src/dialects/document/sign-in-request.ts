@@ -23,7 +23,7 @@ export const hasBody = (context: RequestContext): boolean =>
 export async function readSignInBody(context: RequestContext) {
   const [type = ''] = (context.header('content-type') ?? '').split(';')
   const read = READERS.get(type.trim().toLowerCase())
-  if (!read) throw new Refusal('unsupported_media_type', { about: ACCEPTED_TYPES })
+  if (!read) throw new Refusal('unsupported_media_type', { value: ACCEPTED_TYPES })
   const fields = await read(context)
   return { name: findName(fields), password: fields.get('password') ?? '', token: fields.get('token') ?? '' }
 }

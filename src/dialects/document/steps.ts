@@ -46,7 +46,7 @@ function requireScope(context: RequestContext): undefined {
   const scope = context.authenticated?.credential?.scope
   if (scope === undefined || rightOf(context).isUnscoped) return
   if (scope.databases.includes(context.path.segments[0] ?? '')) return
-  throw new Refusal('forbidden', { about: 'This access token is not valid for this path.' })
+  throw new Refusal('forbidden', { reason: 'This access token is not valid for this path.' })
 }
 
 function checkHost(context: RequestContext, { validatesHost, validHosts }: DocumentSettings): undefined {

@@ -13,7 +13,7 @@ export interface ForwardAuthDialectOptions {
   readonly ignoresMethodOverride?: true
 }
 
-export type ErrorStatuses = Readonly<Record<ErrorCode, { readonly status: number }>>
+export type ErrorStatuses = Readonly<Record<ErrorCode, number>>
 
 export type ExtraHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
@@ -34,15 +34,15 @@ export const createForwardAuthDialect = ({
   fallback: () => {
     throw new Refusal('not_found')
   },
-  renderError: ({ code, about }) => {
-    const { status } = errors[code]
+  renderError: ({ code, reason, value }) => {
+    const status = errors[code]
     const extra: HeaderPair[] = []
     if (status === 401) extra.push(CHALLENGE)
-    if (code === 'method_not_allowed') extra.push(['Allow', (about ?? '').replaceAll(',', ', ')])
+    if (code === 'method_not_allowed') extra.push(['Allow', (value ?? '').replaceAll(',', ', ')])
     return {
       status,
       headers: [['Content-Type', 'application/json'], ...extra],
-      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? about : undefined) ?? ERRORS[code] }),
+      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? ERRORS[code] }),
     }
   },
   defaultHeaders: (context, reply) =>

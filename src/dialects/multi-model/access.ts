@@ -107,7 +107,7 @@ export function requireOperator(context: RequestContext, settings: MultiModelSet
 
 export function requireSuperuser(context: RequestContext): void {
   if (identityOf(context).isSuperuser) return
-  throw new Refusal('forbidden', { about: 'only a superuser token may see or reload the secrets' })
+  throw new Refusal('forbidden', { reason: 'only a superuser token may see or reload the secrets' })
 }
 
 interface ClientDeps {

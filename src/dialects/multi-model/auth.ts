@@ -34,7 +34,7 @@ export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
       right: RIGHTS.open,
       handle(context, params) {
         if (context.method === 'POST') return signIn(context, params)
-        throw new Refusal('method_not_allowed', { about: 'POST' })
+        throw new Refusal('method_not_allowed', { value: 'POST' })
       },
     },
   ]
@@ -62,31 +62,31 @@ async function readSignInBody(context: RequestContext): Promise<Members> {
   const body = await readBody(context, MAX_SIGN_IN_BYTES)
   if (body.kind === 'object') return body.members
   if (body.kind !== 'not json') throw INVALID
-  throw new Refusal('invalid_json', isVelocyPack(context) ? { about: body.reason } : {})
+  throw new Refusal('invalid_json', isVelocyPack(context) ? { reason: body.reason } : {})
 }
 
-const INVALID = new Refusal('bad_parameter', { about: 'invalid JSON' })
+const INVALID = new Refusal('bad_parameter', { reason: 'invalid JSON' })
 
 function readCredentials(members: Members): SignInCredentials {
   const name = findMember(members, 'username')
   const password = findMember(members, 'password')
   const code = findMember(members, 'token') ?? ''
   if (typeof password !== 'string' || typeof name !== 'string') throw INVALID
-  if (typeof code !== 'string') throw new Refusal('bad_parameter', { about: 'token must be a string' })
+  if (typeof code !== 'string') throw new Refusal('bad_parameter', { reason: 'token must be a string' })
   return { name, password, code }
 }
 
 function readLifetime(members: Members, settings: MultiModelSettings): number {
   if (!Object.hasOwn(members, 'expiryTime')) return Math.trunc(settings.sessionTimeoutSeconds)
   const asked = findMember(members, 'expiryTime')
-  if (typeof asked !== 'number') throw new Refusal('bad_parameter', { about: 'expiryTime must be a number' })
+  if (typeof asked !== 'number') throw new Refusal('bad_parameter', { reason: 'expiryTime must be a number' })
   const { minimalExpirySeconds: min, maximalExpirySeconds: max } = settings
   if (asked < min) throw invalidExpiry(`is below the minimal allowed value of ${min} seconds`)
   if (asked > max) throw invalidExpiry(`exceeds the maximal allowed value of ${max} seconds`)
   return Math.trunc(asked)
 }
 
-const invalidExpiry = (why: string): Refusal => new Refusal('bad_parameter', { about: `expiryTime ${why}` })
+const invalidExpiry = (why: string): Refusal => new Refusal('bad_parameter', { reason: `expiryTime ${why}` })
 
 /** A token that is valid for longer than this is not renewed. */
 const RENEWAL_SECONDS = 150

@@ -53,7 +53,7 @@ function explain(body: BodyReading): string {
 
 function requirePlain(context: RequestContext): void {
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase()
-  if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { about: encoding })
+  if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { value: encoding })
 }
 
 /**

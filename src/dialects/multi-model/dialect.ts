@@ -42,7 +42,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       const isChallenged = status === 401 && !declinesChallenge(context)
       const reply = toJsonReply(status, { error: true, code: status, ...body }, [
         ...(isChallenged ? challenges : []),
-        ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
+        ...(isMethod ? [['Allow', (refusal.value ?? '').replaceAll(',', ', ')] as const] : []),
       ])
       return toAskedFormat(reply, context)
     },

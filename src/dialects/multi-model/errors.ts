@@ -1,9 +1,9 @@
-import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
+import { ERRORS, type ErrorCode, type Refusal, textOf } from '../../base/errors.ts'
 
 type ErrorRow = {
   readonly code: number
   readonly errorNum: number
-  readonly errorMessage: string | ((about: string) => string)
+  readonly errorMessage: string | ((text: string) => string)
 }
 
 const row = (code: number, errorNum: number, errorMessage: ErrorRow['errorMessage']): ErrorRow => ({
@@ -97,6 +97,6 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
 
 export function toMultiModelError(refusal: Refusal): { code: number; errorNum: number; errorMessage: string } {
   const { code, errorNum, errorMessage } = MULTI_MODEL_ERRORS[refusal.code]
-  const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(refusal.about ?? refusal.message)
+  const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(textOf(refusal))
   return { code, errorNum, errorMessage: message }
 }

@@ -41,4 +41,4 @@ async function setMode(mode: ServerMode, context: RequestContext): Promise<Reply
   return showMode(mode)
 }
 
-const invalid = (about: string): Refusal => new Refusal('bad_parameter', { about })
+const invalid = (reason: string): Refusal => new Refusal('bad_parameter', { reason })

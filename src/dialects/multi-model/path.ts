@@ -44,7 +44,7 @@ function countVersionSegments(raw: string, parts: readonly string[]): 0 | 2 {
   if (STRIPPED_VERSIONS.has(version)) return 2
   if (OTHER_VERSION.test(version)) return 0
   throw new Refusal('bad_parameter', {
-    about: "invalid API version prefix: expected '/_arango/v0' or '/_arango/experimental'",
+    reason: "invalid API version prefix: expected '/_arango/v0' or '/_arango/experimental'",
   })
 }
 

@@ -65,7 +65,7 @@ export function selectCredentials(context: RequestContext): CheckedCredentials {
 
 /** For paths that are never forwarded and have no handler. */
 export function rejectUnknownPath({ path: { segments } }: Pick<RequestContext, 'path'>): never {
-  throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+  throw new Refusal('not_found', { reason: `unknown path '/${segments.join('/')}'` })
 }
 
 /** Paths of no endpoint whose right is not that of a path without a row. */

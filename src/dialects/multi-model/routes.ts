@@ -40,7 +40,7 @@ function forward(deps: MultiModelDeps, context: RequestContext): PendingReply | 
   if (isMounted(segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')
   const response = services.forward(context)
   if (response !== undefined || !upstream.isSet()) return response
-  if (isBatch(segments)) throw new Refusal('forbidden', { about: 'batches are not forwarded' })
+  if (isBatch(segments)) throw new Refusal('forbidden', { reason: 'batches are not forwarded' })
   return isDatabaseCreation(context) ? createDatabase(deps, context) : upstream.forward(context)
 }
 

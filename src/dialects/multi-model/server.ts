@@ -95,7 +95,7 @@ async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<R
   const load = await ring.reload()
   if (load.kind === 'ring') return toWrappedReply(describeRing(ring.get()))
   const code = load.errorNum === CANNOT_READ ? 'secret_unreadable' : 'bad_request'
-  throw new Refusal(code, { about: load.message })
+  throw new Refusal(code, { reason: load.message })
 }
 
 const CANNOT_READ = 34

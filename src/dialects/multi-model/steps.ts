@@ -81,6 +81,6 @@ function rejectEncodedBody(context: RequestContext, { authentication }: MultiMod
   if (!context.path.segments[0]?.startsWith('_')) return
   if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return
   // quirk: reference multi-model 0.3, step 9
-  const about = 'support for handling Content-Encoding headers is turned off for unauthenticated requests'
-  throw badRequest(about)
+  const reason = 'support for handling Content-Encoding headers is turned off for unauthenticated requests'
+  throw badRequest(reason)
 }

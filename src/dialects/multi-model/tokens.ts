@@ -33,7 +33,7 @@ export function tokensRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
 }
 
 const missing = (name: string) => (): never => {
-  throw new Refusal('bad_parameter', { about: `path parameter '${name}' is missing` })
+  throw new Refusal('bad_parameter', { reason: `path parameter '${name}' is missing` })
 }
 
 async function listTokens(deps: MultiModelDeps, _context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
@@ -127,7 +127,7 @@ async function removeToken(
   { user = '', id = '' }: Params,
 ): Promise<Reply> {
   if (isSelf(context, user)) await deps.requirePassword(context)
-  if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
+  if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { reason: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
   await orUserNotFound(deps.directory.changeUser(user, without))
   return toEmptyReply(200)

@@ -33,7 +33,7 @@ export function findConfirming(name: string, confirmed: Authenticated | undefine
  */
 export function requireFactorProof(account: FactorOwner, confirmed: Authenticated | undefined, key: Uint8Array): void {
   if (confirmed?.identity.name !== account.name || hasProvedFactor(confirmed, account, key)) return
-  throw new Refusal('second_factor_required', { about: NEEDS_FACTOR })
+  throw new Refusal('second_factor_required', { reason: NEEDS_FACTOR })
 }
 
 const NEEDS_FACTOR =

@@ -51,7 +51,7 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
     /** Throws `conflict` if the account has no second factor. */
     async replaceRecoveryCodes(name: string): Promise<readonly string[]> {
       const totp = (await parts.findAccount(name))?.totp
-      if (totp === undefined) throw new Refusal('conflict', { about: 'The account has no second factor.' })
+      if (totp === undefined) throw new Refusal('conflict', { reason: 'The account has no second factor.' })
       await requireOwnProof(parts, name)
       return replaceCodes(parts, name, totp)
     },

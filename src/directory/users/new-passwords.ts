@@ -77,7 +77,7 @@ export class NewPasswords {
 
   #requireConforming(password: string): void {
     const flaw = checkPassword(this.#settings().rules, password)
-    if (flaw !== undefined) throw new Refusal('password_refused', { about: flaw })
+    if (flaw !== undefined) throw new Refusal('password_refused', { reason: flaw })
   }
 
   #requireWritable(stored: StoredPassword): StoredPassword {

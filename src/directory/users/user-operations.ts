@@ -181,5 +181,5 @@ export function requireDraft(parts: DirectoryParts, { name, roles = [], multiMod
 }
 
 function requireNoAdministrator({ administration }: DirectoryParts, name: string): void {
-  if (administration.accounts().has(name)) throw new Refusal('conflict', { about: 'An administrator has this name.' })
+  if (administration.accounts().has(name)) throw new Refusal('conflict', { reason: 'An administrator has this name.' })
 }

@@ -70,5 +70,5 @@ export function requireUser(stored: Stored | undefined, expected: ExpectedRevisi
 /** The tombstone of the name, if no user has it. */
 export function requireFree(stored: Stored | undefined): Exclude<UserRecord, User> | undefined {
   if (stored?.record.kind !== 'user') return stored?.record
-  throw new Refusal('conflict', { about: `A user has the name ${stored.record.name} already.` })
+  throw new Refusal('conflict', { reason: `A user has the name ${stored.record.name} already.` })
 }

@@ -1,9 +1,8 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { readJson } from '../../../base/json.ts'
 import { toShownRecord } from '../../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
-import { badRequest } from '../json.ts'
 import { operation } from '../operation.ts'
 import { count, integer, object, oneOf, type Static, text } from '../schemas/schema.ts'
 import { AUDIT_EVENTS, AUDIT_LIST, OUTCOME } from '../schemas/system.ts'
@@ -44,7 +43,7 @@ export const AUDIT_OPERATIONS = {
     async run({ directory, audit }, { body }) {
       const { name } = body
       if (directory.isAdministrator(name) || (await directory.findUser(name)))
-        throw new Refusal('conflict', { about: 'An account has this name. Remove it first.' })
+        throw new Refusal('conflict', { reason: 'An account has this name. Remove it first.' })
       return audit.erase(name)
     },
   }),

@@ -56,7 +56,7 @@ export const SETTING_OPERATIONS = {
 function readOption({ params }: Call): { readonly section: string; readonly key: string } {
   const { section = '', key = '' } = params
   if (section === 'admins')
-    throw new Refusal('forbidden', { about: 'Administrators are not settings: use /administrators.' })
+    throw new Refusal('forbidden', { reason: 'Administrators are not settings: use /administrators.' })
   return { section, key }
 }
 

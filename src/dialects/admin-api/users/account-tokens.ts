@@ -1,5 +1,5 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import {
   createAccessToken,
   isTokenActive,
@@ -8,7 +8,6 @@ import {
   withToken,
 } from '../../../directory/access-token.ts'
 import { type AccessToken, checkWord, type User } from '../../../directory/users/user.ts'
-import { badRequest } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
 import { listOf, object, type Static, text } from '../schemas/schema.ts'
@@ -60,7 +59,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       await call.caller?.requirePassword(call.body.current_password)
       await deps.directory.changeUser(user, (before) => {
         if (!before.multiModel.tokens.some((token) => token.name === name))
-          throw new Refusal('not_found', { about: 'You have no access token of this name.' })
+          throw new Refusal('not_found', { reason: 'You have no access token of this name.' })
         return withoutToken(before, (token) => token.name === name)
       })
       return { name }
@@ -74,7 +73,7 @@ const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 function requireUserName({ directory }: OperationDeps, call: Call): string {
   const name = requireAccountName(call)
   if (!directory.isAdministrator(name)) return name
-  throw new Refusal('forbidden', { about: 'Administrators have no access tokens.' })
+  throw new Refusal('forbidden', { reason: 'Administrators have no access tokens.' })
 }
 
 const showToken = (token: AccessToken, owner: User, usedAt?: number): ShownToken => ({

@@ -30,7 +30,7 @@ export const ACCOUNT_OPERATIONS = {
 /** A name in a token of another issuer may have no account here. */
 export async function requireAccount({ directory }: OperationDeps, call: Call): Promise<Account> {
   const account = await directory.findAccount(requireAccountName(call))
-  if (!account) throw new Refusal('not_found', { about: 'Your name has no account on this server.' })
+  if (!account) throw new Refusal('not_found', { reason: 'Your name has no account on this server.' })
   return account
 }
 

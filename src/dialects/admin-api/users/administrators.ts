@@ -1,9 +1,8 @@
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../../directory/administrator-operations.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import { readAdminPassword } from '../../../passwords/admin-password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
-import { badRequest } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
 import {

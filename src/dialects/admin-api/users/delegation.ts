@@ -49,8 +49,8 @@ function checkRights(
 
 /** Throws unless the caller may manage the user. */
 export function requireManaged(deps: OperationDeps, call: Call, user: ManagedUser): void {
-  const about = checkManaged(deps, call, user)
-  if (about !== undefined) throw new Refusal('forbidden', { about })
+  const reason = checkManaged(deps, call, user)
+  if (reason !== undefined) throw new Refusal('forbidden', { reason })
 }
 
 /** The same for the stored user of this name. An administrator needs no user of the name. */

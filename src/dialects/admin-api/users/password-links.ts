@@ -69,7 +69,7 @@ async function requireLink({ directory, passwordLinks }: OperationDeps, token: s
   const link = await passwordLinks.findPasswordLink(digestHex('sha256', token))
   const user = link && (await directory.findUser(link.name))
   if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user))
-    throw new Refusal('not_found', { about: INVALID })
+    throw new Refusal('not_found', { reason: INVALID })
   return { link, user }
 }
 
@@ -85,7 +85,7 @@ const isCurrent = (link: PasswordLink, user: User): boolean =>
 async function setPassword(deps: OperationDeps, call: Call, link: PasswordLink, password: string): Promise<void> {
   const requireUnchanged = (user: User): User => {
     if (deps.directory.isAdministrator(user.name) || !isCurrent(link, user))
-      throw new Refusal('not_found', { about: INVALID })
+      throw new Refusal('not_found', { reason: INVALID })
     return user
   }
   const caller = { signal: call.signal, peer: call.caller?.peer }

@@ -69,7 +69,7 @@ const showSession = ({ name: _name, generation: _generation, ...record }: Sessio
 
 async function endSession({ directory }: OperationDeps, call: Call, name: string): Promise<UserSession> {
   const ended = await directory.revokeSession(call.params['id'] ?? '', name)
-  if (!ended) throw new Refusal('not_found', { about: 'No session of this account has this id.' })
+  if (!ended) throw new Refusal('not_found', { reason: 'No session of this account has this id.' })
   return showSession(ended, call)
 }
 

@@ -1,13 +1,12 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import type { ImportOutcome } from '../../../directory/users/import-users.ts'
 import type { UserDraft } from '../../../directory/users/user.ts'
 import { readDraft } from '../../../transfer/draft.ts'
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
 import { type Loss, toReason } from '../../../transfer/records.ts'
-import { badRequest } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'
 import type { StoredSetting } from '../ports.ts'
 import { flag, integer, listOf, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'

@@ -1,9 +1,9 @@
 // What a user may reach at each door, and why. The doors explain it themselves.
+import { badRequest } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
 import type { AccessRule } from '../../../directory/door-access.ts'
 import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { checkWord, isExpired } from '../../../directory/users/user.ts'
-import { badRequest } from '../json.ts'
 import { type OperationDeps, operation } from '../operation.ts'
 import { object, text } from '../schemas/schema.ts'
 import { ACCESS_REPORT } from '../schemas/users.ts'

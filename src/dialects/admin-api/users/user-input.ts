@@ -1,9 +1,10 @@
 // What requests say about users: a new user, grants and expiry.
+
 import { readUtcTime } from '../../../base/clock.ts'
+import { badRequest } from '../../../base/errors.ts'
 import { withGrant } from '../../../directory/grants.ts'
 import { FIELD_ROWS, type Field } from '../../../directory/users/fields.ts'
 import { type Grant, type UserDraft, withDrafted } from '../../../directory/users/user.ts'
-import { badRequest } from '../json.ts'
 import {
   flag,
   listOf,

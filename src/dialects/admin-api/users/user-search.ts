@@ -1,7 +1,7 @@
 // Searches users by a part of the name or the beginning of a role, by role and by status.
+import { badRequest } from '../../../base/errors.ts'
 import type { User } from '../../../directory/users/user.ts'
 import { foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
-import { badRequest } from '../json.ts'
 import type { OperationDeps } from '../operation.ts'
 import { object, oneOf, type Static, text } from '../schemas/schema.ts'
 import { MAX_PAGE, PAGE_QUERY } from '../schemas/users.ts'

@@ -50,7 +50,7 @@ export function requireSender(writer: Identity, settings: UsersSettings): void {
 export function requireWriter(writer: Identity, target: DocumentId, settings: UsersSettings): void {
   if (writer.isAdmin) return
   if (writer.name === null && !settings.allowsSignUp) throw new Refusal('authentication_required')
-  if (target.kind === 'design') throw new Refusal('forbidden', { about: 'You are not a db or server admin.' })
+  if (target.kind === 'design') throw new Refusal('forbidden', { reason: 'You are not a db or server admin.' })
   if (target.kind === 'local') throw new Refusal('admin_required')
   const isPossible = isOwn(writer, target) || (settings.allowsSignUp && target.kind === 'user')
   if (writer.name !== null && !isPossible) throw new Refusal('not_found')
@@ -88,4 +88,4 @@ export function requireOwnChange(identity: Identity, change: OwnChange, settings
   if (!isDeletion && !keepsPassword) throw forbidden('Only _admin may change the members of a stored password.')
 }
 
-const forbidden = (about: string): Refusal => new Refusal('forbidden', { about })
+const forbidden = (reason: string): Refusal => new Refusal('forbidden', { reason })

@@ -39,7 +39,7 @@ type Body = Readonly<Record<string, unknown>>
 
 async function readDocuments(body: Body): Promise<readonly SentDocument[]> {
   const docs = requireDocs(body, '`docs` parameter must be an array.')
-  if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
+  if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { reason: CLOSED_TO_REPLICATION })
   if (findMember(body, 'all_or_nothing') === true) throw badRequest('all_or_nothing is not supported.')
   const pace = createPace()
   const documents: SentDocument[] = []

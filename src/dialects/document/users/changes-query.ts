@@ -54,14 +54,14 @@ const isFeedKind = (text: string): text is FeedKind => FEEDS.has(text)
 
 function readFeed(text: string): FeedKind {
   if (isFeedKind(text)) return text
-  throw new Refusal('query_invalid', { about: `Invalid value for feed: ${JSON.stringify(text)}` })
+  throw new Refusal('query_invalid', { reason: `Invalid value for feed: ${JSON.stringify(text)}` })
 }
 
 async function readSince(context: RequestContext, { changes, uuid }: UsersDeps): Promise<number> {
   const { query } = context
   const text = context.header('last-event-id') ?? query.get('last-event-id') ?? query.get('since') ?? '0'
   const sequence = readSequence(text, await changes.sequence(), uuid())
-  if (sequence === undefined) throw new Refusal('query_invalid', { about: 'Malformed sequence supplied in since' })
+  if (sequence === undefined) throw new Refusal('query_invalid', { reason: 'Malformed sequence supplied in since' })
   return sequence
 }
 
@@ -70,7 +70,7 @@ function readHeartbeat(query: URLSearchParams): number | undefined {
   if (text === null || text === 'false') return undefined
   if (text === 'true') return DEFAULT_HEARTBEAT_MS
   const ms = readWhole(query, 'heartbeat') ?? 0
-  if (ms === 0) throw new Refusal('query_invalid', { about: 'The heartbeat value should be a positive integer.' })
+  if (ms === 0) throw new Refusal('query_invalid', { reason: 'The heartbeat value should be a positive integer.' })
   return Math.min(Math.max(ms, MIN_HEARTBEAT_MS), MAX_HEARTBEAT_MS)
 }
 

@@ -31,7 +31,7 @@ const PAGE = 500
 
 /** Deletes all users. The database itself is part of the server and stays. */
 export async function deleteDatabase(context: RequestContext, { directory, settings }: UsersDeps): Promise<Reply> {
-  if (!settings().isDeletable) throw new Refusal('forbidden', { about: 'The database of users cannot be deleted.' })
+  if (!settings().isDeletable) throw new Refusal('forbidden', { reason: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
     for (const { name } of users) {
       await directory.removeUser(name, 'any').catch(ignoreNotFound)
@@ -53,7 +53,7 @@ const SECURITY = { admins: { names: [], roles: [ADMIN_ROLE] }, members: { names:
 export const getSecurity = (): Reply => toJsonReply(200, SECURITY)
 
 export function putSecurity(): never {
-  throw new Refusal('forbidden', { about: "You can't edit the security object of the user database." })
+  throw new Refusal('forbidden', { reason: "You can't edit the security object of the user database." })
 }
 
 /** Does nothing: every write is on disk before it is answered. */

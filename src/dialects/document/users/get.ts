@@ -13,7 +13,7 @@ import { readRevisionText } from './sent.ts'
 export async function getDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
   const { query } = context
   const reader = identityOf(context)
-  if (id.startsWith('_design/') && !reader.isAdmin) throw new Refusal('forbidden', { about: DESIGN_IS_CLOSED })
+  if (id.startsWith('_design/') && !reader.isAdmin) throw new Refusal('forbidden', { reason: DESIGN_IS_CLOSED })
   const extras = readExtras(query)
   const isLatest = readFlag(query, 'latest')
   if (query.has('open_revs')) return getOpenRevisions(context, await findVisible(deps, id, reader), extras, isLatest)
@@ -94,7 +94,7 @@ function readOpenRevisions(query: URLSearchParams): readonly string[] | 'all' {
   if (query.get('open_revs') === 'all') return 'all'
   const list = readJsonParameter(query, 'open_revs')
   if (!Array.isArray(list) || list.length > MAX_REVISIONS)
-    throw new Refusal('query_invalid', { about: 'open_revs must be all, or a list of revisions' })
+    throw new Refusal('query_invalid', { reason: 'open_revs must be all, or a list of revisions' })
   return list.map((revision) => readRevisionText(revision) ?? '')
 }
 

@@ -32,7 +32,7 @@ export async function putLocal(context: RequestContext, id: string, documents: L
   const sent = readSent(await requireExactBody(context))
   if (sent.isDeletion) return deleteLocal(id, documents)
   const members = [...sent.members]
-  if (id.length + JSON.stringify(members).length > MAX_BYTES) throw new Refusal('document_too_large', { about: id })
+  if (id.length + JSON.stringify(members).length > MAX_BYTES) throw new Refusal('document_too_large', { value: id })
   const before = readRequestRevision(context, sent.revision) ?? '0-0'
   const revision = `0-${readCount(before) + 1}`
   documents.set(id, { revision, members })

@@ -16,10 +16,10 @@ export type SentPassword =
 export function readSentPassword(members: Members): SentPassword {
   const password = members.get('password') ?? undefined
   if (password === undefined) return { kind: 'stored', stored: readDocumentPassword(Object.fromEntries(members)) }
-  if (typeof password !== 'string') throw new Refusal('forbidden', { about: toInvalid(password) })
+  if (typeof password !== 'string') throw new Refusal('forbidden', { reason: toInvalid(password) })
   const salt = members.get('preserve_salt') === true ? members.get('salt') : undefined
   if (salt === undefined || typeof salt === 'string') return { kind: 'new', password, salt }
-  throw new Refusal('forbidden', { about: 'salt must be a string to be preserved.' })
+  throw new Refusal('forbidden', { reason: 'salt must be a string to be preserved.' })
 }
 
 // quirk: reference document 8.7: the value is quoted. Lists and objects are abbreviated.

@@ -4,7 +4,7 @@ import { keepsNumbers, readJson } from '../../../base/json.ts'
 
 type Parameters = Pick<URLSearchParams, 'get' | 'has'>
 
-const invalidQuery = (about: string): Refusal => new Refusal('query_invalid', { about })
+const invalidQuery = (reason: string): Refusal => new Refusal('query_invalid', { reason })
 
 export function readFlag(query: Parameters, name: string, initial = false): boolean {
   const text = query.get(name)

@@ -43,7 +43,7 @@ export function readSent(value: unknown): SentDocument {
 
 function requireSpecial(name: string): void {
   if (SPECIAL_MEMBERS.has(name)) return
-  throw new Refusal('document_invalid', { about: `Bad special document member: ${name}` })
+  throw new Refusal('document_invalid', { reason: `Bad special document member: ${name}` })
 }
 
 function requireNoAttachments(attachments: unknown): void {
@@ -53,12 +53,12 @@ function requireNoAttachments(attachments: unknown): void {
 
 function readIdText(id: unknown): string | undefined {
   if (id === undefined || typeof id === 'string') return id
-  throw new Refusal('document_id_invalid', { about: 'Document id must be a string' })
+  throw new Refusal('document_id_invalid', { reason: 'Document id must be a string' })
 }
 
 function readDeleted(deleted: unknown): boolean {
   if (deleted === undefined || typeof deleted === 'boolean') return deleted ?? false
-  throw new Refusal('document_invalid', { about: '_deleted must be a boolean' })
+  throw new Refusal('document_invalid', { reason: '_deleted must be a boolean' })
 }
 
 export const readRevisionText = (revision: unknown): string | undefined =>

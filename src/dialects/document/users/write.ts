@@ -26,7 +26,7 @@ import { readRequestRevision, readSent, requireCurrent, type SentDocument } from
 import { checkProposal } from './validate.ts'
 
 export async function putDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
-  if (!readFlag(context.query, 'new_edits', true)) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
+  if (!readFlag(context.query, 'new_edits', true)) throw new Refusal('forbidden', { reason: CLOSED_TO_REPLICATION })
   requireWriter(identityOf(context), readId(id, deps.prefix), deps.settings())
   return write(context, { id, sent: readSent(await requireExactBody(context)) }, deps)
 }
@@ -96,10 +96,10 @@ export async function writeDocument(
 
 function requireWritable({ kind, id }: DocumentId): void {
   if (kind === 'design')
-    throw new Refusal('forbidden', { about: 'Design documents of this database cannot be changed.' })
-  if (id === '') throw new Refusal('document_id_invalid', { about: 'Document id must not be empty' })
+    throw new Refusal('forbidden', { reason: 'Design documents of this database cannot be changed.' })
+  if (id === '') throw new Refusal('document_id_invalid', { reason: 'Document id must not be empty' })
   if (id.startsWith('_'))
-    throw new Refusal('document_id_invalid', { about: 'Only reserved document ids may start with underscore.' })
+    throw new Refusal('document_id_invalid', { reason: 'Only reserved document ids may start with underscore.' })
 }
 
 /** Bounded because every node caches documents in memory. */
@@ -107,7 +107,7 @@ const MAX_BYTES = { admin: 1_048_576, other: 65_536 } as const
 
 function requireSize({ id, sent }: Edit, { isAdmin }: Identity): void {
   const max = isAdmin ? MAX_BYTES.admin : MAX_BYTES.other
-  if (Buffer.byteLength(JSON.stringify([...sent.members])) > max) throw new Refusal('document_too_large', { about: id })
+  if (Buffer.byteLength(JSON.stringify([...sent.members])) > max) throw new Refusal('document_too_large', { value: id })
 }
 
 function requireAllowed({ id, sent, old, password }: Update, writer: Identity, deps: UsersDeps): OwnChange {
@@ -123,7 +123,7 @@ function requireAllowed({ id, sent, old, password }: Update, writer: Identity, d
     keepsPassword: password.kind === 'new' || isKept,
     writer,
   })
-  if (problem !== undefined) throw new Refusal('forbidden', { about: problem })
+  if (problem !== undefined) throw new Refusal('forbidden', { reason: problem })
   const setsPassword = password.kind === 'new' || !isKept || changesSecondFactor(sent, old)
   const change = {
     old,

@@ -103,5 +103,5 @@ async function requireDatabase({ databases }: MultiModelDeps, database: string):
 function requireRootAccess({ user, database, collection }: Params, level: GrantLevel | undefined): void {
   const isSystem = database === SYSTEM_DATABASE && collection === undefined
   if (user !== ROOT || !isSystem || level === 'rw') return
-  throw new Refusal('forbidden', { about: "Cannot lower access level of 'root' to _system" })
+  throw new Refusal('forbidden', { reason: "Cannot lower access level of 'root' to _system" })
 }
