@@ -16,7 +16,7 @@ const ALONE: Readonly<Record<string, string>> = {
   'test/store/open.test.ts': 'expects that the driver of PostgreSQL is not loaded',
 }
 
-const MAX_GROUP_FILES = 16
+const MAX_GROUP_FILES = 24
 /**
  * Folders whose tests take long, and how many of their files share a process: few, as they load little of Cardea
  * themselves. They start first, in this order, so that no long group is left when all others have ended.
@@ -30,9 +30,9 @@ const LONG: Readonly<Record<string, number>> = {
   'test/console': 3,
   'test/store': 4,
 }
-// The default leaves one core idle: on two cores it runs one file at a time. One process more than cores uses the time
-// in which others wait for a timeout.
-const PROCESSES = availableParallelism() + 1
+// The default leaves one core idle: on two cores it runs one file at a time. Half of the time that files take they wait
+// for a timeout, a process or a browser: two groups for each core use both cores until the end.
+const PROCESSES = 2 * availableParallelism()
 const MAX_RUN_MS = 60 * 60 * 1000
 
 /** Up to this number, files are dealt out among as many groups as run at once. */
@@ -72,7 +72,10 @@ function cut(files: readonly string[]): string[][] {
 const urlOf = (file: string): string => pathToFileURL(resolve(file)).href
 
 /** A file that does not load is a test that fails: the summary counts tests only. */
-const renderGroup = (files: readonly string[], record: string): string => `import { describe, it } from 'node:test'
+export const renderGroup = (
+  files: readonly string[],
+  record: string,
+): string => `import { describe, it } from 'node:test'
 import { endWithTests } from '${urlOf('test/support/end-with-tests.ts')}'
 import { createTimesRecorder } from '${urlOf('scripts/test-times.ts')}'
 const files = ${JSON.stringify(Object.fromEntries(files.map((file) => [file, urlOf(file)])))}

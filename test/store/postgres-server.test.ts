@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -37,10 +37,16 @@ test('every test file that starts a PostgreSQL fails when it does not start', as
   const env = { ...environment, TMPDIR: temporary }
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)
+  const { renderGroup } = await import(new URL('../../scripts/test-groups.ts', import.meta.url).href)
+  const group = join(createPrivateFolder(t), 'group.mjs')
+  writeFileSync(group, renderGroup(files, `${group}-times`))
+  const args = ['--test', '--test-reporter=tap', '--test-timeout=120000', group]
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 300_000, env })
+  assert.equal(status, 1)
+  const suites = stdout.split(/^# Subtest: /m)
   for (const file of files) {
-    const args = ['--test', '--test-reporter=tap', '--test-timeout=120000', file]
-    const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 150_000, env })
-    assert.equal(run.status, 1, file)
-    assert.match(run.stdout, /EACCES/, file)
+    const suite = suites.find((text) => text.startsWith(`${file}\n`)) ?? ''
+    assert.match(suite, /^not ok /m, file)
+    assert.match(suite, /EACCES/, file)
   }
 })
