@@ -162,6 +162,7 @@ export const texts = {
   chart: {
     time: 'Time',
     noValue: '–',
+    above: (value: string) => `up to ${value}, above the chart`,
     asTable: 'Press t for a table of the same values.',
     perStep: (seconds: number) =>
       seconds % 3600 === 0
@@ -573,7 +574,7 @@ export const texts = {
     algorithm: 'Algorithm',
     file: 'File',
     age: 'Age',
-    unknown: 'not known, it is not in a file',
+    unknown: 'not known',
     rotation: 'Replace the secret that signs',
     steps: {
       add: {
@@ -646,6 +647,7 @@ export const texts = {
     count: (count: number) => plural(count, 'option', 'options'),
     none: 'No option matches',
     noneText: 'Search for a part of a name or of a description.',
+    sections: 'Sections',
     showAll: 'Show all options',
   },
   audit: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { toCount, toMilliseconds, toShort } from '../../console/src/numbers.ts'
+import { findTop, toCount, toMilliseconds, toShort } from '../../console/src/numbers.ts'
 
 const VALUES = [
   0, 0.04, 0.5, 7, 12.34, 999, 999.9, 1000, 1234, 12_345.6, 99_949, 950_000, 999_940, 1_000_000, 2_500_000_000,
@@ -16,6 +16,14 @@ describe('numbers of the console', () => {
 
   it('are shortened with the usual units', () => {
     for (const value of [...VALUES, 999.96, 999_960]) assert.equal(toShort(value), SHORT.format(value))
+  })
+
+  it('of an axis leave out what is far above nearly all values', () => {
+    const usual = Array.from({ length: 40 }, (_, at) => 10 + (at % 5))
+    assert.equal(Math.round(findTop([])), 1)
+    assert.equal(Math.round(findTop(usual)), Math.round(14 * 1.1))
+    assert.equal(Math.round(findTop([...usual, 10_000])), Math.round(14 * 1.5 * 1.1))
+    assert.equal(Math.round(findTop([0, 0, 0, 50])), 55)
   })
 
   it('of milliseconds have the unit that fits', () => {

@@ -92,6 +92,26 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
     assert.equal(await panel.getByLabel('New value').count(), 0)
   })
 
+  it('has an index of its sections, and shows a linked option in its list', async () => {
+    const { page } = window
+    await openOption('audit.keep')
+    const row = page.locator('tr.current')
+    await row
+      .getByText('30 (')
+      .or(row.getByText('30', { exact: true }))
+      .first()
+      .waitFor()
+    assert.ok(((await row.boundingBox())?.y ?? Infinity) < 800)
+    await page
+      .getByRole('navigation', { name: 'Sections' })
+      .getByRole('button', { name: 'chttpd', exact: true })
+      .click()
+    const section = page.getByRole('region', { name: 'chttpd', exact: true })
+    await section.getByText('max_uri_length').waitFor()
+    assert.ok(((await section.boundingBox())?.y ?? Infinity) < 800)
+    assert.equal(await section.getByText('that only door').count(), 0)
+  })
+
   it('finds options as you type, and says how many', async () => {
     const { page, open } = window
     await open('#/settings')

@@ -3,7 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { useResource } from '../api/use-resource.ts'
-import { toCount, toShort } from '../numbers.ts'
+import { findTop, toCount, toShort } from '../numbers.ts'
 import { texts } from '../texts.ts'
 import { toMoment, toTick } from './format.ts'
 import { Card } from './parts.tsx'
@@ -33,20 +33,28 @@ const loadPlots = async () => (await import('uplot')).default
 
 /** A table, too, where the library of the charts cannot be loaded. */
 export function Chart(props: ChartProps) {
-  const { title, unit, lines } = props
+  const { title, unit, lines, format = toShort } = props
   const library = useResource('uplot', loadPlots)
   const isTable = props.isTable || library.error !== undefined
   return (
     <Card
       title={title}
-      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend lines={lines} unit={unit} />}
+      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend lines={lines} unit={unit} format={format} />}
     >
       {isTable ? <ChartTable {...props} /> : <Plot {...props} Library={library.data} />}
     </Card>
   )
 }
 
-const Legend = ({ lines, unit }: { readonly lines: readonly ChartLine[]; readonly unit: string | undefined }) => (
+const listValues = (lines: readonly ChartLine[]): readonly number[] =>
+  lines.flatMap(({ values }) => values.filter((value) => value !== null))
+
+interface LegendProps extends Pick<ChartProps, 'lines'> {
+  readonly unit: string | undefined
+  readonly format: (value: number) => string
+}
+
+const Legend = ({ lines, unit, format }: LegendProps) => (
   <ul class="legend">
     {lines.map(({ label }, index) => (
       <li key={label}>
@@ -55,8 +63,15 @@ const Legend = ({ lines, unit }: { readonly lines: readonly ChartLine[]; readonl
       </li>
     ))}
     {unit && <li class="quiet">{unit}</li>}
+    <Above values={listValues(lines)} format={format} />
   </ul>
 )
+
+/** Says how large the values are that the chart cuts off. */
+function Above({ values, format }: { readonly values: readonly number[]; readonly format: (value: number) => string }) {
+  const max = Math.max(...values, 0)
+  return max > findTop(values) ? <li class="quiet">{texts.chart.above(format(max))}</li> : null
+}
 
 const HEIGHT = 180
 /** Between two lines of the grid: counts and milliseconds have no parts. */
@@ -90,6 +105,9 @@ const toData = ({ from, stepSeconds, lines }: ChartProps): uPlot.AlignedData => 
   return [times, ...lines.map(({ values }) => [...values])]
 }
 
+const keepNumbers = (values: Iterable<number | null | undefined>): readonly number[] =>
+  [...values].filter((value) => typeof value === 'number')
+
 function toOptions({ lines, format }: ChartProps, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(name).trim()
@@ -106,7 +124,7 @@ function toOptions({ lines, format }: ChartProps, width: number): uPlot.Options 
     padding: [12, 24, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'cardea' }, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+    scales: { y: { range: ({ data: [, ...series] }) => [0, findTop(series.flatMap(keepNumbers))] } },
     axes: [
       { ...axis, size: 32, values: (_, times) => times.map(toTick) },
       { ...axis, size: 52, values: number, incrs: WHOLE_STEPS },

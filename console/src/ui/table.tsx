@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { changeQuery } from '../router.ts'
 import { texts } from '../texts.ts'
 
@@ -32,6 +33,7 @@ interface TableProps<T> {
 
 /** A table. Below 720 px every row becomes a block with labels. */
 export function Table<T>({ caption, columns, rows, keyOf, current, selection, sort = '' }: TableProps<T>) {
+  useEffect(() => document.querySelector('.page tr.current')?.scrollIntoView({ block: 'nearest' }), [current])
   return (
     <div class="table">
       <table onKeyDown={listenForArrows}>

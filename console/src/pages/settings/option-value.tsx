@@ -15,7 +15,8 @@ export function OptionValue({ option }: { readonly option: ServerOption }) {
   )
 }
 
-const ZERO = /\b0 means ([^.;]+)[.;]/
+/** Not "0 means that …", which is a sentence of its own. */
+const ZERO = /\b0 means (?!that\b)([^.;]+)[.;]/
 const SECONDS = /^Seconds\b|\bin seconds\b/
 const MILLISECONDS = /^Milliseconds\b/
 const MIN_SHORTENED = 120

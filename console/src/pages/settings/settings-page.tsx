@@ -73,28 +73,47 @@ interface SectionsProps {
 
 function Sections({ sections, options, current, query }: SectionsProps) {
   if (options.length === 0) return <NoOptions />
+  const shown = sections
+    .map((section) => ({ ...section, rows: options.filter((option) => option.section === section.name) }))
+    .filter(({ rows }) => rows.length > 0)
   return (
     <>
-      {sections
-        .map((section) => ({ ...section, rows: options.filter((option) => option.section === section.name) }))
-        .filter(({ rows }) => rows.length > 0)
-        .map(({ name, help, rows }) => (
-          <section key={name} class="option-section" aria-label={name}>
-            <h2>
-              <span class="mono">[{name}]</span> <span class="quiet">{help}</span>
-            </h2>
-            <Table
-              caption={name}
-              columns={toColumns(query)}
-              rows={rows}
-              keyOf={(option) => option.name}
-              current={current}
-            />
-          </section>
-        ))}
+      <SectionIndex names={shown.map(({ name }) => name)} />
+      {shown.map(({ name, help, rows }) => (
+        <section key={name} id={toId(name)} class="option-section" aria-label={name}>
+          <h2>
+            <span class="mono">[{name}]</span> <span class="quiet">{help}</span>
+          </h2>
+          <Table
+            caption={name}
+            columns={toColumns(query)}
+            rows={rows}
+            keyOf={(option) => option.name}
+            current={current}
+          />
+        </section>
+      ))}
     </>
   )
 }
+
+const toId = (section: string): string => `section-${section}`
+
+/** A link would change the address, which holds the state of the page. */
+const SectionIndex = ({ names }: { readonly names: readonly string[] }) => (
+  <nav class="chips section-index" aria-label={texts.settings.sections}>
+    {names.map((name) => (
+      <button
+        key={name}
+        class="badge mono"
+        type="button"
+        onClick={() => document.getElementById(toId(name))?.scrollIntoView()}
+      >
+        {name}
+      </button>
+    ))}
+  </nav>
+)
 
 const toColumns = (query: Readonly<Record<string, string>>): readonly Column<ServerOption>[] => [
   {
