@@ -3,6 +3,7 @@ import { createHash, pbkdf2Sync } from 'node:crypto'
 import { chmodSync, closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { startShared } from '../support/hosted-server.ts'
 import { FREE_PORTS, get, IN_MEMORY, type Started, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 
@@ -35,7 +36,7 @@ const write = (path: string, entries: readonly [string, string][]) =>
   writeFileSync(path, `[admins]\n${entries.map((entry) => entry.join(' = ')).join('\n')}\n`, { mode: 0o600 })
 
 const serve = (t: Parameters<typeof start>[0], path: string, ...flags: string[]): Started =>
-  start(t, ['serve', '--config', path, ...IN_MEMORY, ...flags])
+  startShared(t, ['serve', '--config', path, ...IN_MEMORY, ...flags])
 
 it('every stored form signs in; a malformed entry is reported and rejected, and the others work', async (t) => {
   const path = join(makeFolder(t), 'a.ini')
@@ -160,7 +161,7 @@ describe('plain text in a file', () => {
         ['ada', 'secret'],
         ['eve', 'secret'],
       ])
-      const cardea = start(t, ['serve', '--config', path, ...flags])
+      const cardea = startShared(t, ['serve', '--config', path, ...flags])
       const { document } = await cardea.doors()
       if (round === 'first') await putAdmin(document, ['eve', 'secret'], 'PUT', 'ada', 'changed')
       assert.ok(await signsIn(document, ['ada', 'changed']), round)
@@ -243,7 +244,7 @@ for (const [row, give] of GIVEN) {
     ] as const) {
       const { flags, env } = give(password)
       const args = ['serve', '--config', path, ...FREE_PORTS, ...store, ...flags]
-      const cardea = start(t, args, { env: { ...env, CARDEA_ADMINS__fileadmin: 'env' } })
+      const cardea = startShared(t, args, { env: { ...env, CARDEA_ADMINS__fileadmin: 'env' } })
       const { document } = await cardea.doors()
       assert.ok(await signsIn(document, ['ada', password]), `given ${password}`)
       assert.ok(!(await signsIn(document, ['ada', other])), `given ${password}`)
@@ -253,7 +254,7 @@ for (const [row, give] of GIVEN) {
       assert.doesNotMatch(cardea.stderr(), /"name":"ada".*stays in clear text/)
       await stop(cardea)
     }
-    const cardea = start(t, ['serve', '--config', path, ...FREE_PORTS, ...store])
+    const cardea = startShared(t, ['serve', '--config', path, ...FREE_PORTS, ...store])
     const { document } = await cardea.doors()
     for (const password of ['one', 'two'])
       assert.ok(!(await signsIn(document, ['ada', password])), 'not given any more')

@@ -3,16 +3,17 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runCommand } from '../support/commands.ts'
-import { FREE_PORTS, IN_MEMORY, start } from '../support/process.ts'
+import { startShared } from '../support/hosted-server.ts'
+import { FREE_PORTS, IN_MEMORY } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const SERVE = ['serve', ...IN_MEMORY, '--admins.admin', 'pw', '--services.shop', '/shop http://127.0.0.1:1']
 
 test('an open service is printed as OPEN TO ANYONE, a closed one is not', async (t) => {
-  const open = start(t, SERVE)
+  const open = startShared(t, SERVE)
   await open.doors()
   assert.match(open.stdout() + open.stderr(), /"level":40.*shop at \/shop is OPEN TO ANYONE/)
-  const closed = start(t, [...SERVE.slice(0, -1), '/shop http://127.0.0.1:1 required'])
+  const closed = startShared(t, [...SERVE.slice(0, -1), '/shop http://127.0.0.1:1 required'])
   await closed.doors()
   assert.doesNotMatch(closed.stdout() + closed.stderr(), /OPEN TO ANYONE/)
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { mountDisk } from '../scenario/faults/disk.ts'
 import { runCommand } from '../support/commands.ts'
+import { startShared } from '../support/hosted-server.ts'
 import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
@@ -50,7 +51,7 @@ describe('start', () => {
 
   it('writes strict options: short passwords are rejected, and cookies have SameSite=Lax', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    const cardea = start(t, ['start', folder, ...FREE_PORTS])
+    const cardea = startShared(t, ['start', folder, ...FREE_PORTS])
     const { document } = await cardea.doors()
     await cardea.says(/Stop with Ctrl-C/)
     const password = readPassword(cardea.stdout())
@@ -76,7 +77,7 @@ describe('start', () => {
   })
 
   it('prints the addresses and three commands that work', async (t) => {
-    const cardea = start(t, ['start', makeFolder(t), ...FREE_PORTS])
+    const cardea = startShared(t, ['start', makeFolder(t), ...FREE_PORTS])
     const doors = await cardea.doors()
     const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
     assert.match(cardea.stdout(), new RegExp(`document door +${doors.document}\n`))
@@ -96,7 +97,7 @@ describe('start', () => {
   it('with a named configuration creates nothing', async (t) => {
     const cwd = makeFolder(t)
     writeFileSync(join(cwd, 'other.ini'), '[admins]\nada = one\n[store]\nurl = sqlite::memory:\n', { mode: 0o600 })
-    const cardea = start(t, ['start', '--config', 'other.ini', ...FREE_PORTS], { cwd })
+    const cardea = startShared(t, ['start', '--config', 'other.ini', ...FREE_PORTS], { cwd })
     const { document } = await cardea.doors()
     await cardea.says(/Stop with Ctrl-C/)
     assert.doesNotMatch(cardea.stdout(), /password {2}/)
@@ -157,7 +158,7 @@ describe('init', () => {
     assert.match(again.stderr, /nothing was changed/)
     assert.equal(readFileSync(join(folder, 'local.ini'), 'utf8'), before)
 
-    const cardea = start(t, ['serve', '--config', folder, ...FREE_PORTS])
+    const cardea = startShared(t, ['serve', '--config', folder, ...FREE_PORTS])
     const { document } = await cardea.doors()
     assert.ok(await signsIn(document, ['admin', readPassword(made.stdout)]))
     await stop(cardea)
@@ -173,7 +174,7 @@ describe('init', () => {
       assert.equal(stdout, '')
     }
     assert.deepEqual(readdirSync(folder).sort(), ['keys', 'local.ini'])
-    const cardea = start(t, ['serve', '--config', folder, ...FREE_PORTS])
+    const cardea = startShared(t, ['serve', '--config', folder, ...FREE_PORTS])
     const { document } = await cardea.doors()
     assert.ok(await signsIn(document, ['admin', readPassword(made?.stdout ?? '')]))
     await stop(cardea)

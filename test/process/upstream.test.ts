@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { runCommand } from '../support/commands.ts'
+import { startShared } from '../support/hosted-server.ts'
 import { FREE_PORTS, type Started, start, stop } from '../support/process.ts'
 import { basic, send } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
@@ -99,7 +100,7 @@ describe('start in front of CouchDB', () => {
     const couchdb = await openCouchdb(t)
     const folder = join(makeFolder(t), 'data')
     couchdb.isOpen = true
-    const cardea = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    const cardea = startShared(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
     await cardea.says(/Stop with Ctrl-C/)
     assert.match(
       cardea.stdout(),
@@ -118,7 +119,7 @@ describe('start in front of CouchDB', () => {
   it('notices a CouchDB that rejects its identity later, and when it accepts it again', async (t) => {
     const couchdb = await openCouchdb(t)
     const folder = join(makeFolder(t), 'data')
-    const cardea = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    const cardea = startShared(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
     await cardea.says(/Stop with Ctrl-C/)
     const key = readKey(cardea)
     couchdb.key = key
@@ -157,13 +158,13 @@ describe('start in front of CouchDB', () => {
     const couchdb = await openCouchdb(t)
     const folder = join(makeFolder(t), 'data')
     const nowhere = ['--upstream.document', 'http://127.0.0.1:1']
-    const first = start(t, ['start', folder, ...nowhere, ...FREE_PORTS])
+    const first = startShared(t, ['start', folder, ...nowhere, ...FREE_PORTS])
     await first.says(/Stop with Ctrl-C/)
     assert.match(first.stdout(), /http:\/\/127\.0\.0\.1:1: ECONNREFUSED\n {4}Does a server run at this URL/)
     couchdb.key = readKey(first)
     await stop(first)
 
-    const second = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    const second = startShared(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
     await second.says(/Stop with Ctrl-C/)
     assert.doesNotMatch(second.stdout(), /Not ready/)
     couchdb.key = ''
@@ -180,7 +181,7 @@ describe('start in front of ArangoDB', () => {
   it('makes a secret, prints the lines ArangoDB needs, and warns where its authentication is off', async (t) => {
     const arangodb = await openBackend(t)
     const folder = join(makeFolder(t), 'data')
-    const cardea = start(t, ['start', folder, '--upstream.multi-model', arangodb.url, ...FREE_PORTS])
+    const cardea = startShared(t, ['start', folder, '--upstream.multi-model', arangodb.url, ...FREE_PORTS])
     await cardea.says(/Stop with Ctrl-C/)
     const file = join(folder, 'keys', 'upstream-multi-model')
     assert.match(cardea.stdout(), /^\[server\]\nauthentication = true\njwt-secret-keyfile = /m)
@@ -198,7 +199,7 @@ describe('import --from-upstream', () => {
   it('reads users and administrators with the shared secret, without a password', async (t) => {
     const couchdb = await openCouchdb(t)
     const folder = join(makeFolder(t), 'data')
-    const cardea = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    const cardea = startShared(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
     await cardea.says(/Stop with Ctrl-C/)
     assert.match(cardea.stdout(), /^ {2}cardea import --from-upstream --admins --replace$/m)
     for (const status of [401, 400] as const) {

@@ -5,9 +5,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bareEnvironment, type Ending, type Output, type Started, toStarted } from './process.ts'
+import type { Scope } from './scope.ts'
 
 /** What a host is sent. */
 export interface HostedServer {
@@ -23,13 +25,25 @@ const STOP_LIMIT_MS = 10_000
 
 const idle = new Set<ChildProcess>()
 
-export function startHosted(args: readonly string[], cwd: string): Started {
+/** A server that ends with its scope. */
+export function startShared(scope: Scope, args: readonly string[], options: SharedOptions = {}): Started {
+  const server = startHosted(args, options.cwd ?? tmpdir(), options.env)
+  scope.after(() => endHosted(server))
+  return server
+}
+
+interface SharedOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export function startHosted(args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): Started {
   const [host = startHost()] = idle
   idle.delete(host)
   host.channel?.ref()
   const output: Output = { stdout: '', stderr: '' }
   const detach = collect(host, output)
-  host.send({ args, cwd, env: bareEnvironment(), endOfOutput: END_OF_OUTPUT } satisfies HostedServer)
+  host.send({ args, cwd, env: { ...bareEnvironment(), ...env }, endOfOutput: END_OF_OUTPUT } satisfies HostedServer)
   const returned = once(host, 'message').then(async ([code]): Promise<Ending> => {
     while (!output.stdout.endsWith(END_OF_OUTPUT) || !output.stderr.endsWith(END_OF_OUTPUT)) await once(host, 'said')
     detach()
