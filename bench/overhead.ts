@@ -38,7 +38,7 @@ async function startDoors(folder, upstream) {
   }
   const { child, ports = [] } = await startScript('two-doors.ts', ...folders)
   const urls = ports.map(toLocalUrl)
-  return { child, doors: urls.map((url) => ({ url, pid: child.pid, createHeader: createCookieHeader(url) })) }
+  return { child, doors: urls.map((url) => ({ url, pids: [child.pid], createHeader: createCookieHeader(url) })) }
 }
 
 /** Microseconds of each batch: [with, without] for each round, in alternating order. */

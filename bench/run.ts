@@ -1,8 +1,9 @@
-// Measures Cardea and a baseline: npm run bench -- [names…] [--runs=N] [--sizes=N,…] [--write] [--against=DIR]
+// Measures Cardea and a baseline:
+//   npm run bench -- [names…] [--runs=N] [--sizes=N,…] [--write] [--json=FILE] [--against=DIR]
 // A bench is a file bench/<name>.ts that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
 // `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
 // gateway-cpu, gateway-handler and session compare with this one. With --write its table goes to docs/background/benchmarks.md,
-// between comments with its name.
+// between comments with its name. The last table has the rows of all benches of the run; --json writes them to a file.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -56,12 +57,12 @@ function renderTable({ columns, rows }) {
 /** The load of the machine in the minute before. */
 const load = loadavg()[0].toFixed(1)
 
-const describeMachine = (runs) =>
-  `${runs} runs, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, load ${load} before it began, ` +
+const describeMachine = () =>
+  `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, load ${load} before it began, ` +
   `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`
 
 const renderSection = ({ title, about }, result, runs) =>
-  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${describeMachine(runs)}.`
+  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${runs} runs, ${describeMachine()}.`
 
 function writeSection(name, section) {
   const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
@@ -80,6 +81,7 @@ const { values, positionals } = parseArgs({
     runs: { type: 'string' },
     sizes: { type: 'string' },
     against: { type: 'string', multiple: true },
+    json: { type: 'string' },
   },
 })
 const benches = await loadBenches()
@@ -88,6 +90,7 @@ if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(', ')}. There are: ${[...benches.keys()].join(', ')}`)
   process.exit(2)
 }
+const measured: { readonly name: string; readonly runs: number; readonly result: Result }[] = []
 for (const [name, bench] of benches) {
   if (positionals.length > 0 && !positionals.includes(name)) continue
   const runs = Number(values.runs ?? bench.runs)
@@ -95,4 +98,10 @@ for (const [name, bench] of benches) {
   const section = renderSection(bench, result, runs)
   console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
   if (values.write) writeSection(name, section)
+  measured.push({ name, runs, result })
 }
+const rows = measured.flatMap(({ name, result }) =>
+  result.rows.map(([row, ...figures]) => [name, row, figures.join(', ')]),
+)
+console.log(renderTable({ columns: ['bench', '', 'figures'], rows }))
+if (values.json) writeFileSync(values.json, `${JSON.stringify({ machine: describeMachine(), measured }, null, 2)}\n`)

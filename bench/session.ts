@@ -6,6 +6,6 @@ export const bench = createCpuBench({
   path: '/_session',
   baseline: {
     name: 'minimal server',
-    find: ({ upstream, upstreamChild }) => ({ url: upstream, pid: upstreamChild.pid }),
+    find: ({ upstream, upstreamChild }) => ({ url: upstream, pids: [upstreamChild.pid] }),
   },
 })

@@ -7,12 +7,12 @@ import { OWN_CHECKOUT } from './child.ts'
 import { closeAll, measureBatch, openTarget, type Target } from './cpu-time.ts'
 import { signIn, signToken, toBasic, withGateway } from './gateway.ts'
 
-type Contestant = Omit<Target, 'path'> & { readonly name: string }
+export type Contestant = Omit<Target, 'path'> & { readonly name: string }
 
 /** What is compared: requests for `path`, and what a minimal program takes for as much. */
 export interface Comparison {
   readonly path: string
-  readonly baseline: { readonly name: string; find(servers): Pick<Target, 'url' | 'pid'> }
+  readonly baseline: { readonly name: string; find(servers): Pick<Target, 'url' | 'pids'> }
 }
 
 const KINDS = {
@@ -27,7 +27,7 @@ function listContestants(servers, checkout, { baseline }: Comparison) {
   const gateways = Object.entries(KINDS).map(([kind, createHeader]) => ({
     name: isOwn ? kind : `${kind} (${basename(checkout)})`,
     url: servers.gateway,
-    pid: servers.child.pid,
+    pids: [servers.child.pid],
     createHeader: () => createHeader(servers.gateway),
   }))
   if (!isOwn) return gateways
@@ -43,46 +43,57 @@ async function withCheckouts([checkout, ...others]: string[], comparison: Compar
   )
 }
 
-async function openContestant({ name, ...target }: Contestant, { path }: Comparison, connections) {
-  return { name, ...(await openTarget({ ...target, path }, connections)), values: [] }
+async function openContestant({ name, ...target }: Contestant, path: string, connections) {
+  return { name, ...(await openTarget({ ...target, path }, connections)), values: [] as number[] }
 }
 
-async function compare(given, comparison: Comparison, rounds, { batch, connections, warmBatches }) {
-  const contestants = await Promise.all(given.map((each) => openContestant(each, comparison, connections)))
+/** Measures the contestants in turn. The first is the baseline. */
+export async function compare(
+  given: readonly Contestant[],
+  path: string,
+  rounds: number,
+  [batch = 640, connections = 32, warmBatches = 40]: readonly number[] = [],
+) {
+  const contestants = await Promise.all(given.map((each) => openContestant(each, path, connections)))
   for (let round = -warmBatches; round < rounds; round += 1)
     for (const each of contestants) {
       const us = await measureBatch(each, batch)
       if (round >= 0) each.values.push(us)
     }
   closeAll(contestants)
-  return contestants
+  return toResult(contestants)
+}
+
+function toResult(results) {
+  const [baseline] = results
+  const toRatio = ({ values }) => median(values.map((us, round) => us / baseline.values[round]))
+  return {
+    columns: ['', 'lower quartile', 'median', `of the ${baseline.name}`],
+    rows: results.map((each) => [
+      each.name,
+      `${quantile(each.values, 0.25).toFixed(1)} µs`,
+      `${median(each.values).toFixed(1)} µs`,
+      `${toRatio(each).toFixed(2)} ×`,
+    ]),
+    isGoalMet: true,
+  }
 }
 
 const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]
 
+/** How figures of this kind are made. */
+export const METHOD =
+  'all threads together, in alternating batches. The lower quartile is the steadiest figure on a busy machine. The ' +
+  'ratio is the median of the ratios to the baseline within one round.'
+
 export function createCpuBench({ title, about, ...comparison }: Comparison & { title: string; about: string }) {
   return {
     title,
-    about:
-      `${about}, all threads together, in alternating batches. The lower quartile is the steadiest figure on a busy ` +
-      'machine. The ratio is the median of the ratios to the baseline within one round. There is no goal.',
+    about: `${about}, ${METHOD} There is no goal.`,
     runs: 40,
-    async run(rounds, [batch = 640, connections = 32, warmBatches = 40] = [], checkouts: string[] = []) {
+    run(rounds, sizes?: readonly number[], checkouts: string[] = []) {
       const all = [OWN_CHECKOUT, ...checkouts.map((each) => resolve(each))]
-      const sizes = { batch, connections, warmBatches }
-      const results = await withCheckouts(all, comparison, (given) => compare(given, comparison, rounds, sizes))
-      const [baseline] = results
-      const toRatio = ({ values }) => median(values.map((us, round) => us / baseline.values[round]))
-      return {
-        columns: ['', 'lower quartile', 'median', `of the ${baseline.name}`],
-        rows: results.map((each) => [
-          each.name,
-          `${quantile(each.values, 0.25).toFixed(1)} µs`,
-          `${median(each.values).toFixed(1)} µs`,
-          `${toRatio(each).toFixed(2)} ×`,
-        ]),
-        isGoalMet: true,
-      }
+      return withCheckouts(all, comparison, (given) => compare(given, comparison.path, rounds, sizes))
     },
   }
 }

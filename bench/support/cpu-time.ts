@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 
-/** CPU time of all threads of a process, in microseconds. Linux only. */
-function readCpuUs(pid) {
+/** CPU time of all threads of these processes, in microseconds. Linux only. */
+const readCpuUs = (pids) => pids.reduce((sum, pid) => sum + readProcessUs(pid), 0)
+
+function readProcessUs(pid) {
   const threads = readdirSync(`/proc/${pid}/task`)
   const nanoseconds = threads.map((id) =>
     Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]),
@@ -41,10 +43,10 @@ function isWhole(text) {
 }
 
 /** Sends a batch of requests over all connections. Returns the CPU time of one request. */
-export async function measureBatch({ pid, connections, createRequest }, batch) {
+export async function measureBatch({ pids, connections, createRequest }, batch) {
   // with a new session: a cookie older than a minute would be renewed by every response
   const request = await createRequest()
-  const before = readCpuUs(pid)
+  const before = readCpuUs(pids)
   let left = batch
   const sendAll = async (connection) => {
     while (left > 0) {
@@ -53,23 +55,24 @@ export async function measureBatch({ pid, connections, createRequest }, batch) {
     }
   }
   await Promise.all(connections.map(sendAll))
-  return (readCpuUs(pid) - before) / batch
+  return (readCpuUs(pids) - before) / batch
 }
 
 export interface Target {
   readonly url: string
-  readonly pid: number | undefined
+  /** The processes that are measured. */
+  readonly pids: readonly (number | undefined)[]
   readonly path: string
   /** Returns a header line, or nothing. */
   createHeader?(): string | Promise<string>
 }
 
 /** A server that is measured: connections to it, and the request they send. */
-export async function openTarget({ url, pid, path, createHeader = () => '' }: Target, count: number) {
+export async function openTarget({ url, pids, path, createHeader = () => '' }: Target, count: number) {
   const { hostname, port, host } = new URL(url)
   const opening = Array.from({ length: count }, () => openConnection({ hostname, port }))
   const createRequest = async () => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${await createHeader()}\r\n`
-  return { pid, connections: await Promise.all(opening), createRequest }
+  return { pids, connections: await Promise.all(opening), createRequest }
 }
 
 export function closeAll(targets) {

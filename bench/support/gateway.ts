@@ -40,6 +40,8 @@ export function writeGatewayConfig(folder, upstream) {
     'document-secret = a-secret-of-the-upstream-for-benches-only',
     '[jwt_keys]',
     `hmac:_default = ${Buffer.from(TOKEN_SECRET).toString('base64')}`,
+    '[gate]',
+    'cache-seconds = 1',
     '',
   ]
   appendFileSync(join(folder, 'local.ini'), lines.join('\n'))

@@ -15,7 +15,7 @@ export function listExamples(language) {
 }
 
 /** The only example of a language, with texts of the page replaced by their values in this run. */
-export function readBlock(language, replaced = {}) {
+export function readBlock(language: string, replaced: Readonly<Record<string, string>> = {}) {
   const [text, ...others] = listExamples(language)
   if (text === undefined || others.length > 0)
     throw new Error(`docs/guides/protect-an-application.md must have exactly one block of ${language}`)

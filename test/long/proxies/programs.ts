@@ -29,6 +29,7 @@ error_log stderr warn;
 events {}
 http {
     access_log off;
+    keepalive_requests 1000000;
     client_body_temp_path ${folder}/body;
     proxy_temp_path ${folder}/proxy;
     fastcgi_temp_path ${folder}/fastcgi;

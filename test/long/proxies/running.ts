@@ -51,5 +51,5 @@ export async function startProxy(name, proxy, { gate, application }) {
     }
     await pause(20)
   }
-  return { port, stop }
+  return { port, stop, pid: child.pid }
 }
