@@ -23,6 +23,7 @@ const BY_NAME: Readonly<Record<string, readonly string[]>> = {
   nginx: ['proxies.ts', 'nginx'],
   'nginx-cache': ['proxies.ts', 'nginx-cache'],
   caddy: ['proxies.ts', 'caddy'],
+  haproxy: ['proxies.ts', 'haproxy'],
 }
 
 const ALL = new Map(Object.entries({ ...ROWS, ...BY_NAME }))

@@ -1,4 +1,5 @@
 // The proxies that the page has examples for and Debian has packages of, and how each gets the text of the page.
+import { fileURLToPath } from 'node:url'
 import { readBlock, readExample } from './page.ts'
 
 /** Everything nginx writes stays in its folder. */
@@ -59,6 +60,14 @@ const NGINX = {
   hidesGate: true,
 }
 
+const renderHaproxy = ({ port, ...addresses }: Place) =>
+  readExample('haproxy', {
+    ...addresses,
+    replaced: { '/etc/haproxy/gate.lua': HAPROXY_SCRIPT, 'bind :80': `bind 127.0.0.1:${port}` },
+  })
+
+const HAPROXY_SCRIPT = fileURLToPath(new URL('../../../deploy/haproxy/gate.lua', import.meta.url))
+
 export const PROXIES = {
   nginx: { ...NGINX, render: renderNginx },
   'nginx-cache': { ...NGINX, render: renderCachingNginx },
@@ -69,5 +78,15 @@ export const PROXIES = {
     render: renderCaddy,
     arguments: (_folder, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
     hidesGate: false,
+  },
+  haproxy: {
+    files: ['haproxy', '/usr/sbin/haproxy'],
+    version: ['-v'],
+    debian: 'haproxy',
+    render: renderHaproxy,
+    arguments: (_folder, file) => ['-db', '-f', file],
+    hidesGate: false,
+    /** Whether an upgrade to WebSocket without its key is rejected. */
+    checksUpgrades: true,
   },
 }

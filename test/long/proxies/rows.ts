@@ -103,6 +103,7 @@ function isToken(token, { name, roles }) {
   return claims.sub === name && claims.roles.join() === roles.join()
 }
 
+const isBadRequest = ({ status }) => status === 400
 const isAda = isIdentified(ADA)
 const isBob = isIdentified(BOB)
 const isPosted = (reply) => isAda(reply) && reply.received.method === 'POST' && reply.received.body === 'a body'
@@ -110,7 +111,7 @@ const isRenewed = (reply) =>
   isAda(reply) && reply.headers['set-cookie']?.some((text) => /^AuthSession=[^;]/.test(text)) === true
 const keepsTheme = (reply) => isAda(reply) && /(^|[; ])theme=dark($|;)/.test(reply.received.headers.cookie)
 
-function listCommon({ hidesGate }) {
+function listCommon({ hidesGate, checksUpgrades = false }) {
   const own = basic(ADA)
   const post = { method: 'POST', body: 'a body' }
   return [
@@ -130,7 +131,11 @@ function listCommon({ hidesGate }) {
       isBob,
     ],
     ['identity headers named in Connection', { headers: { ...REMOVED_BY_CONNECTION, ...own } }, isAda],
-    ['identity headers named in an upgrade', { headers: { ...UPGRADING, ...own } }, isAda],
+    [
+      'identity headers named in an upgrade',
+      { headers: { ...UPGRADING, ...own } },
+      checksUpgrades ? isBadRequest : isAda,
+    ],
     ['parameters of the gate in a query of the application', { path: '/?role=x&rol=y', headers: own }, isAda],
     ['a cookie of the application', { headers: { ...own, Cookie: 'a=1; theme=dark; b=2' } }, keepsTheme],
     ['a body', { ...post, headers: { ...own, 'Content-Length': post.body.length } }, isPosted],
