@@ -433,6 +433,8 @@ export const texts = {
     passwordSet: (name: string) => `The password of ${name} was set.`,
     sessionsEnd: (count: number) =>
       count === 0 ? 'No session is open.' : `${plural(count, 'session', 'sessions')} will end.`,
+    passwordLink: 'Password link',
+    moreActions: 'More actions',
     createLink: 'Create link',
     linkFor: (name: string) => `Password link for ${name}`,
     linkText: 'Creates a link with which the user sets a password. It works once, for one hour.',

@@ -141,6 +141,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.equal(JSON.parse((await ask('GET', '/users/bob')).body).active, false)
     await confirm('Enable', 'Enable bob')
     await panel.getByRole('button', { name: 'Disable' }).waitFor()
+    await panel.getByText('More actions').click()
     await confirm('Delete', 'Delete bob')
     await page.getByRole('link', { name: 'grace' }).waitFor()
     assert.equal((await ask('GET', '/users/bob')).status, 404)

@@ -6,6 +6,7 @@ import { openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { Menu } from '../../ui/menu.tsx'
 import { type Fact, Facts, Section } from '../../ui/parts.tsx'
 import { showScheme } from '../../ui/password-scheme.ts'
 import { SessionTable, useSessions } from '../../ui/session-table.tsx'
@@ -103,28 +104,38 @@ function LockoutText({ lockout }: { readonly lockout: Lockout }) {
   )
 }
 
-const FORMS = { password: texts.users.setPassword, link: texts.users.createLink, expire: texts.users.setExpiry }
+/** Forms beside the actions that only need a confirmation, with the labels of their buttons. */
+const FORMS = { link: texts.users.passwordLink, password: texts.users.setPassword, expire: texts.users.setExpiry }
+
+/** The first two are buttons, the rest is in a menu. */
+const ORDER = ['unlock', 'link', 'disable', 'enable', 'password', 'expire', 'sign-out', 'reset-totp', 'delete'] as const
+
+const MAIN_ACTIONS = 2
 
 function Actions({ user }: { readonly user: UserDetails }) {
-  const { unlock, ...others } = CONFIRMED_ACTIONS
-  const offered = Object.entries(others).filter(([, action]) => action.isOffered(user))
+  const labels: Readonly<Record<string, string>> = {
+    ...FORMS,
+    ...Object.fromEntries(
+      Object.entries(CONFIRMED_ACTIONS).flatMap(([name, { short, isOffered }]) =>
+        isOffered(user) ? [[name, short]] : [],
+      ),
+    ),
+  }
+  const offered = ORDER.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]] as const]))
   return (
     <div class="row">
-      {unlock?.isOffered(user) && (
-        <Button kind="primary" onClick={() => openDialog('unlock')}>
-          {unlock.short}
-        </Button>
-      )}
-      {Object.entries(FORMS).map(([action, label]) => (
-        <Button key={action} onClick={() => openDialog(action)}>
+      {offered.slice(0, MAIN_ACTIONS).map(([name, label]) => (
+        <Button key={name} {...(name === 'unlock' && { kind: 'primary' })} onClick={() => openDialog(name)}>
           {label}
         </Button>
       ))}
-      {offered.map(([name, action]) => (
-        <Button key={name} {...(action.removes && { kind: 'danger' })} onClick={() => openDialog(name)}>
-          {action.short}
-        </Button>
-      ))}
+      <Menu label={texts.users.moreActions}>
+        {offered.slice(MAIN_ACTIONS).map(([name, label]) => (
+          <Button key={name} kind={name === 'delete' ? 'danger' : 'quiet'} onClick={() => openDialog(name)}>
+            {label}
+          </Button>
+        ))}
+      </Menu>
     </div>
   )
 }
