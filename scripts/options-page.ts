@@ -1,8 +1,8 @@
 // docs/reference/options.md and etc/default.ini, from the table of options.
 import { FALSE_WORDS, TRUE_WORDS } from '../src/config/codecs.ts'
 import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from '../src/config/option-table.ts'
-import type { OptionRow } from '../src/config/options.ts'
-import { defaultOf, describe, listMarks, rowsOf, SECTION_NAMES, wrap } from '../src/config/render.ts'
+import { PROVIDER_ROWS } from '../src/config/providers.ts'
+import { defaultOf, describe, listMarks, rowsOf, SECTION_NAMES, type ShownRow, wrap } from '../src/config/render.ts'
 
 /** Before `HEAD`, which uses it. */
 const renderWords = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
@@ -59,7 +59,7 @@ sections \`[httpd]\` and \`[couch_httpd_auth]\` are used if \`[chttpd]\` and \`[
 would make it less strict.
 `
 
-const OPEN_SAMPLES: Readonly<Record<OpenSection, string>> = {
+const OPEN_SAMPLES: Readonly<Record<Exclude<OpenSection, 'provider'>, string>> = {
   admins: 'admin = password',
   jwt_keys: 'hmac:_default = c2VjcmV0',
   services: 'shop = /shop http://127.0.0.1:3000 required',
@@ -72,8 +72,9 @@ export function renderOptionsPage(): string {
 
 const TABLE_HEAD = '| option | default | meaning | change |\n|---|---|---|---|'
 
-function renderSection(section: Section): string {
-  const rows = rowsOf(section)
+const renderSection = (section: Section): string => renderRows(section, rowsOf(section))
+
+function renderRows(section: Section | 'provider', rows: readonly ShownRow[]): string {
   const details = rows.flatMap(renderDetails)
   const parts = [
     `## ${section}`,
@@ -85,7 +86,7 @@ function renderSection(section: Section): string {
   return `\n${parts.join('\n\n')}\n`
 }
 
-function renderRow(row: OptionRow): string {
+function renderRow(row: ShownRow): string {
   const value = defaultOf(row)
   const cells = [
     `\`${row.key}\``,
@@ -99,7 +100,7 @@ function renderRow(row: OptionRow): string {
 const MAX_DEFAULT = 40
 
 /** What does not fit into the table: accepted values, a long default, further sentences. */
-function renderDetails(row: OptionRow): readonly string[] {
+function renderDetails(row: ShownRow): readonly string[] {
   const { codec, details, secret } = row.option
   const value = defaultOf(row)
   const sentences = [
@@ -111,7 +112,7 @@ function renderDetails(row: OptionRow): readonly string[] {
   return sentences.length === 0 ? [] : [`- \`${row.key}\`: ${sentences.join(' ')}`]
 }
 
-function renderFixed(rows: readonly OptionRow[]): readonly string[] {
+function renderFixed(rows: readonly ShownRow[]): readonly string[] {
   const fixed = rows.filter(({ option }) => option.fixed !== undefined).map(({ key }) => `\`${key}\``)
   if (fixed.length === 0) return []
   const names = fixed.length === rows.length ? 'these options' : fixed.join(', ')
@@ -119,7 +120,9 @@ function renderFixed(rows: readonly OptionRow[]): readonly string[] {
 }
 
 const renderOpenSection = (section: OpenSection): string =>
-  `\n## ${section}\n\n${escapeText(SECTIONS[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
+  section === 'provider'
+    ? renderRows('provider', PROVIDER_ROWS)
+    : `\n## ${section}\n\n${escapeText(SECTIONS[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
 
 const escapeText = (text: string): string => text.replace(/[\\|<>*_[\]]/g, '\\$&')
 
@@ -136,12 +139,17 @@ export function renderDefaultIni(): string {
   )
   // Their headers are comments too: an empty [admins] section would replace that of an earlier file.
   const open = OPEN_SECTIONS.map((section) =>
-    ['', ...wrap(SECTIONS[section], '; '), `;[${section}]`, `;${OPEN_SAMPLES[section]}`].join('\n'),
+    ['', ...wrap(SECTIONS[section], '; '), ...renderOpenSample(section)].join('\n'),
   )
   return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
 }
 
-function renderIniRow(row: OptionRow): string[] {
+const renderOpenSample = (section: OpenSection): readonly string[] =>
+  section === 'provider'
+    ? [';[provider:<name>]', ...PROVIDER_ROWS.flatMap(renderIniRow)]
+    : [`;[${section}]`, `;${OPEN_SAMPLES[section]}`]
+
+function renderIniRow(row: ShownRow): string[] {
   const value = defaultOf(row)
   const help = wrap([describe(row), ...listMarks(row)].join(' '), '; ')
   return ['', ...help, `; Expects ${row.option.codec.expects}.`, `;${row.key} =${value === '' ? '' : ` ${value}`}`]

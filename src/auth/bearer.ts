@@ -13,12 +13,15 @@ import type { Claims } from '../keys/verify.ts'
 import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
 import { FOREIGN_TOKEN, hasIssuedForm, ISSUED_TOKEN, readUserToken, type UserToken } from './issued-token.ts'
 import { JWT_HANDLER } from './jwt.ts'
+import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
 
 export interface BearerDeps {
   ring(): KeyRing
   /** Verified claims. Cleared when the keys change. */
   readonly cache: TokenCache<Claims>
   readonly issuer: string
+  /** As in JwtDeps. */
+  readonly findProviderToken?: FindProviderToken | undefined
   /** `false`: only superuser tokens are accepted. */
   knowsUsers(): boolean
   readonly directory: Pick<
@@ -33,7 +36,7 @@ export interface BearerDeps {
 /** A token without a name, signed with the secret of the multi-model door. */
 export const SUPERUSER_TOKEN: CredentialKind = { name: 'superuser token' }
 
-const BEARER_HANDLER = 'bearer'
+export const BEARER_HANDLER = 'bearer'
 
 /** The scheme is case-insensitive; any number of blanks may follow it. */
 const BEARER = /^bearer +(.*)$/i
@@ -45,10 +48,12 @@ const BEARER = /^bearer +(.*)$/i
 export function createBearerHandler(deps: BearerDeps): CredentialHandler {
   return {
     name: BEARER_HANDLER,
-    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN],
+    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN],
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
+      const provided = deps.knowsUsers() ? deps.findProviderToken?.(text) : undefined
+      if (provided) return provided
       const claims = verifyCached(text, deps)
       return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, BEARER_HANDLER, deps)
     },

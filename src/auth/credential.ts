@@ -11,6 +11,7 @@ import type { DoorKnownHeaders } from './door-sign-in.ts'
 import type { CredentialHandler } from './handler.ts'
 import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
 import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
+import { PROVIDER_TOKEN } from './provider-token.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { COOKIE_SESSION } from './session/account-session.ts'
 import { ADMIN_COOKIE, CONSOLE_SESSION } from './session/console-session.ts'
@@ -38,8 +39,8 @@ export interface AcceptedCredentials {
 
 const BASIC = [PASSWORD, ACCESS_TOKEN]
 const COOKIES = [COOKIE_SESSION, TOKEN_SESSION]
-const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN]
-export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN]
+const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN, PROVIDER_TOKEN]
+export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN]
 const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTIFICATE]
 const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 

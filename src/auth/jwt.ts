@@ -22,6 +22,7 @@ import {
   type Verdict,
 } from './handler.ts'
 import { ISSUED_TOKEN } from './issued-token.ts'
+import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
 
 type ClaimRules = Pick<DocumentClaimRules, 'required' | 'roles'>
 
@@ -31,6 +32,8 @@ export interface JwtDeps {
   rules(): ClaimRules
   /** Knows whether the user of the name was deactivated, or revoked everything issued until then. */
   readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isForeignTokenKnownLive'>
+  /** The verdict on a token of an identity provider; `undefined` for every other one. Left out: there is no provider. */
+  readonly findProviderToken?: FindProviderToken | undefined
   /** The verdict on a token that Cardea issued; `undefined` for every other one. */
   findIssued(text: string): Promise<Verdict | undefined>
   readonly clock: Clock
@@ -59,11 +62,13 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const readCached = createClaimReader(deps.rules)
   return {
     name: JWT_HANDLER,
-    kinds: [EXTERNAL_JWT, ISSUED_TOKEN],
+    kinds: [EXTERNAL_JWT, ISSUED_TOKEN, PROVIDER_TOKEN],
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
+      const provided = deps.findProviderToken?.(text)
+      if (provided) return provided
       const now = nowSeconds(deps.clock)
       const token = verifyCached(text, now)
       return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)

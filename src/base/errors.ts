@@ -75,6 +75,7 @@ export const ERRORS = {
   too_many_requests: 'Too many failed password checks; try again later.',
   too_many_sign_ups: 'Too many new users; try again later.',
   // Cardea or the upstream cannot serve the request now
+  provider_unavailable: 'The identity provider cannot be reached, so its token cannot be checked now.',
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
   record_damaged: 'The stored record of this user is damaged. An administrator must restore a backup.',
@@ -133,6 +134,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'too_many_requests',
   'overloaded',
   'store_unavailable',
+  'provider_unavailable',
   'record_damaged',
   'audit_unavailable',
   'body_consumed',

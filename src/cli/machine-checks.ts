@@ -2,15 +2,18 @@
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../base/errors.ts'
 import { SILENT_LOG } from '../base/log.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
+import { fetchKeys } from '../keys/provider-keys.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
+import { toProviderSettings } from '../wiring/settings.ts'
 import { checkStore, type Finding, type Found } from './check-store.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
 
@@ -31,6 +34,8 @@ interface Examined extends Machine {
 
 interface Area {
   readonly name: string
+  /** Left out: always. */
+  isConfigured?(settings: Settings): boolean
   find(examined: Examined): Found | Promise<Found>
   /** What to print without a finding. */
   ok(examined: Examined): string
@@ -53,6 +58,12 @@ const AREAS: readonly Area[] = [
     find: checkUpstreams,
     ok: ({ probes }) => (probes.length > 0 ? 'all can be used' : 'no upstream configured'),
   },
+  {
+    name: 'providers',
+    isConfigured: ({ open }) => open.provider.length > 0,
+    find: checkProviders,
+    ok: () => 'keys of all can be fetched',
+  },
   { name: 'server', find: checkServer, ok: ({ server }) => (server ? 'ready' : 'not running') },
   {
     name: 'clock',
@@ -69,7 +80,8 @@ export async function checkMachine(machine: Machine, nowMs = Date.now()): Promis
   ])
   const examined = { ...machine, probes, inspected, nowMs }
   const findings: Finding[] = []
-  for (const { name: area, find, ok } of AREAS) {
+  for (const { name: area, isConfigured, find, ok } of AREAS) {
+    if (isConfigured?.(settings) === false) continue
     const found = await find(examined)
     if (found.length === 0) findings.push({ level: 'ok', area, message: ok(examined) })
     else findings.push(...found.map((finding) => ({ ...finding, area })))
@@ -169,6 +181,22 @@ function checkServer({ server }: Examined): Found {
 /** Tokens live for minutes, so smaller differences do no harm. */
 const MAX_SKEW_SECONDS = 30
 const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early or too late.'
+
+/** Fetches what the server would fetch. */
+async function checkProviders({ settings }: Examined): Promise<Found> {
+  const found = settings.open.provider.map(async ({ name, values }): Promise<Found> => {
+    const { place } = toProviderSettings({ name, values })
+    try {
+      await fetchKeys(place)
+      return []
+    } catch (error) {
+      const url = place.jwksUri || place.discovery || place.issuer
+      const advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`
+      return [{ level: 'problem', message: `[provider:${name}] ${messageOf(error)}`, advice }]
+    }
+  })
+  return (await Promise.all(found)).flat()
+}
 
 function checkClock({ settings, probes, nowMs }: Examined): Found {
   const skewed = probes.flatMap(({ option, url, dateMs = nowMs }): Found => {

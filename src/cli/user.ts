@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { renderUtcTime } from '../base/clock.ts'
+import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
   type AccountAction,
@@ -34,6 +35,7 @@ export function userCommand(context: Context): Command {
     )
   addPasswords(named)
   addRights(named)
+  addExternalAccounts(named)
   addSessions(named)
   addRemove(named)
   return command
@@ -185,6 +187,28 @@ function requireOneMeaning(roles: readonly string[], { add = [], remove = [], no
   const both = add.find((role) => remove.includes(role))
   if (none && roles.length > 0) throw new ExitError(EXIT.usage, 'Give roles or --none, not both.')
   if (both !== undefined) throw new ExitError(EXIT.usage, `${both} cannot be added and removed at once.`)
+}
+
+function addExternalAccounts(named: AddAccountCommand): void {
+  const render =
+    (name: string) =>
+    ({ accounts }: OperationResult<'user.external-accounts'>): string =>
+      accounts.map(({ id, provider, subject }) => `${id}  ${provider}  ${subject}`).join('\n') ||
+      `${name} has no external accounts.`
+  named('external-accounts', 'print the accounts at identity providers that sign in as a user', (name) =>
+    act('user.external-accounts', { params: { name } }, render(name)),
+  )
+  named('link', 'let an account at an identity provider sign in as a user', (name, provider, issuer, subject) => ({
+    ...act('user.link-account', { params: { name }, body: { provider, issuer, subject } }, render(name)),
+    // a conflict has its own explanation: another user has the account
+    explanations: [noSuchUser(name)],
+  }))
+    .argument('<provider>', 'its name in the configuration')
+    .argument('<issuer>', 'iss of its tokens')
+    .argument('<subject>', 'sub of its tokens: the id of the account there')
+  named('unlink', 'stop an account at an identity provider; ends all sessions of the user', (name, id: string) =>
+    act('user.unlink-account', { params: { name, id } }, render(name)),
+  ).argument('<id>', 'as external-accounts prints it')
 }
 
 function addSessions(named: AddAccountCommand): void {

@@ -21,7 +21,7 @@ export function classify(assignments: readonly Assignment[], report: Report): Cl
   const buckets: Classified = {
     own: new Map(),
     fallback: new Map(),
-    open: { admins: [], jwt_keys: [], services: [] },
+    open: { admins: [], jwt_keys: [], services: [], provider: [] },
     ignored: [],
     foreign: [],
   }
@@ -53,6 +53,7 @@ export function findFixedReason(target: Target, key: string): string | undefined
   if (target.kind === 'option' || target.kind === 'fallback') return target.row.option.fixed
   if (target.kind !== 'open') return undefined
   if (target.section === 'services') return FIXED.gateway
+  if (target.section === 'provider') return FIXED.provider
   return key.startsWith('jwks:') ? FIXED.file : undefined
 }
 

@@ -9,7 +9,7 @@ import {
   RENAMED,
 } from './compatibility-names.ts'
 import { OPEN_SECTIONS, type OpenSection } from './option-table.ts'
-import { findOption, isOpenSection, isSection, type OptionName, type OptionRow, ROWS, splitName } from './options.ts'
+import { findOpenSection, findOption, isSection, type OptionName, type OptionRow, ROWS, splitName } from './options.ts'
 
 /** Options that an earlier section must not make less strict: its value is used only if the check returns `true`. */
 const STRICT_ENOUGH: ReadonlyMap<OptionName, (value: unknown) => boolean> = new Map([
@@ -60,7 +60,8 @@ export type Target =
 export function findTarget(section: string, key: string): Target {
   const row = findOption(section, key)
   if (row) return { kind: 'option', row }
-  if (isOpenSection(section)) return { kind: 'open', section }
+  const open = findOpenSection(section)
+  if (open) return { kind: 'open', section: open }
   const name = `${section}.${key}`
   const renamed = rowOf(RENAMED.get(name))
   if (renamed) return { kind: 'option', row: renamed, isOldName: true }
@@ -76,7 +77,7 @@ const isOwnSection = (section: string): boolean => isSection(section) || EARLIER
 
 /** Whether Cardea, CouchDB or ArangoDB has this section. */
 export const isKnownSection = (section: string): boolean =>
-  isOwnSection(section) || isOpenSection(section) || isForeignSection(section)
+  isOwnSection(section) || findOpenSection(section) !== undefined || isForeignSection(section)
 
 /** Names of the sections that have an effect. */
 export const EFFECTIVE_SECTIONS: readonly string[] = [
@@ -88,7 +89,7 @@ export const EFFECTIVE_SECTIONS: readonly string[] = [
  * without effect in Cardea belongs to CouchDB, in every section. An unknown option is Cardea's in a section of Cardea.
  */
 export function isOwnSetting(section: string, key?: string): boolean {
-  const isOwn = isOwnSection(section) || isOpenSection(section)
+  const isOwn = isOwnSection(section) || findOpenSection(section) !== undefined
   if (key === undefined) return isOwn
   const name = `${section}.${key}`
   const { kind } = findTarget(section, key)

@@ -1,5 +1,5 @@
 import { hasSecretName } from './compatibility.ts'
-import { findOption, findValue, isConcealed, MASK, ROWS } from './options.ts'
+import { findOption, findValue, isConcealed, MASK, PROVIDER_PREFIX, ROWS } from './options.ts'
 import { isFileReference } from './secrets.ts'
 import { type Assignment, renderSource, type Settings } from './settings.ts'
 
@@ -31,7 +31,7 @@ function describeOptions(settings: Settings): ShownSetting[] {
   })
 }
 
-function describeOpen({ admins, open }: Settings): ShownSetting[] {
+function describeOpen({ admins, open, entries }: Settings): ShownSetting[] {
   const show = (name: string, value: string, source: Assignment['source']): ShownSetting => ({
     name,
     value,
@@ -42,6 +42,9 @@ function describeOpen({ admins, open }: Settings): ShownSetting[] {
     ...admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
     ...open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
     ...open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
+    ...entries
+      .filter(({ section }) => section.startsWith(PROVIDER_PREFIX))
+      .map((entry) => show(`${entry.section}.${entry.key}`, toShownText(entry), entry.source)),
   ]
 }
 

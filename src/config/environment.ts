@@ -1,7 +1,7 @@
 import { FOREIGN_NAMES } from './compatibility.ts'
 import { FOREIGN_SECTIONS } from './compatibility-names.ts'
 import { OPEN_SECTIONS } from './option-table.ts'
-import { ROWS, splitName } from './options.ts'
+import { PROVIDER_PREFIX, ROWS, splitName } from './options.ts'
 import { findNearest, type Problem } from './problems.ts'
 import { toFileReference } from './secrets.ts'
 import type { Assignment } from './settings.ts'
@@ -88,7 +88,15 @@ function findPlace(name: string): Found | undefined {
   const key = name.slice(open.prefix.length)
   // Names with this ending are rarer than mounted secrets, and a path must never become a password.
   const isFile = key.endsWith(FILE_SUFFIX) && key.length > FILE_SUFFIX.length
-  return { section: open.section, key: isFile ? key.slice(0, -FILE_SUFFIX.length) : key, isFile }
+  const written = isFile ? key.slice(0, -FILE_SUFFIX.length) : key
+  const opened = open.section === 'provider' ? toProviderPlace(written) : { section: open.section, key: written }
+  return { ...opened, isFile }
+}
+
+/** `<NAME>__<OPTION>`: names of providers and their options have small letters and hyphens. */
+function toProviderPlace(written: string): Place {
+  const [name = '', key = ''] = written.toLowerCase().replaceAll('__', '\0').replaceAll('_', '-').split('\0', 2)
+  return { section: `${PROVIDER_PREFIX}${name}`, key }
 }
 
 function toAssignment({ section, key, isFile }: Found, name: string, value: string): Assignment {

@@ -71,6 +71,7 @@ export const FIXED = {
   file: 'it names a file of this machine',
   gateway: 'it decides where and how requests and credentials are forwarded',
   listener: 'it decides where this server listens',
+  provider: 'it decides whose tokens are accepted',
   secret: 'it signs tokens of administrators',
   staleness: 'it applies while the store is unreachable',
   transport: 'browsers keep it long after it is removed',
@@ -794,8 +795,8 @@ export const OPTIONS = {
 
 export type Section = keyof typeof OPTIONS
 
-/** Sections whose keys the administrator chooses. */
-export const OPEN_SECTIONS = ['admins', 'jwt_keys', 'services'] as const
+/** Sections whose keys the administrator chooses; of `provider` it is the name of each section. */
+export const OPEN_SECTIONS = ['admins', 'jwt_keys', 'services', 'provider'] as const
 export type OpenSection = (typeof OPEN_SECTIONS)[number]
 
 /** A description of each section. */
@@ -830,4 +831,6 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
     'Keys that verify JWTs at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
   services:
     'Applications behind the multi-model door: name = /mount http://host:port [required] [preflight]. required rejects anonymous requests in every mode; preflight lets the application answer CORS preflights.',
+  provider:
+    'Identity providers, one section each: [provider:<name>]. Tokens that they sign are accepted at both doors, and users can sign in with them in the browser. A flag is --provider:<name>.<option>, a variable CARDEA_PROVIDER__<NAME>__<OPTION>. Needs a restart. Cannot be changed at run time.',
 }

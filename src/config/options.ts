@@ -53,8 +53,12 @@ export function splitName(name: string): { readonly section: string; readonly ke
 
 export const isSection = (section: string): section is Section => Object.hasOwn(OPTIONS, section)
 
-const OPEN: ReadonlySet<string> = new Set(OPEN_SECTIONS)
-export const isOpenSection = (section: string): section is OpenSection => OPEN.has(section)
+/** The open section that a section of a file belongs to: `provider:<name>` to `provider`. */
+export const findOpenSection = (section: string): OpenSection | undefined =>
+  OPEN_SECTIONS.find((open) => section === open || (open === 'provider' && section.startsWith(PROVIDER_PREFIX)))
+
+/** Before the name of an identity provider in the name of its section. */
+export const PROVIDER_PREFIX = 'provider:'
 
 /** Shown instead of a secret. */
 export const MASK = '***'

@@ -6,6 +6,7 @@ import { type LayerInput, readLayers } from './layers.ts'
 import { checkServices, findOverruledPasswords, resolveAdmins, resolveOpen } from './open-sections.ts'
 import { type OptionName, splitName } from './options.ts'
 import { type Problem, type Report, renderAt } from './problems.ts'
+import { checkProviders, resolveProviders, warnAboutProviders } from './providers.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
 import { RULES } from './rules.ts'
 import { checkFileModes, type SecretFiles } from './secrets.ts'
@@ -41,8 +42,10 @@ export function readSettings(input: ReadInput): Reading {
   const open = {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
+    provider: resolveProviders(sorted.open.provider, input, report),
   }
-  report.problems.push(...checkServices(open.services))
+  report.problems.push(...checkServices(open.services), ...checkProviders(open.provider))
+  report.warnings.push(...warnAboutProviders(open.provider, options.values))
   const rules = [...RULES, ...(input.rules ?? [])]
   checkRules(rules, { values: options.values, open }, options, report)
   report.warnings.push(...checkFileModes(input.files))
@@ -93,8 +96,8 @@ function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: Al
 function collectEntries(sorted: Classified, options: Resolution): readonly Assignment[] {
   const last = new Map<string, Assignment>()
   const add = (entry: Assignment) => last.set(joinNames(entry.section, entry.key), entry)
-  for (const entry of [...sorted.ignored, ...sorted.foreign, ...sorted.open.jwt_keys, ...sorted.open.services])
-    add(entry)
+  const { jwt_keys, services, provider } = sorted.open
+  for (const entry of [...sorted.ignored, ...sorted.foreign, ...jwt_keys, ...services, ...provider]) add(entry)
   for (const [name, { text, source }] of options.snapshot) {
     const { section, key } = splitName(name)
     add({ section, key, text, source })

@@ -1,6 +1,7 @@
 // The help of options, from their table.
 import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from './option-table.ts'
-import { isOpenSection, isSection, type OptionRow, ROWS } from './options.ts'
+import { findOpenSection, isSection, type OptionRow, ROWS } from './options.ts'
+import { PROVIDER_ROWS } from './providers.ts'
 
 const WIDTH = 96
 
@@ -17,16 +18,19 @@ export function wrap(text: string, prefix: string): string[] {
 
 export const SECTION_NAMES = [...new Set(ROWS.map((row) => row.section))]
 export const rowsOf = (section: Section): readonly OptionRow[] => ROWS.filter((row) => row.section === section)
-export const defaultOf = ({ option }: OptionRow): string => option.codec.print(option.initial)
+/** A row of the table of options, or of that of providers. */
+export type ShownRow = Pick<OptionRow, 'key' | 'option'>
+
+export const defaultOf = ({ option }: ShownRow): string => option.codec.print(option.initial)
 
 const RELATIVE_PATHS =
   'A relative path is relative to the file that contains it; from flags and environment, to the working directory.'
 
-export const describe = ({ option }: OptionRow): string =>
+export const describe = ({ option }: ShownRow): string =>
   option.details === undefined ? option.help : `${option.help} ${option.details}`
 
 /** Further properties of a row, as short sentences. */
-export function listMarks({ option }: OptionRow): string[] {
+export function listMarks({ option }: ShownRow): string[] {
   return [
     ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
     ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
@@ -38,13 +42,14 @@ export function listMarks({ option }: OptionRow): string[] {
 /** Help of one section, or of all; `undefined` if there is no such section. */
 export function renderHelp(section?: string): string | undefined {
   if (section === undefined) return [...SECTION_NAMES, ...OPEN_SECTIONS].map(renderSectionHelp).join('\n')
-  return isSection(section) || isOpenSection(section) ? renderSectionHelp(section) : undefined
+  const known = isSection(section) ? section : findOpenSection(section)
+  return known && renderSectionHelp(known)
 }
 
 function renderSectionHelp(section: Section | OpenSection): string {
   const head = [`[${section}]`, ...wrap(SECTIONS[section], '  '), '']
-  if (isOpenSection(section)) return [...head, ...renderOpenHelp(section), ''].join('\n')
-  const rows = rowsOf(section).flatMap((row) => [
+  if (!isSection(section) && section !== 'provider') return [...head, ...renderOpenHelp(section), ''].join('\n')
+  const rows = (isSection(section) ? rowsOf(section) : PROVIDER_ROWS).flatMap((row) => [
     `  --${row.name} <${row.option.codec.expects}>`,
     ...wrap([describe(row), ...listMarks(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
     '',
@@ -52,7 +57,7 @@ function renderSectionHelp(section: Section | OpenSection): string {
   return [...head, ...rows].join('\n')
 }
 
-const OPEN_HELP: Readonly<Record<OpenSection, readonly [flag: string, help: string]>> = {
+const OPEN_HELP: Readonly<Record<Exclude<OpenSection, 'provider'>, readonly [flag: string, help: string]>> = {
   admins: [
     'NAME <password>',
     'Secret: @file:path names a file that contains it. Over HTTP: /_node/_local/_config/admins/NAME.',
@@ -64,7 +69,7 @@ const OPEN_HELP: Readonly<Record<OpenSection, readonly [flag: string, help: stri
   services: ['NAME </mount http://host:port [required]>', 'Needs a restart. Cannot be changed at run time.'],
 }
 
-function renderOpenHelp(section: OpenSection): readonly string[] {
+function renderOpenHelp(section: keyof typeof OPEN_HELP): readonly string[] {
   const [flag, help] = OPEN_HELP[section]
   return [`  --${section}.${flag}`, ...wrap(help, '      ')]
 }

@@ -1,4 +1,14 @@
-import { type Config, findOption, findValue, type OptionName, type OptionRow, ROWS, withValue } from './options.ts'
+import {
+  type Config,
+  findOption,
+  findValue,
+  type OptionName,
+  type OptionRow,
+  PROVIDER_PREFIX,
+  ROWS,
+  withValue,
+} from './options.ts'
+import type { ProviderValues } from './provider-table.ts'
 
 /** Where a setting comes from. */
 export type Source =
@@ -30,6 +40,14 @@ export interface OpenEntry {
   readonly source: Source
 }
 
+/** A section `[provider:<name>]`. */
+export interface ProviderEntry {
+  readonly name: string
+  readonly values: ProviderValues
+  /** Of its first line. */
+  readonly source: Source
+}
+
 /** Settings: checked, complete, frozen. */
 export interface Settings {
   readonly values: Config
@@ -42,7 +60,11 @@ export interface Settings {
   readonly overruledPasswords: readonly AdminEntry[]
   /** Names deleted at run time. */
   readonly deletedAdmins: readonly string[]
-  readonly open: { readonly jwt_keys: readonly OpenEntry[]; readonly services: readonly OpenEntry[] }
+  readonly open: {
+    readonly jwt_keys: readonly OpenEntry[]
+    readonly services: readonly OpenEntry[]
+    readonly provider: readonly ProviderEntry[]
+  }
   /** Settings of CouchDB and ArangoDB, and unknown ones, without effect. */
   readonly ignored: readonly Assignment[]
   /**
@@ -115,7 +137,7 @@ export function compareSettings(before: Settings, after: Settings): Comparison {
   const changed = ROWS.filter((row) => printed(row, before.values) !== printed(row, after.values))
   const late = changed.filter((row) => row.option.reload === 'restart')
   const live = changed.filter((row) => row.option.reload === 'live')
-  const services = changedEntries(listServices(before), listServices(after))
+  const services = changedEntries(listLateEntries(before), listLateEntries(after))
   return {
     applied: [...live.map((row) => row.name), ...changedEntries(openEntries(before), openEntries(after))],
     needRestart: [...late.map((row) => row.name), ...services],
@@ -128,9 +150,10 @@ const printed = (row: OptionRow, values: Config): string => row.option.codec.pri
 function keepOld(before: Settings, after: Settings, late: readonly OptionRow[]): Settings {
   const values = late.reduce((all, row) => withValue(all, row, findValue(before.values, row)), after.values)
   const names = new Set(late.map((row) => joinNames(row.section, row.key)))
-  const isLate = ({ section, key }: Assignment) => section === 'services' || names.has(joinNames(section, key))
+  const isLate = ({ section, key }: Assignment) =>
+    section === 'services' || section.startsWith(PROVIDER_PREFIX) || names.has(joinNames(section, key))
   const entries = [...after.entries.filter((entry) => !isLate(entry)), ...before.entries.filter(isLate)]
-  const open = { ...after.open, services: before.open.services }
+  const open = { ...after.open, services: before.open.services, provider: before.open.provider }
   return createSettings({ ...after, values, open, entries })
 }
 
@@ -156,5 +179,8 @@ function openEntries({ admins, deletedAdmins, open }: Settings): readonly Entry[
   ]
 }
 
-const listServices = ({ open }: Settings): readonly Entry[] =>
-  open.services.map(({ key, text }) => [`services.${key}`, text])
+/** Services and providers, which take effect at the next start. */
+const listLateEntries = ({ open }: Settings): readonly Entry[] => [
+  ...open.services.map(({ key, text }): Entry => [`services.${key}`, text]),
+  ...open.provider.map(({ name, values }): Entry => [`${PROVIDER_PREFIX}${name}`, JSON.stringify(values)]),
+]

@@ -8,6 +8,7 @@
  */
 import { createAdministrators } from './administrator-operations.ts'
 import type { DirectoryDeps } from './deps.ts'
+import { createExternalAccounts } from './external-accounts.ts'
 import { createSignInNotes, createTokenUses } from './last-uses.ts'
 import { loadParts } from './parts.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
@@ -37,6 +38,7 @@ export async function createDirectory(deps: DirectoryDeps) {
     ...editor,
     importUsers: createImportUsers(parts, editor),
     ...createAdministrators(parts),
+    ...createExternalAccounts(parts, editor),
     ...createSecondFactors(parts, editor),
     ...sessions,
     ...records,

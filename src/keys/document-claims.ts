@@ -120,6 +120,13 @@ function readRoles(claims: Claims, { roles: place, isRole }: DocumentClaimRules)
   return isGood ? { kind: 'read', value: roles } : MALFORMED_ROLES
 }
 
+/** The value at the place; `undefined`: there is none. */
+export function findRolesAt(claims: Claims, place: RolesPlace): unknown {
+  if (place.kind === 'claim') return findMember(claims, place.name)
+  const found = followPath(claims, place.segments)
+  return found.kind === 'refused' ? undefined : found.value
+}
+
 function readTopLevel(claims: Claims, name: string): Reading<unknown> {
   const value = findMember(claims, name)
   return { kind: 'read', value: value === undefined ? [] : value }

@@ -58,6 +58,14 @@ export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {
   return { kind: 'signed', header, signed: text.slice(0, text.lastIndexOf('.')), payload, signature }
 }
 
+/** The `iss` of a token whose signature has not been checked: it only chooses the keys that must have signed it. */
+export function findIssuer(text: string): string | undefined {
+  const bytes = text.length > MAX_TOKEN_CHARACTERS ? undefined : readBase64Url(text.split('.', 3)[1] ?? '')
+  const payload = bytes && readObject(bytes)
+  const issuer = payload?.kind === 'object' ? findMember(payload.value, 'iss') : undefined
+  return typeof issuer === 'string' ? issuer : undefined
+}
+
 type ObjectReading = { readonly kind: 'object'; readonly value: Claims } | Refused<'malformed' | 'not_an_object'>
 
 function readObject(bytes: Uint8Array): ObjectReading {

@@ -40,6 +40,11 @@ const GRANT = {
   database: text('Database, or `*`.'),
   collection: optional(text('Collection, or `*`. Absent for a grant on the database.')),
 } as const
+const EXTERNAL = {
+  ...USER,
+  provider: text('Name of the identity provider in the configuration.'),
+  account: text('Its id of the account: the claim `sub`.'),
+} as const
 const SOURCE = { source: text('Option or file that was read.') } as const
 const DESTINATION = {
   destination: text('`store`, `checkpoint`, or the destination as configured; of a webhook only scheme and host.'),
@@ -134,6 +139,16 @@ export const SECURITY_EVENTS = {
     { ...ADMINISTRATOR, action: text('`set` or `removed`.') },
   ),
   'administrator.removed': notable('administrator removed', 'Administrator {subject} was removed', ADMINISTRATOR),
+  'external-account.linked': notable(
+    'external account linked',
+    'The account {account} at {provider} can sign in as {subject}',
+    EXTERNAL,
+  ),
+  'external-account.unlinked': notable(
+    'external account unlinked',
+    'The account {account} at {provider} can no longer sign in as {subject}',
+    EXTERNAL,
+  ),
   'grant.created': done('grant created', '{subject} was granted {access} on {database}', {
     ...GRANT,
     access: text('`rw`, `ro` or `none`.'),

@@ -5,6 +5,7 @@ import { DOCUMENT_MEMBERS, FIELD_ROWS, type Field, type FieldName, GRANT_LEVELS 
 import {
   type AccessToken,
   draftedOf,
+  type ExternalAccount,
   type Grant,
   type GrantLevel,
   type Json,
@@ -50,6 +51,7 @@ const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
   grants: form(readGrants, toGrantsJson),
   data: form(requireObject),
   tokens: form((value) => requireList(value, 'tokens').map(readToken)),
+  links: form((value) => requireList(value, 'links').map(readLink)),
 }
 
 const BY_MEMBER: ReadonlyMap<string, readonly [FieldName, Field]> = new Map(
@@ -208,6 +210,16 @@ function readNames(
   const names = token[key]
   if (names === undefined) return {}
   return { [key]: requireList(names, `${key} of a token`).map((name) => requireText(name, `${key} of a token`)) }
+}
+
+function readLink(value: Json): ExternalAccount {
+  const link = requireObject(value, 'Each of links')
+  return {
+    issuer: requireText(link['issuer'], 'issuer of a link'),
+    subject: requireText(link['subject'], 'subject of a link'),
+    provider: requireText(link['provider'], 'provider of a link'),
+    linkedAt: requireCount(link['linkedAt'], 'linkedAt of a link'),
+  }
 }
 
 function readToken(value: Json): AccessToken {

@@ -9,6 +9,7 @@ import {
   type DocumentCredentialDeps,
   selectHandlers,
 } from '../auth/credential.ts'
+import { JWT_HANDLER } from '../auth/jwt.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
@@ -98,6 +99,7 @@ function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
       keys: jwtKeys.get,
       rules: deriveLive(config, toClaimRules).get,
       directory,
+      findProviderToken: parts.findProviderToken(JWT_HANDLER),
       findIssued: createIssuedTokenCheck(parts.bearer),
       clock: SYSTEM_CLOCK,
     },

@@ -1,4 +1,5 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
+import { BEARER_HANDLER } from '../auth/bearer.ts'
 import { ACCEPTED, type AcceptedCredentials, createMultiModelHandlers } from '../auth/credential.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
@@ -78,14 +79,14 @@ export function createMultiModelDoor(parts: Parts): Door {
 
 /** The applications behind this door. */
 function createMountedServices(parts: Parts, revalidate: Revalidate) {
-  const { liveConfig, config, tokenSecrets, jwtKeys } = parts
+  const { liveConfig, config, tokenSecrets, jwtKeys, providers } = parts
   const services = readServices(liveConfig.get().settings.open.services).map((service) => ({
     ...service,
     forward: createServiceUpstream(service, parts, revalidate).forward,
   }))
   return createServices(
     services,
-    createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get }),
+    createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, providers }),
     () => config.get().http['trusted-origin'].length > 0,
   )
 }
@@ -105,7 +106,7 @@ function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
   })
   const credentials: AuthenticateDeps = {
     handlers: createMultiModelHandlers({
-      bearer: parts.bearer,
+      bearer: { ...parts.bearer, findProviderToken: parts.findProviderToken(BEARER_HANDLER) },
       check: signIns.check,
       directory,
       clock: SYSTEM_CLOCK,

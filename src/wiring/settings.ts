@@ -10,7 +10,8 @@ import type { Log } from '../base/log.ts'
 import { expandPeers } from '../config/addresses.ts'
 import { toDigests } from '../config/auth-codecs.ts'
 import { type Config, toWireNames } from '../config/options.ts'
-import type { Settings } from '../config/settings.ts'
+import { listIssuers } from '../config/providers.ts'
+import type { ProviderEntry, Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/deps.ts'
 import type { UsersSettings } from '../dialects/document/users/deps.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/settings.ts'
@@ -249,3 +250,25 @@ export const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings
   allowsSignUp: chttpd_auth.allow_sign_up,
   isDeletable: couchdb.users_db_deletable,
 })
+
+/** A provider without its keys, and where they are. */
+export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' | 'values'>) {
+  const place = { name, issuer: values.issuer, issuers: listIssuers(values), discovery: values.discovery }
+  return {
+    name,
+    place: { ...place, jwksUri: values['jwks-uri'] },
+    maxAgeMs: values['keys-max-age'] * 1000,
+    algorithms: values.algorithms,
+    users: values.users,
+    keepsNames: values.names === 'as-is',
+    roleMap: values['role-map'],
+    rules: {
+      audience: values.audience,
+      clients: values.clients,
+      clientId: values['client-id'],
+      name: readRolesPath(values['name-claim'] || 'sub'),
+      roles: values['roles-claim'] === '' ? undefined : readRolesPath(values['roles-claim']),
+      skewSeconds: values['clock-skew'],
+    },
+  }
+}

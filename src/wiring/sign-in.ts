@@ -4,6 +4,8 @@ import type { BearerDeps } from '../auth/bearer.ts'
 import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
 import { createKnownHeaders } from '../auth/known-headers.ts'
 import type { openLimits } from '../auth/limits/share.ts'
+import type { Providers } from '../auth/provider.ts'
+import { createProviderTokens } from '../auth/provider-token.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
@@ -20,6 +22,7 @@ import type { Directory } from '../directory/directory.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { findKeyVersion } from '../keys/jwt-keys.ts'
+import { createProviderKeys } from '../keys/provider-keys.ts'
 import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { followKeys } from '../live-config/jwt-keys.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
@@ -28,9 +31,16 @@ import type { Metrics } from '../observe/metrics.ts'
 import { addCacheMetrics } from '../observe/part-metrics.ts'
 import { createPasswordMemory } from '../passwords/password-memory.ts'
 import type { Gateway } from './gateway.ts'
-import { isGiven, toAdminSessionSettings, toDecoy, toIterationLimits, toSessionSettings } from './settings.ts'
+import {
+  isGiven,
+  toAdminSessionSettings,
+  toDecoy,
+  toIterationLimits,
+  toProviderSettings,
+  toSessionSettings,
+} from './settings.ts'
 
-interface SignInBase extends Pick<Kernel, 'hasher' | 'events'> {
+interface SignInBase extends Pick<Kernel, 'hasher' | 'events' | 'log'> {
   readonly liveConfig: LiveConfig
   readonly config: Live<Config>
   readonly directory: Directory
@@ -91,8 +101,28 @@ export function createSignInParts(base: SignInBase) {
       clock: SYSTEM_CLOCK,
     },
     jwtKeys,
+    ...openProviders(base),
     bearer: toBearerDeps(base),
     iterationLimits: deriveLive(config, toIterationLimits).get,
+  }
+}
+
+/** The identity providers by issuer. Their keys are fetched beside the start. */
+function openProviders({ liveConfig, config, directory, log }: SignInBase) {
+  const providers: Providers = new Map(
+    liveConfig.get().settings.open.provider.flatMap((entry) => {
+      const { place, maxAgeMs, ...provider } = toProviderSettings(entry)
+      const keys = createProviderKeys({ place, maxAgeMs, clock: SYSTEM_CLOCK, log })
+      keys.get()
+      return place.issuers.map((issuer) => [issuer, { ...provider, keys }] as const)
+    }),
+  )
+  const maxLifetimeSeconds = () => config.get().chttpd_auth.max_lifetime
+  const deps = { providers, directory, maxLifetimeSeconds, clock: SYSTEM_CLOCK }
+  return {
+    providers,
+    /** How a handler of a door reads their tokens; `undefined`: there is no provider. */
+    findProviderToken: (handler: string) => (providers.size === 0 ? undefined : createProviderTokens(deps, handler)),
   }
 }
 

@@ -75,6 +75,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, number>> = {
   not_serving: 503,
   spool_full: 503,
   upstream_failed: 502,
+  provider_unavailable: 503,
   upstream_unavailable: 503,
   upstream_rejects_identity: 502,
   upstream_timeout: 504,

@@ -23,6 +23,7 @@ import { ACCOUNT_OPERATIONS } from './users/account.ts'
 import { ACCOUNT_SECRET_OPERATIONS } from './users/account-secrets.ts'
 import { ACCOUNT_TOKEN_OPERATIONS } from './users/account-tokens.ts'
 import { ADMINISTRATOR_OPERATIONS } from './users/administrators.ts'
+import { EXTERNAL_ACCOUNT_OPERATIONS } from './users/external-accounts.ts'
 import { PASSWORD_LINK_OPERATIONS } from './users/password-links.ts'
 import { SESSION_OPERATIONS } from './users/sessions.ts'
 import { TRANSFER_OPERATIONS } from './users/transfer.ts'
@@ -48,6 +49,7 @@ export const OPERATIONS = {
   ...SESSION_OPERATIONS,
   ...PASSWORD_LINK_OPERATIONS,
   ...USER_BATCH_OPERATIONS,
+  ...EXTERNAL_ACCOUNT_OPERATIONS,
   ...USER_ACCESS_OPERATIONS,
   ...USER_OPERATIONS,
   ...USER_DETAIL_OPERATIONS,

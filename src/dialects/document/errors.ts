@@ -95,6 +95,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   not_serving: row(503, 'service unavailable', 'The user directory cannot be reached.'),
   spool_full: row(503, 'service unavailable', 'Too many request bodies are being buffered.'),
   upstream_failed: row(502, 'bad_gateway', 'Invalid response from the database behind this server.'),
+  provider_unavailable: row(503, 'service unavailable', 'The identity provider cannot be reached.'),
   upstream_unavailable: row(503, 'service unavailable', 'The database behind this server cannot be used now.'),
   upstream_rejects_identity: row(
     502,

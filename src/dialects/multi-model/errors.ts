@@ -88,6 +88,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   not_serving: row(503, 503, 'service unavailable'),
   spool_full: row(503, 503, 'too many request bodies are being buffered'),
   upstream_failed: row(502, 502, 'invalid response from the upstream server'),
+  provider_unavailable: row(503, 503, 'the identity provider cannot be reached'),
   upstream_unavailable: row(503, 503, 'the upstream server cannot be used now'),
   upstream_rejects_identity: row(502, 502, 'the upstream server rejects the identity that Cardea signs'),
   upstream_timeout: row(504, 504, 'the upstream server did not respond in time'),

@@ -46,8 +46,11 @@ export interface UserStore {
   listHashWork(): Promise<readonly HashWork[]>
 }
 
-/** `part` has the ends of a name, `disabled` only users that cannot sign in, `expires` only those with an expiry. */
-export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires'
+/**
+ * `part` has the ends of a name, `disabled` only users that cannot sign in, `expires` only those with an expiry, and
+ * `external` only those with accounts at identity providers.
+ */
+export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires' | 'external'
 
 export interface SearchEntry {
   readonly kind: SearchKind

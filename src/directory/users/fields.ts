@@ -49,7 +49,7 @@ export interface SetOperation {
 }
 
 type FieldType =
-  | ('data' | 'epoch' | 'flag' | 'grants' | 'members' | 'name')
+  | ('data' | 'epoch' | 'flag' | 'grants' | 'links' | 'members' | 'name')
   | ('password' | 'revision' | 'roles' | 'time' | 'tokens')
 
 /** In the order in which the admin API shows them. */
@@ -146,6 +146,8 @@ export const USER_FIELDS = {
     shown: 'accessTokens',
     help: 'How many access tokens the user has.',
   },
+  /** Accounts at identity providers that sign in as the user. */
+  links: { type: 'links', part: 'record', isOptional: true },
 } as const satisfies Readonly<Record<string, Field>>
 
 export type UserFields = typeof USER_FIELDS

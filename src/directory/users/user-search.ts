@@ -7,19 +7,20 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
-import { isExpired, type User } from './user.ts'
+import { isExpired, toExternalKey, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
 /** The entries of a user, as the store keeps them. */
-export function listEntries({ name, isActive, expiresAt, document }: User): readonly SearchEntry[] {
+export function listEntries({ name, isActive, expiresAt, links, document }: User): readonly SearchEntry[] {
   const roles = new Set(document.roles.map(foldCase))
   return [
     { kind: 'name', key: foldCase(name) },
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
     ...[...roles].map((key) => ({ kind: 'role', key }) as const),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
+    ...(links ?? []).map((link) => ({ kind: 'external', key: toExternalKey(link) }) as const),
     ...(expiresAt === undefined ? [] : [{ kind: 'expires', key: toTimeKey(expiresAt) } as const]),
   ]
 }

@@ -20,6 +20,7 @@ interface FieldTypes {
   readonly epoch: SessionEpoch
   readonly flag: boolean
   readonly grants: ReadonlyMap<string, Grant>
+  readonly links: readonly ExternalAccount[]
   readonly members: readonly (readonly [name: string, value: Json])[]
   readonly name: string
   readonly password: StoredPassword
@@ -128,6 +129,22 @@ export interface AccessToken {
   /** Of the session epoch when it was created: it is revoked with the sessions. Omitted: that of the record it is added to. */
   readonly generation?: number
 }
+
+/** An account at an identity provider. */
+export interface ExternalAccount {
+  readonly issuer: string
+  readonly subject: string
+  /** The name of the provider in the configuration when it was linked. */
+  readonly provider: string
+  /** Seconds since the epoch. */
+  readonly linkedAt: number
+}
+
+/** One text for issuer and subject, by which the user is found. */
+export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer' | 'subject'>): string =>
+  createHash('sha256')
+    .update(JSON.stringify([issuer, subject]))
+    .digest('hex')
 
 export type NameFlaw =
   | 'empty'

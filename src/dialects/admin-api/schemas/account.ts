@@ -59,3 +59,12 @@ export const TOKEN_MEMBERS = {
 }
 export const TOKEN = namedObject('AccessToken', TOKEN_MEMBERS)
 export type AccessToken = Static<typeof TOKEN>
+
+const EXTERNAL_ACCOUNT = namedObject('ExternalAccount', {
+  id: text('Names it in the path.'),
+  provider: text('The name of the identity provider in the configuration.'),
+  issuer: text(),
+  subject: text('The id of the account at the provider.'),
+  linkedAt: integer('Seconds since the epoch.'),
+})
+export const EXTERNAL_ACCOUNTS = object({ accounts: listOf(EXTERNAL_ACCOUNT) })

@@ -1,0 +1,169 @@
+/**
+ * Access tokens of identity providers, at both doors. `iss` chooses the provider by exact comparison; before the
+ * signature is verified with a key of that provider, nothing else of the token counts.
+ */
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
+import { isLinkedTo } from '../directory/external-accounts.ts'
+import type { CredentialKind, Identity } from '../directory/identity.ts'
+import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
+import { createTokenCache } from '../keys/token-cache.ts'
+import { findIssuer, type RefusedToken, type VerifiedToken } from '../keys/verify.ts'
+import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } from './handler.ts'
+import { mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+
+/** It proves no password, and a browser does not send it by itself. */
+export const PROVIDER_TOKEN: CredentialKind = { name: 'provider token' }
+
+export interface ProviderTokenDeps {
+  readonly providers: Providers
+  readonly directory: Pick<
+    Directory,
+    | ('findAccount' | 'peekAccount' | 'findLinked' | 'createLinked' | 'isAdministrator')
+    | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
+  >
+  /** Seconds after its issue at which a token ends; 0: only its own expiry counts. */
+  maxLifetimeSeconds(): number
+  readonly clock: Clock
+}
+
+/** What a verified token says, until its keys or its user change. */
+interface Reading {
+  readonly provider: Provider
+  readonly keyVersion: string
+  readonly claims: ProviderClaims
+  readonly readAtSeconds: number
+  /** Of the user, or as asserted. */
+  readonly name: string
+  /** Mapped. Those of a linked user are its own. */
+  readonly roles: readonly string[]
+  /** The account is no longer linked to the user: it may be linked to another one. */
+  isOutdated?: true
+  /** The last verdict, and the account it was about. */
+  last?: { readonly account: Account | undefined; readonly verdict: AcceptedCredential }
+}
+
+export type FindProviderToken = (text: string) => Verdict | Promise<Verdict> | undefined
+
+/** For a handler of a door. `undefined`: the token is not one of a provider, and the handler checks it itself. */
+export function createProviderTokens(deps: ProviderTokenDeps, handler: string): FindProviderToken {
+  const { providers, clock } = deps
+  const cache = createTokenCache<Reading>()
+  const readNew = async (text: string, provider: Provider): Promise<Verdict> => {
+    const token = await verifyWithProvider(text, provider, ACCESS_TOKEN_TYPES)
+    const reading = await readToken(token, provider, deps)
+    if (reading instanceof Refusal) return refused(reading)
+    cache.remember({ token: text, version: ANY_VERSION }, reading, reading.claims.expiresAt)
+    return decide(reading, handler, deps)
+  }
+  return (text) => {
+    const now = nowSeconds(clock)
+    const known = cache.find({ token: text, version: ANY_VERSION }, now)
+    if (known && isCurrent(known, now)) return decide(known, handler, deps)
+    const issuer = findIssuer(text)
+    const provider = issuer === undefined ? undefined : providers.get(issuer)
+    return provider && readNew(text, provider)
+  }
+}
+
+/** The keys of a token are known only when it was found: their version is compared then. */
+const ANY_VERSION = ''
+
+/** A token that was not valid yet when the clock was set back is read again. */
+const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading, now: number): boolean =>
+  !isOutdated && now >= readAtSeconds && provider.keys.get()?.version === keyVersion
+
+const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
+
+/** `why` is sent: the client holds a token that the provider signed, and needs to know what to change there. */
+const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })
+
+const NOT_LINKED = 'this account is not linked to a user'
+const UNAVAILABLE_SECONDS = 5
+
+async function readToken(
+  token: VerifiedToken | RefusedToken | undefined,
+  provider: Provider,
+  deps: ProviderTokenDeps,
+): Promise<Reading | Refusal> {
+  if (token === undefined) return new Refusal('provider_unavailable', { retryAfterSeconds: UNAVAILABLE_SECONDS })
+  if (token.kind === 'refused')
+    return new Refusal('token_refused', { detail: `token of ${provider.name}: ${token.reason}` })
+  const now = nowSeconds(deps.clock)
+  const claims = readProviderClaims(token.claims, token.header, { ...provider.rules, nowSeconds: now })
+  if (claims.kind === 'refused') return refuse(claims.reason)
+  const name =
+    provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
+  if (name instanceof Refusal) return name
+  const roles = provider.users === 'link' ? [] : mapRoles(provider, claims.roles)
+  return { provider, keyVersion: provider.keys.get()?.version ?? '', claims, readAtSeconds: now, name, roles }
+}
+
+/** The name of an administrator is refused: programs behind Cardea may give it rights by its name alone. */
+function toAssertedName(
+  { name: prefix, keepsNames }: Provider,
+  claims: ProviderClaims,
+  { directory }: ProviderTokenDeps,
+): string | Refusal {
+  const name = keepsNames ? claims.name : `${prefix}/${claims.name}`
+  if (directory.isAdministrator(name)) return refuse('an administrator has this name')
+  return isName(name) ? name : refuse('the name in the token is not allowed here')
+}
+
+/** The user of the external account. With `create` the first sign-in creates it. */
+async function findUser(
+  provider: Provider,
+  { issuer, subject, name, issuedAt }: ProviderClaims,
+  { directory }: ProviderTokenDeps,
+): Promise<string | Refusal> {
+  const linked = await directory.findLinked({ issuer, subject })
+  if (linked !== undefined) return linked
+  if (provider.users !== 'create') return refuse(NOT_LINKED)
+  const created = await directory.createLinked({ issuer, subject, provider: provider.name, name, issuedAt })
+  return created ?? refuse('no user can be created for this account')
+}
+
+/** Checks what may have changed since the token was read. Waits only if the user is not cached. */
+function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Verdict | Promise<Verdict> {
+  const { name, claims, provider } = reading
+  const { directory } = deps
+  const max = deps.maxLifetimeSeconds()
+  if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + max) return refused(refuse('the token is too old'))
+  const account = provider.users === 'asserted' ? undefined : directory.peekAccount(name)
+  const isKnown = account !== undefined || provider.users === 'asserted'
+  if (isKnown && directory.isForeignTokenKnownLive({ name, issuedAt: claims.issuedAt }))
+    return accept(reading, account, handler)
+  return askDirectory(reading, handler, deps)
+}
+
+async function askDirectory(reading: Reading, handler: string, { directory }: ProviderTokenDeps): Promise<Verdict> {
+  const { name, claims, provider } = reading
+  const account = provider.users === 'asserted' ? undefined : await directory.findAccount(name)
+  if (provider.users !== 'asserted' && !account) return refused(refuse('the user is disabled or was deleted'))
+  if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
+    return refused(refuse('the token was issued before all sessions of the user were ended'))
+  return accept(reading, account, handler)
+}
+
+function accept(reading: Reading, account: Account | undefined, handler: string): Verdict {
+  const { last, claims, keyVersion, provider } = reading
+  if (last && last.account === account) return last.verdict
+  // an administrator could take a name later, and unlinking counts at once
+  if (provider.users !== 'asserted' && (account === undefined || account.isAdmin || !isLinkedTo(account, claims))) {
+    reading.isOutdated = true
+    return refused(refuse(NOT_LINKED))
+  }
+  const identity = account ? withRoles(account, reading.roles) : toExternalIdentity(reading.name, reading.roles)
+  const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
+  const verdict = { kind: 'accepted', identity, credential } as const
+  reading.last = { account, verdict }
+  return verdict
+}
+
+/** `_admin` is given to asserted users only. */
+function withRoles(account: Account, roles: readonly string[]): Identity {
+  const isComplete = roles.every((role) => account.roles.includes(role))
+  return isComplete ? account : { ...account, roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
+}

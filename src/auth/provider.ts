@@ -1,0 +1,67 @@
+/** An identity provider, as the credentials and the sign-in page use it. */
+import type { ProviderClaimRules } from '../keys/provider-claims.ts'
+import type { ProviderKeys } from '../keys/provider-keys.ts'
+import { type RefusedToken, type TokenRules, type VerifiedToken, verify } from '../keys/verify.ts'
+import { isRole } from './handler.ts'
+
+export interface Provider {
+  readonly name: string
+  readonly keys: Pick<ProviderKeys, 'get' | 'renew' | 'isFailing'>
+  readonly algorithms: readonly string[]
+  readonly rules: Omit<ProviderClaimRules, 'nowSeconds'>
+  /** Who a token is. */
+  readonly users: 'link' | 'create' | 'asserted'
+  /** Whether asserted users have the names that the provider gives, without its prefix. */
+  readonly keepsNames: boolean
+  readonly roleMap: readonly string[]
+}
+
+/** By each accepted issuer. */
+export type Providers = ReadonlyMap<string, Provider>
+
+/** The role names here of what the provider calls roles. */
+export function mapRoles({ roleMap }: Pick<Provider, 'roleMap'>, roles: readonly string[]): readonly string[] {
+  const pairs = new Map(
+    roleMap
+      .filter((item) => item !== '*')
+      .map((item) => item.split('=').map((part) => part.trim()) as [string, string]),
+  )
+  const keepsOthers = roleMap.includes('*')
+  const mapped = roles.flatMap((role) => pairs.get(role) ?? (keepsOthers && !role.startsWith('_') ? role : []))
+  return Object.freeze([...new Set(mapped)].filter(isRole))
+}
+
+/**
+ * Verifies a token with the keys of this provider alone. A key that is not known yet is fetched, and the token verified
+ * again. `undefined`: the keys cannot be fetched, so nothing is known about the token.
+ */
+export function verifyWithProvider(
+  text: string,
+  provider: Provider,
+  types: TokenRules['types'],
+): VerifiedToken | RefusedToken | Promise<VerifiedToken | RefusedToken | undefined> {
+  const token = verifyNow(text, provider, types)
+  return token === undefined || isUnknownKey(token) ? verifyRenewed(text, provider, types) : token
+}
+
+const isUnknownKey = (token: VerifiedToken | RefusedToken): boolean =>
+  token.kind === 'refused' && token.reason === 'unknown_kid'
+
+async function verifyRenewed(text: string, provider: Provider, types: TokenRules['types']) {
+  await provider.keys.renew()
+  const token = verifyNow(text, provider, types)
+  // the unknown key may be one that the provider began to use since it was last reached
+  return token && isUnknownKey(token) && provider.keys.isFailing() ? undefined : token
+}
+
+function verifyNow(text: string, { keys, algorithms }: Provider, types: TokenRules['types']) {
+  const set = keys.get()
+  return (
+    set &&
+    verify(text, {
+      types,
+      findKeys: (algorithm, header) =>
+        algorithms.includes(algorithm.name) ? set.find(algorithm, header) : { kind: 'refused', reason: 'invalid_alg' },
+    })
+  )
+}

@@ -1,0 +1,53 @@
+// Requests to servers that the configuration names, and that may be wrong, slow or hostile.
+import { readUtf8 } from './encoding.ts'
+
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
+
+/** Whether the network cannot change what is sent: TLS, or a server on this machine. */
+export function isSecureUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname)))
+}
+
+const TIMEOUT_MS = 5000
+const MAX_BYTES = 524_288
+
+/** `fetch` that follows no redirect, and reads at most `MAX_BYTES` within `TIMEOUT_MS`. Throws an `Error` that says why. */
+export async function boundedFetch(url: string, init: RequestInit = {}): Promise<Response> {
+  if (!isSecureUrl(url)) throw new Error(`${url} is neither https nor on a loopback address`)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    const response = await fetch(url, { ...init, redirect: 'manual', signal })
+    if (response.status >= 300 && response.status < 400) throw new Error('it redirects, which is not followed')
+    const body = await readBounded(response)
+    return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers })
+  } catch (error) {
+    const why = signal.aborted ? `no complete response within ${TIMEOUT_MS / 1000} s` : reasonOf(error)
+    throw new Error(`${new URL(url).origin}: ${why}`, { cause: error })
+  }
+}
+
+async function readBounded({ body }: Response): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  // leaving the loop cancels the rest
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength
+    if (bytes > MAX_BYTES) throw new Error(`the response is longer than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** `fetch` hides the reason in its cause. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error && error.cause instanceof Error ? error.cause.message || 'it cannot be reached' : String(error)
+
+/** The text of a document. */
+export async function fetchText(url: string): Promise<string> {
+  const response = await boundedFetch(url, { headers: { accept: 'application/json' } })
+  if (!response.ok) throw new Error(`${url}: status ${response.status}`)
+  const text = readUtf8(new Uint8Array(await response.arrayBuffer()))
+  if (text === undefined) throw new Error(`${url}: not UTF-8`)
+  return text
+}

@@ -1,0 +1,126 @@
+// The options of each section `[provider:<name>]`: an identity provider whose tokens and sign-in Cardea accepts. Written
+// as `--provider:<name>.<option>` on the command line and `CARDEA_PROVIDER__<NAME>__<OPTION>` in the environment.
+import { isSecureUrl } from '../base/bounded-fetch.ts'
+import { type Codec, listOf, matching, oneOf, refuse, seconds, secretText, text, timer, words } from './codecs.ts'
+import { FIXED, type Option } from './option-table.ts'
+
+const URL_FORM = 'an https:// URL, or http:// on a loopback address, without a query'
+const isProviderUrl = (value: string): boolean => isSecureUrl(value) && !/[?#@\s]/.test(value)
+const url: Codec<string> = {
+  ...text,
+  expects: URL_FORM,
+  parse: (value) => (value === '' || isProviderUrl(value) ? value : refuse(URL_FORM)),
+}
+
+/** Never a secret: a server that can verify with it could sign tokens. */
+const ASYMMETRIC = /^(?:[RP]S(?:256|384|512)|ES(?:256|384|512)|EdDSA)$/
+const MAPPING = 'theirs=ours separated by commas, or *'
+const CLAIM_PATH = /^[^\s"\\]*$/
+
+type Row<T> = Omit<Option<T>, 'initial' | 'reload' | 'fixed'> & { readonly initial: NoInfer<T> }
+
+const row = <T>(given: Row<T>): Option<T> => Object.freeze({ ...given, reload: 'restart', fixed: FIXED.provider })
+
+export const PROVIDER_OPTIONS = {
+  issuer: row({
+    codec: url,
+    initial: '',
+    help: 'The issuer: the exact value of `iss` in its tokens.',
+    details: 'With {tenantid} in it, as Entra ID has, tenants lists the tenants that are accepted.',
+  }),
+  tenants: row({
+    codec: words('tenant ids separated by commas', /^[A-Za-z0-9.-]+$/),
+    initial: [],
+    help: 'Values of {tenantid} in the issuer.',
+  }),
+  audience: row({
+    codec: words('audiences separated by commas', /^\S+$/),
+    initial: [],
+    help: 'Accepted values of `aud` in access tokens.',
+    details:
+      'Empty: Bearer tokens of this provider are refused. A token of Keycloak has it only with a mapper of type Audience.',
+  }),
+  clients: row({
+    codec: words('client ids separated by commas', /^\S+$/),
+    initial: [],
+    help: 'Clients whose access tokens are accepted (`azp` or `client_id`).',
+    details: 'Empty: every client that the provider gives tokens for the audience.',
+  }),
+  'client-id': row({ codec: text, initial: '', help: 'The client id of Cardea, for sign-in in the browser.' }),
+  'client-secret': row({
+    codec: secretText(4096),
+    initial: '',
+    secret: true,
+    help: 'The client secret of Cardea.',
+    details: 'Empty: a public client, which proves itself with PKCE alone.',
+  }),
+  label: row({ codec: text, initial: '', help: 'The name on the button. Empty: the name of the section.' }),
+  scopes: row({
+    codec: matching('scopes separated by blanks, with openid', /(?:^| )openid(?: |$)/),
+    initial: 'openid profile',
+    help: 'Scopes that the sign-in asks for.',
+  }),
+  discovery: row({
+    codec: url,
+    initial: '',
+    help: 'URL of the discovery document. Empty: the issuer with /.well-known/openid-configuration.',
+  }),
+  'jwks-uri': row({
+    codec: url,
+    initial: '',
+    help: 'URL of the keys. Empty: the one in the discovery document.',
+  }),
+  'keys-max-age': row({
+    codec: timer(),
+    initial: 86_400,
+    help: 'Seconds for which the last keys are used while the provider cannot be reached.',
+  }),
+  algorithms: row({
+    codec: words('asymmetric algorithms separated by commas', ASYMMETRIC),
+    initial: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+    help: 'Accepted signature algorithms.',
+  }),
+  'clock-skew': row({
+    codec: seconds(0, 'zero', 300),
+    initial: 30,
+    help: 'Seconds by which the clock of the provider may differ.',
+  }),
+  users: row({
+    codec: oneOf(['link', 'create', 'asserted']),
+    initial: 'link',
+    help: 'Who a token is.',
+    details:
+      'link: the user that is linked to the external account. create: the same, and the first sign-in creates the user. asserted: no user of the directory; name and roles are those of the token.',
+  }),
+  names: row({
+    codec: oneOf(['prefixed', 'as-is']),
+    initial: 'prefixed',
+    help: 'Names of asserted users: prefixed means <provider>/<name>.',
+    details: 'With as-is, the provider decides who has the name of a local user. Names of administrators are refused.',
+  }),
+  'name-claim': row({
+    codec: matching('a claim, or a path with dots', CLAIM_PATH),
+    initial: 'preferred_username',
+    help: 'Claim with the name of a created or asserted user. Without it: `sub`.',
+  }),
+  'roles-claim': row({
+    codec: matching('a claim, or a path with dots', CLAIM_PATH),
+    initial: '',
+    help: 'Claim with roles, as a path: realm_access.roles. Empty: none.',
+  }),
+  'role-map': row({
+    codec: listOf(MAPPING, (item) => (/^(?:\*|[^=]+=[^=]+)$/.test(item) ? item : refuse(MAPPING))),
+    initial: [],
+    help: 'Roles of created and asserted users: theirs=ours. Other roles are dropped.',
+    details:
+      '* keeps every other role that does not begin with an underscore. _admin is given by its own entry only, and to asserted users only.',
+  }),
+} as const
+
+type Table = typeof PROVIDER_OPTIONS
+export type ProviderKey = keyof Table
+export type ProviderValues = {
+  readonly [K in ProviderKey]: Table[K] extends Option<infer T> ? T : never
+}
+
+export const isProviderKey = (key: string): key is ProviderKey => Object.hasOwn(PROVIDER_OPTIONS, key)

@@ -1,0 +1,127 @@
+// The sections `[provider:<name>]`: reads and checks what the layers set.
+import type { Config } from './options.ts'
+import { PROVIDER_PREFIX } from './options.ts'
+import { addProblem, findNearest, type Problem, quote, type Report } from './problems.ts'
+import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
+import { expandSecret, type SecretFiles } from './secrets.ts'
+import { type Assignment, type ProviderEntry, renderSource } from './settings.ts'
+
+/** The options of a provider, for help and for the reference page. */
+export const PROVIDER_ROWS = Object.entries(PROVIDER_OPTIONS).map(([key, option]) => ({
+  key,
+  name: `${PROVIDER_PREFIX}<name>.${key}`,
+  option,
+}))
+
+const NAME = /^[a-z][a-z0-9-]{0,31}$/
+
+export function resolveProviders(
+  given: readonly Assignment[],
+  secretFiles: SecretFiles,
+  report: Report,
+): readonly ProviderEntry[] {
+  return [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
+    const [first] = assignments
+    const name = section.slice(PROVIDER_PREFIX.length)
+    if (!first) return []
+    if (!section.startsWith(PROVIDER_PREFIX) || !NAME.test(name)) {
+      const why = 'name the section [provider:<name>]: small letters, digits and hyphens, beginning with a letter'
+      addProblem(report, 'bad-value', first, why)
+      return []
+    }
+    const last = new Map(assignments.map((assignment) => [assignment.key, assignment]))
+    const read = [...last.values()].flatMap((each) => readValue(each, secretFiles, report))
+    // has a value for each row of the table, because the defaults come first
+    const values = Object.fromEntries([...DEFAULTS, ...read]) as unknown as ProviderValues
+    return [{ name, values, source: first.source }]
+  })
+}
+
+const DEFAULTS = Object.entries(PROVIDER_OPTIONS).map(([key, { initial }]) => [key, initial] as const)
+
+function readValue(
+  assignment: Assignment,
+  secretFiles: SecretFiles,
+  report: Report,
+): readonly (readonly [ProviderKey, unknown])[] {
+  const { section, key, source } = assignment
+  if (!isProviderKey(key)) {
+    const nearest = findNearest(key, Object.keys(PROVIDER_OPTIONS))
+    const problem = { place: renderSource(source), message: `unknown option [${section}] ${key}` }
+    report.problems.push({ kind: 'unknown-option', ...problem, ...(nearest && { nearest }) })
+    return []
+  }
+  const option = PROVIDER_OPTIONS[key]
+  const isSecret = 'secret' in option && option.secret === true
+  const text = isSecret ? expandSecret(assignment, secretFiles, report) : assignment.text
+  try {
+    return text === undefined ? [] : [[key, option.codec.parse(text)]]
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    addProblem(
+      report,
+      'bad-value',
+      assignment,
+      `expected ${error.message}${isSecret ? '' : `, got ${quote(text ?? '')}`}`,
+    )
+    return []
+  }
+}
+
+/** The place of a tenant in an issuer. */
+const TENANT = '{tenantid}'
+
+/** The values of `iss` that belong to a provider. */
+export const listIssuers = ({ issuer, tenants }: ProviderValues): readonly string[] =>
+  issuer.includes(TENANT) ? tenants.map((tenant) => issuer.replace(TENANT, tenant)) : [issuer]
+
+/** What is wrong with a provider by itself. */
+const CHECKS: readonly ((values: ProviderValues) => string | undefined)[] = [
+  ({ issuer }) => (issuer === '' ? 'issuer is missing' : undefined),
+  ({ issuer, tenants }) =>
+    issuer.includes(TENANT) === tenants.length > 0
+      ? undefined
+      : 'an issuer with {tenantid} needs the tenants that are accepted, and only such an issuer has tenants',
+  ({ users, 'role-map': map }) =>
+    users !== 'asserted' && map.some((item) => item.split('=')[1]?.trim() === '_admin')
+      ? 'role-map: _admin can be given to asserted users only; make others administrators in [admins]'
+      : undefined,
+  ({ audience, 'client-id': id }) =>
+    audience.length + id.length > 0 ? undefined : 'set audience for access tokens, client-id for sign-in, or both',
+]
+
+export function checkProviders(entries: readonly ProviderEntry[]): readonly Problem[] {
+  const owners = new Map<string, string>()
+  return entries.flatMap(({ name, values, source }) => {
+    const found = CHECKS.flatMap((check) => check(values) ?? [])
+    for (const issuer of listIssuers(values)) {
+      const other = owners.get(issuer)
+      if (other !== undefined) found.push(`[provider:${other}] has the issuer ${issuer} already`)
+      owners.set(issuer, name)
+    }
+    return found.map((why) => ({
+      kind: 'bad-value' as const,
+      place: renderSource(source),
+      message: `[provider:${name}] ${why}`,
+    }))
+  })
+}
+
+/** Valid settings that have less effect than their author may expect. */
+export function warnAboutProviders(entries: readonly ProviderEntry[], { console }: Config): readonly string[] {
+  return entries.flatMap(({ name, values }) => {
+    const say = (why: string) => `[provider:${name}] ${why}`
+    const isHidden = values['client-id'] !== '' && console['public-url'] === ''
+    return [
+      ...(values.audience.length === 0 ? [say('its access tokens are refused, because audience is empty')] : []),
+      ...(values.audience.includes('account')
+        ? [
+            say(
+              'audience account is in every token of a realm of Keycloak: add a mapper of type Audience, and name its audience here',
+            ),
+          ]
+        : []),
+      ...(isHidden ? [say('no sign-in in the browser: the redirect URI needs console.public-url')] : []),
+    ]
+  })
+}

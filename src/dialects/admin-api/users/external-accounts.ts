@@ -1,0 +1,58 @@
+// The accounts at identity providers that sign in as a user.
+import { Refusal } from '../../../base/errors.ts'
+import { type ExternalAccount, toExternalKey, type User } from '../../../directory/users/user.ts'
+import { type Call, type OperationDeps, operation, requireOwnPassword } from '../operation.ts'
+import { EXTERNAL_ACCOUNTS } from '../schemas/account.ts'
+import { object, text } from '../schemas/schema.ts'
+import { requireManaged, requireUser, toManaged } from './delegation.ts'
+import { nameOf } from './users.ts'
+
+export const EXTERNAL_ACCOUNT_OPERATIONS = {
+  'user.external-accounts': operation('GET /users/{name}/external-accounts', 'userAdmin', {
+    summary: 'List the accounts at identity providers that sign in as a user',
+    reply: EXTERNAL_ACCOUNTS,
+    run: async (deps, call) => showLinks(await requireManagedUser(deps, call)),
+  }),
+  'user.link-account': operation('POST /users/{name}/external-accounts', 'userAdmin', {
+    summary: 'Let an account at an identity provider sign in as a user',
+    body: object({
+      provider: text('Its name in the configuration.'),
+      issuer: text('The claim `iss` of its tokens.'),
+      subject: text('The claim `sub`: the id of the account there.'),
+    }),
+    reply: EXTERNAL_ACCOUNTS,
+    async run(deps, call) {
+      const { name } = await requireManagedUser(deps, call)
+      await requireOwnPassword(call, name, undefined)
+      const { provider, issuer, subject } = call.body
+      return showLinks(await deps.directory.linkAccount(name, { provider, issuer, subject }))
+    },
+  }),
+  'user.unlink-account': operation('DELETE /users/{name}/external-accounts/{id}', 'userAdmin', {
+    summary: 'Stop an account at an identity provider from signing in as a user, and end all sessions of the user',
+    reply: EXTERNAL_ACCOUNTS,
+    async run(deps, call) {
+      const user = await requireManagedUser(deps, call)
+      const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
+      if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
+      await deps.directory.unlinkAccount(user.name, link)
+      return showLinks(await requireUser(deps, user.name))
+    },
+  }),
+}
+
+async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
+  const user = await requireUser(deps, nameOf(call))
+  requireManaged(deps, call, toManaged(user))
+  return user
+}
+
+const showLinks = ({ links = [] }: User) => ({ accounts: links.map(showLink) })
+
+const showLink = (link: ExternalAccount) => ({
+  id: toExternalKey(link),
+  provider: link.provider,
+  issuer: link.issuer,
+  subject: link.subject,
+  linkedAt: link.linkedAt,
+})

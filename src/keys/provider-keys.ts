@@ -1,0 +1,137 @@
+/**
+ * The keys of an identity provider, fetched from it and kept. Requests never wait for a fetch while the keys are recent.
+ * A provider that cannot be reached is asked less and less often; meanwhile its last keys count.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fetchText, isSecureUrl } from '../base/bounded-fetch.ts'
+import type { Clock } from '../base/clock.ts'
+import { messageOf } from '../base/errors.ts'
+import { findMember, isJsonObject, readJson } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import type { Algorithm } from './algorithms.ts'
+import { readJwkSet } from './jwk.ts'
+import { isKeyFor, type VerificationKey, versionOf } from './key.ts'
+import type { FoundKeys, TokenHeader } from './verify.ts'
+
+export interface ProviderPlace {
+  readonly name: string
+  /** The accepted issuers. The discovery document must name one of them, or `issuer`. */
+  readonly issuers: readonly string[]
+  readonly issuer: string
+  /** Empty: the usual place below the issuer. */
+  readonly discovery: string
+  /** Empty: the one in the discovery document. */
+  readonly jwksUri: string
+}
+
+export interface ProviderKeysDeps {
+  readonly place: ProviderPlace
+  readonly maxAgeMs: number
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** One set of keys, as it was fetched. */
+export interface ProviderKeySet {
+  readonly version: string
+  find(algorithm: Algorithm, header: TokenHeader): FoundKeys
+}
+
+/** After this time the keys are fetched again, beside the requests. */
+const REFRESH_MS = 600_000
+/** Time between two fetches: a client can send any number of tokens with unknown keys. */
+const INTERVAL_MS = 5000
+const MAX_INTERVAL_MS = 300_000
+/** Requests that wait for the next fetch. More are refused at once. */
+const MAX_WAITING = 256
+
+export type ProviderKeys = ReturnType<typeof createProviderKeys>
+
+export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeysDeps) {
+  let keys: ProviderKeySet | undefined
+  let fetchedMs = Number.NEGATIVE_INFINITY
+  let triedMs = Number.NEGATIVE_INFINITY
+  let failures = 0
+  let waiting = 0
+  let running: Promise<void> | undefined
+  // counted from the last attempt, whether it succeeded or not
+  const pauseMs = () =>
+    triedMs + Math.min(INTERVAL_MS * 2 ** Math.max(0, failures - 1), MAX_INTERVAL_MS) - clock.nowMs()
+  const attempt = async (): Promise<void> => {
+    try {
+      keys = await fetchKeys(place)
+      fetchedMs = clock.nowMs()
+      if (failures > 0) log.info('the keys of the identity provider are available again', { provider: place.name })
+      failures = 0
+    } catch (error) {
+      failures += 1
+      log.warn('the keys of the identity provider cannot be fetched', {
+        provider: place.name,
+        reason: messageOf(error),
+      })
+    } finally {
+      triedMs = clock.nowMs()
+      running = undefined
+    }
+  }
+  const refresh = (): Promise<void> => {
+    running ??= attempt()
+    return running
+  }
+  return {
+    /** The keys; `undefined`: none was fetched, or too long ago. */
+    get(): ProviderKeySet | undefined {
+      const ageMs = clock.nowMs() - fetchedMs
+      if (ageMs >= REFRESH_MS && pauseMs() <= 0) void refresh()
+      return ageMs < maxAgeMs ? keys : undefined
+    },
+    /** Resolves after a fetch that begins from now on, if one is allowed soon. */
+    async renew(): Promise<void> {
+      if (running) return running
+      const waitMs = pauseMs()
+      if (failures > 0 && waitMs > 0) return
+      if (waiting >= MAX_WAITING) return
+      waiting += 1
+      try {
+        if (waitMs > 0) await sleep(waitMs)
+        await refresh()
+      } finally {
+        waiting -= 1
+      }
+    },
+    /** Whether the last fetch failed. */
+    isFailing: (): boolean => failures > 0,
+  }
+}
+
+/** Throws an `Error` that says what is wrong. */
+export async function fetchKeys(place: ProviderPlace): Promise<ProviderKeySet> {
+  const set = readJwkSet(await fetchText(place.jwksUri || (await fetchDiscovery(place)).jwksUri))
+  if (set.kind === 'problem') throw new Error(`the key set is not valid: ${set.reason}`)
+  return {
+    version: versionOf(set.keys.map(({ version }) => version)),
+    find: (algorithm, header) => findKeys(set.keys, algorithm, header),
+  }
+}
+
+const WELL_KNOWN = '/.well-known/openid-configuration'
+
+/** The discovery document. It must be about the issuer: otherwise the keys of another one would count as its keys. */
+export async function fetchDiscovery({ issuer, issuers, discovery }: ProviderPlace) {
+  const url = discovery || `${(issuers[0] ?? issuer).replace(/\/$/, '')}${WELL_KNOWN}`
+  const reading = readJson(await fetchText(url), { noDuplicates: true })
+  if (reading.kind !== 'json' || !isJsonObject(reading.value)) throw new Error(`${url}: not a JSON object`)
+  const found = findMember(reading.value, 'issuer')
+  if (found !== issuer && !issuers.some((each) => each === found))
+    throw new Error(`${url}: its issuer is ${JSON.stringify(found)}, not ${JSON.stringify(issuer)}`)
+  const jwksUri = findMember(reading.value, 'jwks_uri')
+  if (typeof jwksUri !== 'string' || !isSecureUrl(jwksUri)) throw new Error(`${url}: jwks_uri is missing or not https`)
+  return { jwksUri, document: reading.value }
+}
+
+/** A token without `kid` is for a provider with few keys: each that fits its algorithm is tried. */
+function findKeys(keys: readonly VerificationKey[], algorithm: Algorithm, { kid }: TokenHeader): FoundKeys {
+  const named = kid === undefined ? keys : keys.filter((key) => key.kid === kid)
+  const fitting = named.filter((key) => isKeyFor(key, algorithm))
+  return fitting.length > 0 ? { kind: 'keys', keys: fitting } : { kind: 'refused', reason: 'unknown_kid' }
+}

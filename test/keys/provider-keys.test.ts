@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { createProviderKeys, fetchKeys } from '../../src/keys/provider-keys.ts'
+import { startProvider } from '../support/provider.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const DAY_MS = 86_400_000
+const toPlace = (issuer: string, others: object = {}) => ({
+  name: 'test',
+  issuer,
+  issuers: [issuer],
+  discovery: '',
+  jwksUri: '',
+  ...others,
+})
+
+describe('keys of an identity provider', () => {
+  it('are used for a day while the provider is down, which is asked less and less often', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    let nowMs = 0
+    const keys = createProviderKeys({
+      place: toPlace(issuer),
+      maxAgeMs: DAY_MS,
+      clock: { nowMs: () => nowMs },
+      log: SILENT_LOG,
+    })
+    assert.equal(keys.get(), undefined)
+    await keys.renew()
+    assert.ok(keys.get())
+    assert.equal(state.fetches, 1)
+    state.isDown = true
+    nowMs = DAY_MS - 1000
+    assert.ok(keys.get())
+    await waitUntil(keys.isFailing)
+    // counted from the failure: no request waits, and none asks the provider
+    await keys.renew()
+    assert.ok(keys.get())
+    nowMs = DAY_MS + 1000
+    assert.equal(keys.get(), undefined)
+    state.isDown = false
+    nowMs += 300_000
+    await keys.renew()
+    assert.ok(keys.get())
+    assert.equal(keys.isFailing(), false)
+    assert.equal(state.fetches, 2)
+  })
+
+  it('are fetched once for requests at the same time', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    const keys = createProviderKeys({
+      place: toPlace(issuer),
+      maxAgeMs: DAY_MS,
+      clock: { nowMs: () => 0 },
+      log: SILENT_LOG,
+    })
+    await Promise.all(Array.from({ length: 50 }, () => keys.renew()))
+    assert.equal(state.fetches, 1)
+  })
+
+  const wrong: readonly [name: string, discovery: object, reason: RegExp][] = [
+    ['names another issuer', { issuer: 'https://evil.example.com' }, /its issuer is "https:\/\/evil/],
+    ['has no keys', { jwks_uri: undefined }, /jwks_uri is missing/],
+    ['has keys at an address without TLS', { jwks_uri: 'http://id.example.com/keys' }, /not https/],
+  ]
+  for (const [name, discovery, reason] of wrong)
+    it(`are not fetched if the discovery document ${name}`, async (t) => {
+      const { issuer, state } = await startProvider(t)
+      state.discovery = discovery
+      await assert.rejects(fetchKeys(toPlace(issuer)), reason)
+    })
+})

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AUDIENCE, startProvider } from '../support/provider.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const scope = createSharedScope()
+const provider = await startProvider(scope)
+const other = await startProvider(scope)
+const asserting = await startProvider(scope)
+const creating = await startProvider(scope)
+
+const { document, multiModel, cardea, takeEvents } = await startServer(scope, {
+  admins: { root: 'rootpassword' },
+  'provider:linked': { issuer: provider.issuer, audience: AUDIENCE, 'client-id': 'web' },
+  'provider:other': { issuer: other.issuer, audience: AUDIENCE },
+  'provider:staff': {
+    issuer: asserting.issuer,
+    audience: AUDIENCE,
+    users: 'asserted',
+    'roles-claim': 'realm_access.roles',
+    'role-map': 'editor=writer, boss=_admin',
+    clients: 'app',
+  },
+  'provider:open': {
+    issuer: creating.issuer,
+    audience: AUDIENCE,
+    users: 'create',
+    'roles-claim': 'roles',
+    'role-map': '*',
+  },
+})
+const admin = { authorization: `Basic ${Buffer.from('root:rootpassword').toString('base64')}` }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+const api = (method: string, path: string, body?: object) =>
+  fetch(`${document}/_cardea/api${path}`, {
+    method,
+    headers: { ...admin, 'content-type': 'application/json', 'x-cardea-intent': '1' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+
+const sessionOf = async (token: string) => {
+  const response = await fetch(`${document}/_session`, { headers: bearer(token) })
+  const body = JSON.parse(await response.text())
+  return { status: response.status, reason: body.reason, ...body.userCtx }
+}
+
+await cardea.users.create({ name: 'ada', password: 'correct horse 1' })
+await api('POST', '/users/ada/external-accounts', { provider: 'linked', issuer: provider.issuer, subject: 'u-1' })
+
+describe('a token of an identity provider', () => {
+  it('is the linked user at both doors', async () => {
+    const token = provider.signToken({ preferred_username: 'root' })
+    const { status, name } = await sessionOf(token)
+    assert.deepEqual({ status, name }, { status: 200, name: 'ada' })
+    const version = await fetch(`${multiModel}/_api/user/ada`, { headers: bearer(token) })
+    assert.equal(version.status, 200)
+    assert.ok((await fetch(`${multiModel}/_api/user/root`, { headers: bearer(token) })).status >= 400)
+  })
+
+  const now = Math.floor(Date.now() / 1000)
+  const refusedTokens: readonly [name: string, token: () => string, reason?: RegExp][] = [
+    ['of an account that is not linked', () => provider.signToken({ sub: 'u-2' }), /not linked/],
+    ['with the subject of a linked account of another issuer', () => other.signToken({ sub: 'u-1' }), /not linked/],
+    ['signed by another provider', () => other.signToken({ iss: provider.issuer })],
+    ['for another audience', () => provider.signToken({ aud: 'shop' }), /another audience/],
+    ['with the audience of every token of Keycloak', () => provider.signToken({ aud: 'account' }), /mapper/],
+    ['without an audience', () => provider.signToken({ aud: undefined }), /audience/],
+    ['that has expired', () => provider.signToken({ exp: now - 60 }), /expired/],
+    ['without an expiry', () => provider.signToken({ exp: undefined }), /exp is missing/],
+    ['from the future', () => provider.signToken({ iat: now + 600 }), /not valid yet/],
+    ['that is an ID token', () => provider.signToken({ nonce: 'n' }), /ID token/],
+    ['that is an ID token of Keycloak', () => provider.signToken({ typ: 'ID' }), /type/],
+    [
+      'that is for the client that signs users in',
+      () => provider.signToken({ aud: [AUDIENCE, 'web'], scope: undefined }),
+      /ID token/,
+    ],
+    ['of type logout', () => provider.signToken({}, { typ: 'logout+jwt' })],
+    ['without an algorithm', () => provider.signToken({}, { alg: 'none' })],
+    ['with a secret algorithm', () => provider.signToken({}, { alg: 'HS256' })],
+    ['with an embedded key', () => provider.signToken({}, { kid: 'none', jwk: {} })],
+    [
+      'with a changed claim',
+      () =>
+        provider
+          .signToken()
+          .replace(
+            /\.[^.]*\./,
+            `.${Buffer.from(JSON.stringify({ iss: provider.issuer, sub: 'u-1', aud: AUDIENCE, iat: now, exp: now + 300 })).toString('base64url')}.`,
+          ),
+    ],
+    ['of another client', () => asserting.signToken({ azp: 'web' }), /another client/],
+  ]
+  for (const [name, toToken, reason = /./] of refusedTokens) {
+    it(`is refused ${name}`, async () => {
+      const token = toToken()
+      const session = await sessionOf(token)
+      assert.ok(session.status === 400 || session.status === 401, String(session.status))
+      assert.match(session.reason, reason)
+      assert.equal((await fetch(`${multiModel}/_api/user/ada`, { headers: bearer(token) })).status, 401)
+    })
+  }
+
+  it('asserts name and roles without a user', async () => {
+    const claims = { azp: 'app', preferred_username: 'eve', realm_access: { roles: ['editor', '_admin', 'other'] } }
+    const { name, roles } = await sessionOf(asserting.signToken(claims))
+    assert.deepEqual([name, roles], ['staff/eve', ['writer']])
+    const boss = await sessionOf(asserting.signToken({ ...claims, realm_access: { roles: ['boss'] } }))
+    assert.deepEqual(boss.roles, ['_admin'])
+  })
+
+  it('creates a user at the first sign-in, with a suffix for a taken name', async () => {
+    const sign = (sub: string, preferred_username: string) =>
+      sessionOf(creating.signToken({ sub, preferred_username, roles: ['reader', '_admin'] }))
+    const [first, again] = await Promise.all([sign('1', 'jan'), sign('1', 'jan')])
+    assert.deepEqual([first.name, again.name, first.roles], ['jan', 'jan', ['reader']])
+    const taken = await sign('2', 'jan')
+    assert.match(taken.name, /^jan-[0-9a-f]{8}$/)
+    const administrator = await sign('3', 'root')
+    assert.match(administrator.name, /^root-[0-9a-f]{8}$/)
+    assert.equal((await sign('1', 'renamed')).name, 'jan')
+  })
+
+  it('ends with a sign-out, a deactivation and the deletion of the user', async () => {
+    const sign = (iat?: number) => creating.signToken({ sub: '1', preferred_username: 'jan', ...(iat && { iat }) })
+    const before = sign(now - 100)
+    assert.equal((await sessionOf(before)).status, 200)
+    await api('POST', '/users/jan/sign-out')
+    assert.equal((await sessionOf(before)).status, 401)
+    let after = ''
+    await waitUntil(async () => {
+      after = sign()
+      return (await sessionOf(after)).status === 200
+    })
+    await api('PUT', '/users/jan/active', { active: false })
+    assert.equal((await sessionOf(after)).status, 401)
+    await api('PUT', '/users/jan/active', { active: true })
+    await api('DELETE', '/users/jan')
+    assert.equal((await sessionOf(after)).status, 401)
+    assert.equal((await api('GET', '/users/jan')).status, 404)
+  })
+
+  it('is refused after the account was unlinked, which is recorded', async () => {
+    const token = provider.signToken({ iat: now - 1 })
+    assert.equal((await sessionOf(token)).status, 200)
+    const { accounts } = JSON.parse(await (await api('GET', '/users/ada/external-accounts')).text())
+    takeEvents()
+    assert.equal((await api('DELETE', `/users/ada/external-accounts/${accounts[0].id}`)).status, 200)
+    assert.ok(takeEvents().some(({ event }) => event === 'external-account.unlinked'))
+    assert.equal((await sessionOf(token)).status, 401)
+  })
+
+  it('is accepted with a new key at once, and with the last keys while the provider is down', async () => {
+    const staff = { azp: 'app', preferred_username: 'eve' }
+    assert.equal((await sessionOf(asserting.signToken(staff))).status, 200)
+    const old = asserting.signToken(staff)
+    asserting.rotate('2')
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, async () => (await sessionOf(asserting.signToken(staff))).status),
+    )
+    assert.deepEqual(new Set(statuses), new Set([200]))
+    assert.equal((await sessionOf(old)).status, 401)
+    asserting.state.isDown = true
+    assert.equal((await sessionOf(asserting.signToken(staff))).status, 200)
+    asserting.rotate('3')
+    assert.equal((await sessionOf(asserting.signToken(staff))).status, 503)
+    assert.equal((await fetch(`${document}/_session`, { headers: admin })).status, 200)
+  })
+})
