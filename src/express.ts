@@ -2,12 +2,13 @@
  * Cardea inside Express: sets the user of every request, and protects routes by role.
  *
  * @example
+ * app.use('/account', account(cardea))
  * app.use(authenticate(cardea))
  * app.get('/reports', requireRole('reader'), (request, response) => response.json(request.user))
  */
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+import type { AuthenticatedUser, AuthenticateOptions, Authenticator, Cardea } from './index.ts'
 import {
   checkAuthenticateOptions,
   checkRequireUserOptions,
@@ -51,6 +52,17 @@ export function authenticate(cardea: Authenticator, options?: AuthenticateOption
       request.user = user
       next()
     }, next)
+  }
+}
+
+/**
+ * Routes for sign-up, sign-in, second factor, password and sign-out, below the path they are mounted at. A body parser
+ * may run before them.
+ */
+export function account(cardea: Pick<Cardea, 'authenticate' | 'handleAccount'>): Middleware {
+  requireCardea(cardea, "account takes a Cardea: app.use('/account', account(cardea))")
+  return (request, response, next) => {
+    cardea.handleAccount(request, response).catch(next)
   }
 }
 

@@ -6,10 +6,10 @@
  * fastify.get('/reports', { preHandler: requireRole('reader') }, (request) => request.user)
  */
 import './require-node.ts'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 // makes TypeScript find the module that is extended below
 import type {} from 'fastify'
-import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+import type { AuthenticatedUser, AuthenticateOptions, Authenticator, Cardea } from './index.ts'
 import {
   checkAuthenticateOptions,
   checkRequireUserOptions,
@@ -70,6 +70,46 @@ export async function registerCardea(
 
 // makes the hook apply to the routes outside the plug-in, too
 Object.defineProperty(registerCardea, Symbol.for('skip-override'), { value: true })
+
+/** The part of Fastify that `registerAccount` uses. */
+export interface FastifyWithRoutes {
+  readonly prefix: string
+  removeAllContentTypeParsers(): unknown
+  addContentTypeParser(
+    type: string,
+    parse: (request: unknown, body: unknown, done: (error: null) => void) => void,
+  ): unknown
+  all(
+    path: string,
+    handle: (request: { readonly raw: IncomingMessage }, reply: HijackedReply) => Promise<void>,
+  ): unknown
+}
+
+export interface HijackedReply {
+  readonly raw: ServerResponse
+  hijack(): unknown
+}
+
+export interface RegisterAccountOptions {
+  readonly cardea: Pick<Cardea, 'authenticate' | 'handleAccount'>
+}
+
+/**
+ * Routes for sign-up, sign-in, second factor, password and sign-out:
+ * `fastify.register(registerAccount, { prefix: '/account', cardea })`.
+ */
+export async function registerAccount(fastify: FastifyWithRoutes, { cardea }: RegisterAccountOptions): Promise<void> {
+  requireCardea(cardea, "registerAccount takes a Cardea: { prefix: '/account', cardea }")
+  // Cardea reads the body itself
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser('*', (_request, _body, done) => done(null))
+  for (const path of ['/', '/*'])
+    fastify.all(path, async ({ raw }, reply) => {
+      reply.hijack()
+      raw.url = raw.url?.slice(fastify.prefix.length)
+      await cardea.handleAccount(raw, reply.raw)
+    })
+}
 
 export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown>
 

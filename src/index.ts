@@ -17,8 +17,9 @@ import type { Config } from './config/options.ts'
 import type { Account } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
 import { StartError } from './kernel/start-error.ts'
+import { type FetchOptions, fetchDoor, toAccountRequest } from './library/account.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
-import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './library/requests.ts'
+import { addHeaders, createEmptyRequest, type HeaderSink, readGuess, readRequest } from './library/requests.ts'
 import { createSessions, type Sessions } from './library/sessions.ts'
 import { createUsers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
 import { ConfigError } from './live-config/load.ts'
@@ -27,6 +28,7 @@ import type { Addresses, App, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
+export type { FetchOptions } from './library/account.ts'
 export type { HeaderSink } from './library/requests.ts'
 export type {
   CardeaSession,
@@ -100,6 +102,8 @@ export interface AuthenticateOptions {
    * doors do. Without it the session ends `chttpd_auth.timeout` seconds after the client last used a door.
    */
   readonly response?: HeaderSink | Headers
+  /** The address of the client. Required for a web `Request` with a password: failed attempts count for it. */
+  readonly peer?: string
 }
 
 export interface Authenticator {
@@ -121,6 +125,16 @@ export interface Cardea extends Authenticator {
   listen(): Promise<Addresses>
   /** Handles one request of your own server, by the rules of one door. */
   handle(request: IncomingMessage, response: ServerResponse, door?: DoorName): Promise<void>
+  /**
+   * Handles a web `Request`: by the rules of a door, or with the routes for sign-up, sign-in and the own account below
+   * `path`. `peer` is the address of the client, or of the proxy before this program.
+   */
+  fetch(request: Request, options: FetchOptions): Promise<Response>
+  /**
+   * Serves the routes for sign-up, sign-in and the own account. The URL of the request is the path below the one where
+   * they are mounted: `/sign-in`. `cardea/express` and `cardea/fastify` call it.
+   */
+  handleAccount(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Reloads files and environment, as SIGHUP does. */
   reload(): Promise<ReloadReport>
   /** Waits for running requests and closes everything. */
@@ -152,9 +166,12 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
     ...createPrograms(app),
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
+    fetch: (request, options) => fetchDoor(app, request, options),
+    handleAccount: (request, response) => app.handle(toAccountRequest(request), response, 'account'),
     async authenticate(request, options) {
-      const { door = 'document', response, service, origins = [] } = options ?? {}
-      const incoming = readRequest(request, 'authenticate')
+      const { door = 'document', response, service, origins = [], peer } = options ?? {}
+      const isGuess = request instanceof Request && /^basic\b/i.test(request.headers.get('authorization') ?? '')
+      const incoming = (isGuess ? readGuess : readRequest)(request, 'authenticate', peer)
       const rules = { door, accepted: ACCEPTED.library, origins }
       const identified = await withCardeaErrors(() => app.identify(incoming, rules))
       const scope = identified?.authenticated.credential.scope
@@ -170,9 +187,9 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
 /** Users and sessions for routes of the program itself. */
 function createPrograms(app: App): Pick<Cardea, 'users' | 'sessions'> {
   const verified = new WeakMap<VerifiedUser, Account>()
-  const users = createUsers(app.directory, async ({ name, password, code = '', request }) => {
-    const incoming = request ? readRequest(request, 'verifyPassword') : createEmptyRequest()
-    const account = await app.runFor(incoming, (context) => app.signIn.verify({ name, password, code }, context))
+  const users = createUsers(app.directory, async ({ name, password, code = '', request, peer }) => {
+    const incoming = request ? readGuess(request, 'verifyPassword', peer) : createEmptyRequest()
+    const account = await app.runFor(incoming, (context) => app.signIn.find({ name, password, code }, context))
     if (!account) return undefined
     const user = toVerifiedUser(account)
     verified.set(user, account)

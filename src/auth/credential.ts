@@ -65,6 +65,8 @@ export const ACCEPTED = {
   console: { kinds: [CONSOLE_SESSION], limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */
   library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
+  /** Changes of the own account, at routes of the library. */
+  libraryAccount: { kinds: DOCUMENT, limits: [] },
 } as const satisfies Readonly<Record<string, AcceptedCredentials>>
 
 /** What the handlers of the document door read credentials with. */

@@ -4,7 +4,7 @@ import type { SignUpLimits } from './limits/sign-ups.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
-export interface DoorAttempt extends Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> {
+export interface DoorAttempt extends Omit<Attempt, 'peer' | 'directPeer' | 'waiting'> {
   readonly source: CredentialSource
 }
 
@@ -25,7 +25,10 @@ export const createDoorSignIn =
       ...attempt,
       ...toPeers(source, namesProxies()),
       waiting: source,
-      onCodeMissing: () => source.addToUnauthorized(SECOND_FACTOR, 'required'),
+      onCodeMissing() {
+        source.addToUnauthorized(SECOND_FACTOR, 'required')
+        attempt.onCodeMissing?.()
+      },
     })
   }
 

@@ -52,6 +52,7 @@ export const ERRORS = {
   authentication_required: 'This needs a credential.',
   login_required: 'This needs a signed-in user.',
   credential_refused: 'Name or password is incorrect.',
+  code_required: 'The password is right, and the one-time code is missing.',
   certificate_refused: 'The client certificate is not accepted.',
   credential_malformed: 'The credential cannot be decoded.',
   claim_missing: 'The token lacks a claim it must have.',

@@ -8,6 +8,7 @@ export const API_SEGMENT = 'api'
 export const API_PREFIX = `${OWN_PREFIX}/${API_SEGMENT}`
 /** The own account, for applications. */
 export const ACCOUNT_SEGMENT = `${OWN_SEGMENT}/account`
+export const ACCOUNT_PREFIX = `/${ACCOUNT_SEGMENT}`
 export const LIVE_PATH = `${OWN_PREFIX}/live`
 export const METRICS_PATH = `${OWN_PREFIX}/metrics`
 

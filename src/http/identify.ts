@@ -71,13 +71,19 @@ export function runForRequest<T>(
 
 /** A request that is not of `node:http`: a web `Request`, one of HTTP/2, or one that a framework made for its tests. */
 export interface RequestLike {
+  /** The whole URL in a web `Request`. */
+  readonly url?: string | undefined
   readonly method?: string | undefined
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket?: Socket | undefined
 }
 
-/** Converts the headers of such a request; its body is not needed. */
-export function toIncoming({ method = '', headers, socket = createSocketWithoutPeer() }: RequestLike): IncomingMessage {
+/** Converts the headers of such a request; its body is not needed. `peer`: the address of a client without a socket. */
+export function toIncoming(
+  { url = '', method = '', headers, socket: open }: RequestLike,
+  peer?: string,
+): IncomingMessage {
+  const socket = open ?? createSocket(peer, url.startsWith('https:'))
   const incoming = new IncomingMessage(socket)
   incoming.method = method
   const given = Object.entries(Symbol.iterator in headers ? Object.fromEntries(headers) : headers)
@@ -88,6 +94,7 @@ export function toIncoming({ method = '', headers, socket = createSocketWithoutP
 }
 
 /** For a request without a connection. No client and no trusted proxy has the address `0.0.0.0`. */
-function createSocketWithoutPeer(): Socket {
-  return Object.defineProperty(new Socket(), 'remoteAddress', { value: '0.0.0.0' })
+function createSocket(remoteAddress = '0.0.0.0', isSecure: boolean): Socket {
+  const members = { remoteAddress: { value: remoteAddress }, ...(isSecure && { encrypted: { value: true } }) }
+  return Object.defineProperties(new Socket(), members)
 }

@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import { isJsonObject } from '../base/json.ts'
 import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
@@ -10,11 +11,31 @@ export interface HeaderSink {
 }
 
 /** A program without types may give anything, and a framework a request of its own making. */
-export function readRequest(request: unknown, caller: string): IncomingMessage {
+export function readRequest(request: unknown, caller: string, peer?: string): IncomingMessage {
   if (request instanceof IncomingMessage) return request
   // the program of the caller chose this object: only its headers, the one required member, are checked
-  if (isJsonObject(request) && isJsonObject(request['headers'])) return toIncoming(request as unknown as RequestLike)
+  if (isJsonObject(request) && isJsonObject(request['headers']))
+    return toIncoming(request as unknown as RequestLike, peer)
   throw new TypeError(`${caller} takes an IncomingMessage of Node or a Request of the web platform`)
+}
+
+/** The address of the client, which a web `Request` does not have. Limits on passwords depend on it. */
+export function requirePeer(peer: unknown, caller: string): string {
+  if (typeof peer === 'string' && isIP(peer) !== 0) return peer
+  throw new TypeError(`${caller} needs the address of the client: { peer: '203.0.113.7' }. ${WITHOUT_PEER}`)
+}
+
+const WITHOUT_PEER =
+  'A web Request does not have it, and without it the failed attempts of one client would lock users out for all'
+
+/** The same for a request whose password is checked. */
+export function readGuess(
+  request: IncomingMessage | Request,
+  caller: string,
+  peer: string | undefined,
+): IncomingMessage {
+  if (request instanceof Request) requirePeer(peer, caller)
+  return readRequest(request, caller, peer)
 }
 
 /** For work that no request asked for. */

@@ -37,6 +37,8 @@ export interface CreatedSession {
 export interface CreateSessionOptions {
   /** The request that signs in: its client is listed with the session, and its scheme decides on `Secure`. */
   readonly request?: IncomingMessage | Request
+  /** The address of the client, if the request is a web `Request`. */
+  readonly peer?: string
   /** The response to it, or its headers: the cookie is set in it. */
   readonly response?: HeaderSink | Headers
 }
@@ -91,13 +93,13 @@ async function createSession(
   verified: Account | undefined,
   options: CreateSessionOptions,
 ): Promise<CreatedSession> {
-  requireMembers(options, 'options', ['request', 'response'])
+  requireMembers(options, 'options', ['request', 'peer', 'response'])
   const name = typeof user === 'string' ? user : user?.name
   requireText(name, 'the name of the user')
   const account = verified ?? (await app.directory.findAccount(name))
   if (!account) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
-  const request = options.request ? readRequest(options.request, 'sessions.create') : createEmptyRequest()
-  const opened = await app.runFor(request, async (context) => app.signIn.open(account, toOpening(verified), context))
+  const request = options.request ? readRequest(options.request, 'sessions.create', options.peer) : createEmptyRequest()
+  const opened = await app.runFor(request, async (context) => app.signIn.open(account, context, toOpening(verified)))
   if (options.response) addHeaders(options.response, [opened.header])
   return { id: opened.id, name, expiresAt: toDate(opened.expiresAt), cookie: opened.header[1] }
 }

@@ -51,6 +51,8 @@ export interface UserPage {
 export interface PasswordCheckOptions {
   /** The request that brought the password. Failed attempts count for the address of its client. */
   readonly request?: IncomingMessage | Request
+  /** The address of the client. Required if the request is a web `Request`. */
+  readonly peer?: string
   /** The one-time code of a user with a second factor. */
   readonly code?: string
 }
@@ -108,7 +110,7 @@ export function createUsers(directory: Directory, verify: Verify): Users {
     verifyPassword: (name, password, options = {}) =>
       withName(name, async () => {
         requireText(password, 'password')
-        requireMembers(options, 'options', ['request', 'code'])
+        requireMembers(options, 'options', ['request', 'peer', 'code'])
         if (options.code !== undefined) requireText(options.code, 'code')
         return verify({ ...options, name, password })
       }),

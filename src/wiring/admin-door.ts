@@ -123,7 +123,7 @@ const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
 export const mountAccount = (
   parts: Parts,
   authenticator: Authenticator<RequestContext>,
-  door: Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders'>,
+  door: Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders' | 'signIn'>,
 ): Mount =>
   mountAccountApi({
     ...createServerDeps(parts),

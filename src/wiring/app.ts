@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AcceptedCredentials, isAccepted } from '../auth/credential.ts'
-import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
+import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { checkOpenFileLimit } from '../base/node-internals/open-files.ts'
@@ -30,7 +30,7 @@ import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
-import { createDocumentDoor } from './document-door.ts'
+import { createAccountDoor, createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { openParts, type Parts } from './parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
@@ -85,12 +85,13 @@ export class App {
   readonly settings: Live<Settings>
   readonly directory: Directory
   /** Signs users in for routes of another server. */
-  readonly signIn: ProgramSignIn
+  readonly signIn: ApplicationSignIn
   /** Whether the upstream servers can be used. */
   readonly readiness: UpstreamReadiness
   readonly #parts: Parts
   readonly #options: AppOptions
   readonly #doors: Readonly<Record<ListenerName, Door>>
+  readonly #account: Door
   readonly #listeners: Listener[] = []
   readonly #certificates: Certificates<Config>
   readonly #running = new Set<Promise<void>>()
@@ -107,14 +108,12 @@ export class App {
       admin: createAdminDoor(parts),
       metrics: createMetricsDoor(parts),
     }
+    this.#account = createAccountDoor(parts)
     // a stream may have been authenticated by a client certificate whose authority was replaced
     this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
     addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
-    this.signIn = createProgramSignIn({
-      ...parts,
-      accounts: parts.cookies.accounts,
-      clock: SYSTEM_CLOCK,
-    })
+    const endpoint = 'library'
+    this.signIn = createApplicationSignIn({ ...parts, ...parts.cookies, endpoint, clock: SYSTEM_CLOCK })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.directory = parts.directory
     this.readiness = parts.gateway.readiness
@@ -122,8 +121,9 @@ export class App {
     if (options.inspectsUpstreams) parts.liveConfig.onChange(() => queueMicrotask(this.readiness.inspect))
   }
 
-  handle(request: IncomingMessage, response: ServerResponse, name: DoorName): Promise<void> {
-    const door = this.#findDoor(name)
+  /** `account`: the routes for the own account, below `/_cardea/account`. */
+  handle(request: IncomingMessage, response: ServerResponse, name: DoorName | 'account'): Promise<void> {
+    const door = name === 'account' ? this.#account : this.#findDoor(name)
     if (!door) return rejectDoor(name)
     const run = door.handle(request, response).finally(() => this.#running.delete(run))
     this.#running.add(run)
@@ -199,7 +199,7 @@ export class App {
 
   async #close(): Promise<void> {
     const graceMs = toStopTimeoutMs(this.settings.get().values)
-    for (const door of Object.values(this.#doors)) door.stop()
+    for (const door of [...Object.values(this.#doors), this.#account]) door.stop()
     // a feed may be silent for any time
     this.#parts.gateway.streams.stop('feeds')
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below

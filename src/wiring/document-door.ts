@@ -13,7 +13,8 @@ import { JWT_HANDLER } from '../auth/jwt.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
-import { createDocumentSessions, type DocumentSessions } from '../auth/session/session-service.ts'
+import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
+import { createDocumentSessions } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -72,7 +73,7 @@ export function createDocumentDoor(parts: Parts): Door {
       users,
       upstream: createDocumentUpstream(parts, revalidate),
     }),
-    mounts: createMounts(parts, accept, sessions, settings),
+    mounts: createMounts(parts, accept, settings),
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     tracing: parts.tracing,
   })
@@ -145,22 +146,35 @@ const createNodeDeps = ({ liveConfig, config, directory }: Parts, { requirePassw
   supportedHashes: listDigests,
 })
 
-/** The paths at this door that belong to other dialects. */
-function createMounts(
+/** The account of users, for routes of a program that uses the library. */
+export function createAccountDoor(parts: Parts): Door {
+  const settings = deriveLive(parts.liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
+  const { dialect } = mountDocumentAccount(parts, createAccept(parts)(ACCEPTED.libraryAccount), settings)
+  return createDoor({ ...toDoorOptions(parts, 'library'), dialect, tracing: parts.tracing })
+}
+
+function mountDocumentAccount(
   parts: Parts,
-  accept: Accept,
-  { reopen }: DocumentSessions,
+  authenticator: Authenticator<RequestContext>,
   settings: Live<DocumentSettings>,
-): readonly Mount[] {
+): Mount {
+  const { config, cookies, cookieHeaders, signUp } = parts
+  const signIn = createApplicationSignIn({ ...parts, ...cookies, endpoint: 'account', clock: SYSTEM_CLOCK })
+  return mountAccount(parts, authenticator, {
+    cors: createDoorCors(settings.get),
+    reopen: async (context, account, opening) => [(await signIn.open(account, context, opening)).header],
+    renewalHeaders: cookieHeaders.renewalHeaders,
+    signIn: { signIn, signUp, allowsSignUp: () => config.get().chttpd_auth.allow_sign_up },
+  })
+}
+
+/** The paths at this door that belong to other dialects. */
+function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSettings>): readonly Mount[] {
   const { renewalHeaders } = parts.cookieHeaders
   const requireEntry = createRequireEntry(settings.get, accept(ACCEPTED.documentEntry))
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
   return [
-    mountAccount(parts, accept(ACCEPTED.documentAccount), {
-      cors: createDoorCors(settings.get),
-      reopen,
-      renewalHeaders,
-    }),
+    mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders }),
   ]

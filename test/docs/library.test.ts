@@ -48,7 +48,9 @@ describe('the library guide', () => {
   })
 
   it('shows the examples as they are in the repository', () => {
-    const files = ['express', 'fastify'].map((name) => readFileSync(new URL(`examples/${name}.mjs`, ROOT), 'utf8'))
+    const files = ['express', 'fastify', 'hono', 'fetch'].map((name) =>
+      readFileSync(new URL(`examples/${name}.mjs`, ROOT), 'utf8'),
+    )
     assert.deepEqual(readBlocks('Sign-up and sign-in routes'), files)
   })
 })

@@ -180,8 +180,8 @@ describe('the package', () => {
     assert.deepEqual(JSON.parse(stdout), [ada, ada, { users: [ada] }, updated, verified, 1, true, 'not_found'])
   })
 
-  for (const framework of ['express', 'fastify'] as const) {
-    it(`runs the example for ${framework}`, (t) => tryExample(t, consumer.folder, framework))
+  for (const example of ['express', 'fastify', 'hono', 'fetch'] as const) {
+    it(`runs the example for ${example}`, (t) => tryExample(t, consumer.folder, example))
   }
 
   it('is mounted into Express and Fastify', async () => {

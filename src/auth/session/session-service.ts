@@ -11,7 +11,6 @@ import { isExternalJwt } from '../jwt.ts'
 import type { SessionRecorder } from '../record-sessions.ts'
 import type { AccountSessions } from './account-session.ts'
 import { type CookieSessions, findSession } from './cookie-handler.ts'
-import type { CookieHeaders } from './set-cookie.ts'
 
 interface OpenerDeps<O extends SessionOpening> {
   /** Makes the cookie or token of a new session. */
@@ -78,7 +77,6 @@ export function createSessionService(deps: SessionServiceDeps) {
 
 export interface DocumentSessionDeps extends SessionServiceDeps, CookieSessions {
   readonly directory: Pick<Directory, 'endSession' | 'makeRoom' | 'makeRoomForToken'>
-  readonly cookieHeaders: CookieHeaders
 }
 
 export type DocumentSessions = ReturnType<typeof createDocumentSessions>
@@ -94,11 +92,6 @@ export function createDocumentSessions(deps: DocumentSessionDeps) {
     /** The session of the cookie, even if another credential decided the identity of the request. */
     findPresented: async (source: CredentialSource): Promise<PresentedSession | undefined> =>
       (await findSession(source, deps))?.credential.session,
-    /** Opens another session for an account whose sessions have ended. Returns the header that sets its cookie. */
-    async reopen(source: CredentialSource, account: Account, opening: SessionOpening) {
-      const { cookie } = await service.openFor(account, source, opening)
-      return [deps.cookieHeaders.render(cookie, source)]
-    },
   }
 }
 

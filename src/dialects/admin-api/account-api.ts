@@ -1,14 +1,15 @@
 /**
- * The own account of a user, for applications: the operations of the admin API for it, below `/_cardea/account` at both
- * doors. Unlike the admin API, which reaches every user, it accepts every credential of its door, the session cookie
- * included. A page of another origin may use it if the door trusts that origin.
+ * The own account of a user, for applications: the operations of the admin API for it, sign-up, sign-in and sign-out,
+ * below `/_cardea/account` at both doors, and at any path of a program that uses the library. Unlike the admin API,
+ * which reaches every user, it accepts every credential of its door, the session cookie included. A page of another
+ * origin may use it if the door trusts that origin.
  */
-import { isCrossOrigin } from '../../base/cross-site.ts'
-import { Refusal } from '../../base/errors.ts'
-import type { Authenticated } from '../../directory/identity.ts'
+import { isClientError } from '../../base/errors.ts'
+import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { ACCOUNT_SEGMENT } from '../own-paths.ts'
+import { type AccountSignInDeps, accountSignInRoutes, OPEN, requireTrusted } from './account-sign-in.ts'
 import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
 import { accountRoutes, type OperationRoutesDeps } from './operations.ts'
 
@@ -18,6 +19,8 @@ export interface AccountApiOptions extends OperationRoutesDeps {
   readonly cors: DoorCors
   /** The headers that carry on the session of the request. Left out where the door has no session cookie. */
   readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+  /** Left out where no application can sign users in. */
+  readonly signIn?: Omit<AccountSignInDeps, 'directory' | 'origins'>
 }
 
 /** The rules of the door for pages of other origins. */
@@ -29,13 +32,22 @@ interface DoorCors {
   headers(context: RequestContext, reply: Reply): readonly HeaderPair[]
 }
 
-export const mountAccountApi = ({ cors, renewalHeaders, confirmCredential, ...options }: AccountApiOptions): Mount => ({
+export const mountAccountApi = ({
+  cors,
+  signIn,
+  renewalHeaders,
+  confirmCredential,
+  ...options
+}: AccountApiOptions): Mount => ({
   segment: ACCOUNT_SEGMENT,
   dialect: {
     ...ADMIN_API_BASE,
     name: 'account',
     steps: accountSteps(options, cors),
-    routes: accountRoutes(options),
+    routes: [
+      ...accountRoutes(options),
+      ...(signIn ? accountSignInRoutes({ ...options, ...signIn, origins: cors.origins }) : []),
+    ],
     confirmCredential,
     defaultHeaders: (context, reply) => [
       ...SECURITY_HEADERS,
@@ -51,7 +63,12 @@ const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>,
   {
     name: 'authenticate',
     async run(context) {
-      context.authenticated = await authenticate(context)
+      try {
+        context.authenticated = await authenticate(context)
+      } catch (error) {
+        if (context.match?.route.right !== OPEN || !isClientError(error)) throw error
+        context.authenticated = ANONYMOUS
+      }
       return undefined
     },
   },
@@ -61,7 +78,5 @@ const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>,
 /** No page of another origin changes an account with a credential that the browser adds by itself. */
 function requireTrustedOrigin(context: RequestContext, { origins }: DoorCors): undefined {
   const sent = context.authenticated?.credential?.kind.sentByBrowser
-  if (sent === undefined || context.method === 'GET' || context.method === 'HEAD' || !isCrossOrigin(context)) return
-  const origin = context.header('origin')
-  if (origin === undefined || origin === 'null' || !origins().includes(origin)) throw new Refusal('cross_origin')
+  if (sent !== undefined && context.method !== 'GET' && context.method !== 'HEAD') requireTrusted(context, origins())
 }

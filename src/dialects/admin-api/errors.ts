@@ -46,6 +46,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, number>> = {
   authentication_required: 401,
   login_required: 401,
   credential_refused: 401,
+  code_required: 401,
   certificate_refused: 401,
   credential_malformed: 401,
   claim_missing: 401,

@@ -65,6 +65,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   authentication_required: row(401, 'unauthorized', 'Authentication required.'),
   login_required: row(401, 'unauthorized', 'Please login.'),
   credential_refused: row(401, 'unauthorized', 'Name or password is incorrect.'),
+  code_required: row(401, 'unauthorized', ERRORS.code_required),
   certificate_refused: row(401, 'unauthorized', ERRORS.certificate_refused),
   credential_malformed: row(400, 'bad_request', (what) => what),
   claim_missing: row(404, 'not_found', (what) => what),

@@ -5,12 +5,13 @@ import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
+import { findRedirect, redirectTo } from '../../http/form.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
 import { type DocumentRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
-import { acceptsHtml, findRedirect, hasBody, readSignInBody } from './sign-in-request.ts'
+import { acceptsHtml, hasBody, readSignInBody } from './sign-in-request.ts'
 
 export const sessionRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
   {
@@ -108,7 +109,3 @@ async function deleteSession(context: RequestContext, deps: DocumentDeps): Promi
   if (session) await deps.sessions.end(session)
   return redirectTo(next, toJsonReply(200, { ok: true }, [deps.cookieHeaders.renderCleared(context)]))
 }
-
-/** The body is sent too, for clients that do not follow redirects. */
-const redirectTo = (path: string | undefined, reply: Reply): Reply =>
-  path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }

@@ -1,16 +1,14 @@
-/** Reads a request to sign in or out at `/_session`: its body, and where it asks to be redirected to. */
-import { decodePercent } from '../../base/encoding.ts'
+/** Reads a request to sign in at `/_session`. */
 import { badRequest, Refusal } from '../../base/errors.ts'
+import { type Fields, readForm } from '../../http/form.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { requireBody, requireObject } from './body.ts'
-
-type Fields = ReadonlyMap<string, string>
 
 /** The body is read before the client is authenticated, so this is less than other bodies may have. */
 const MAX_BYTES = 16_384
 
 const READERS: ReadonlyMap<string, (context: RequestContext) => Promise<Fields>> = new Map([
-  ['application/x-www-form-urlencoded', readForm],
+  ['application/x-www-form-urlencoded', (context) => readForm(context, MAX_BYTES)],
   ['application/json', readObject],
 ])
 
@@ -44,38 +42,6 @@ function requireText(value: unknown): string {
   if (typeof value === 'string') return value
   throw badRequest('every member of the request body must be a string')
 }
-
-/** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
-async function readForm(context: RequestContext): Promise<Fields> {
-  // quirk: the content encoding of a form is ignored
-  const body = await context.readBody(MAX_BYTES)
-  const fields = new Map<string, string>()
-  for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
-    const equals = pair.indexOf('=')
-    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
-    const key = readFormText(name)
-    if (!fields.has(key)) fields.set(key, readFormText(value))
-  }
-  return fields
-}
-
-function readFormText(text: string): string {
-  const decoded = decodePercent(text.replaceAll('+', ' '))
-  if (decoded === undefined) throw badRequest('the form is not percent-encoded UTF-8')
-  return decoded
-}
-
-/** The path in the query parameter `next` or `fail`, ready for `Location`. Paths to other hosts are rejected. */
-export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'): string | undefined {
-  const path = context.query.get(parameter)
-  if (path === null) return undefined
-  if (!path.startsWith('/')) throw badRequest('path must begin with a /.')
-  if (OTHER_HOST.test(path)) throw badRequest('path must be a path of this server.')
-  return path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text))
-}
-
-/** Browsers read `//host` and `/\host` as another host, and drop control characters before they parse a URL. */
-const OTHER_HOST = /^\/[/\\]|[\\\p{Cc}]/u
 
 /** Whether `Accept` lists HTML by name, as browsers do for pages. A wildcard does not count. */
 export const acceptsHtml = (accept: string | undefined): boolean =>

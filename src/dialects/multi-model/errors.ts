@@ -58,6 +58,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   authentication_required: row(401, 11, 'not authorized to execute this request'),
   login_required: row(401, 11, 'not authorized to execute this request'),
   credential_refused: row(401, 11, 'not authorized to execute this request'),
+  code_required: row(401, 11, 'not authorized to execute this request'),
   certificate_refused: row(401, 11, 'not authorized to execute this request'),
   credential_malformed: row(401, 11, 'not authorized to execute this request'),
   claim_missing: row(401, 11, 'not authorized to execute this request'),

@@ -5,7 +5,7 @@ import { confirmChange } from '../confirm-change.ts'
 import { NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
-import type { SessionRecord, SessionRecordRange } from '../store-port/sessions.ts'
+import { MAX_SESSION_RECORDS, type SessionRecord, type SessionRecordRange } from '../store-port/sessions.ts'
 import { generationOf } from '../users/user.ts'
 import { compareOpening } from './session.ts'
 import type { SessionOpening, SessionUse } from './session-directory.ts'
@@ -53,6 +53,8 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
     },
     /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */
     revokeSession: (id: string, name?: string) => revokeSession(parts, id, name),
+    /** Ends all sessions of a name but the one with the id `kept`. Returns how many. */
+    revokeSessions: (name: string, kept?: string) => revokeSessions(parts, name, kept),
     /**
      * Ends the oldest sessions of an account beyond the number it may have, so that another one can be opened. Sessions
      * opened with the password are counted apart from the others. Returns the account to open it for.
@@ -88,6 +90,15 @@ async function revokeSession(parts: RecordParts, id: string, name?: string): Pro
   await confirmChange()
   await endRecorded(parts, record)
   return record
+}
+
+async function revokeSessions(parts: RecordParts, name: string, kept?: string): Promise<number> {
+  await parts.notes.flush()
+  // one page has all of them
+  const records = await parts.store.listSessionRecords({ name, limit: MAX_SESSION_RECORDS })
+  let ended = 0
+  for (const { id } of records) if (id !== kept && (await revokeSession(parts, id, name))) ended += 1
+  return ended
 }
 
 async function isLive({ sessions, findAccount, clock }: RecordParts, record: SessionRecord): Promise<boolean> {

@@ -15,6 +15,9 @@ import { ADMIN, basic, send } from '../../support/request.ts'
 import type { Scope } from '../../support/scope.ts'
 import { type AnyOptions, startServer } from '../../support/server.ts'
 
+/** The address of the client: a web `Request` does not have it. */
+const PEER = { peer: '192.0.2.1' }
+
 const ADA = { Authorization: basic('ada', 'pw') }
 
 async function openWithAda(t: Scope, options: AnyOptions = {}) {
@@ -53,7 +56,7 @@ test('a request of Node and one of the web platform give the same user', async (
   for (const { headers, user } of rows) {
     assert.deepEqual(JSON.parse((await send(base, { path: '/a//b/../c', headers })).body), user)
     const asked = new Request('http://app.example/x', { headers: headers as Record<string, string> })
-    assert.deepEqual((await cardea.authenticate(asked)) ?? 'anonymous', user)
+    assert.deepEqual((await cardea.authenticate(asked, PEER)) ?? 'anonymous', user)
   }
 })
 
@@ -75,7 +78,7 @@ for (const [kind, authorization] of [
   test(`a program cannot change the roles Cardea knows: ${kind}`, async (t) => {
     const { cardea, document } = await openWithAda(t, WITH_TOKENS)
     const headers = { Authorization: authorization }
-    const ask = () => cardea.authenticate(new Request('http://a/', { headers }))
+    const ask = () => cardea.authenticate(new Request('http://a/', { headers }), PEER)
     promote(await ask())
     assert.deepEqual((await ask())?.roles, ['reader'])
     const { userCtx } = JSON.parse((await send(document, { path: '/_session', headers })).body)
@@ -86,7 +89,7 @@ for (const [kind, authorization] of [
 test('a request without a connection is not a trusted proxy', async (t) => {
   const { cardea } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
   const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
-  assert.equal(await cardea.authenticate(new Request('http://a/', { headers })), undefined)
+  assert.equal(await cardea.authenticate(new Request('http://a/', { headers }), PEER), undefined)
 })
 
 test('accepts the credentials of the door that is asked for', async (t) => {
@@ -95,8 +98,8 @@ test('accepts the credentials of the door that is asked for', async (t) => {
   const answer = await send(multiModel, { method: 'POST', path: '/_open/auth', body })
   const headers = { Authorization: `bearer ${JSON.parse(answer.body).jwt}` }
   const request = () => new Request('http://a/', { headers })
-  assert.equal((await cardea.authenticate(request(), { door: 'multi-model' }))?.name, 'ada')
-  assert.equal(await cardea.authenticate(request()), undefined)
+  assert.equal((await cardea.authenticate(request(), { ...PEER, door: 'multi-model' }))?.name, 'ada')
+  assert.equal(await cardea.authenticate(request(), PEER), undefined)
 })
 
 test('authenticate throws after close, and for a value that is not a request', async (t) => {
@@ -106,9 +109,9 @@ test('authenticate throws after close, and for a value that is not a request', a
   const authenticate = cardea.authenticate as (request: unknown) => Promise<unknown>
   for (const nonsense of [undefined, null, {}, 'x', 1, [], { headers: 'x' }])
     await assert.rejects(authenticate(nonsense), { name: 'TypeError', message: /takes an IncomingMessage/ })
-  assert.equal((await cardea.authenticate(request()))?.name, 'ada')
+  assert.equal((await cardea.authenticate(request(), PEER))?.name, 'ada')
   await cardea.close()
-  await assert.rejects(cardea.authenticate(request()), /closed/)
+  await assert.rejects(cardea.authenticate(request(), PEER), /closed/)
 })
 
 test('Express: request.user, requireUser and requireRole', async (t) => {

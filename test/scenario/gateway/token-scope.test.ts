@@ -5,6 +5,9 @@ import { AS_ADMIN, basic, send } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
+/** The address of the client: a web `Request` does not have it. */
+const PEER = { peer: '192.0.2.1' }
+
 const backend = await openBackend({ after })
 const service = { services: { shop: `/shop ${backend.url}`, desk: `/desk ${backend.url} required` } }
 const server = await startServer(
@@ -83,8 +86,8 @@ describe('an access token for some databases', () => {
 
   it('is not accepted by the middleware', async () => {
     const request = new Request('http://a/', { headers: { Authorization: basicDatabases } })
-    assert.equal(await server.cardea.authenticate(request), undefined)
-    assert.equal(await server.cardea.authenticate(request, { service: 'sales' }), undefined)
+    assert.equal(await server.cardea.authenticate(request, PEER), undefined)
+    assert.equal(await server.cardea.authenticate(request, { ...PEER, service: 'sales' }), undefined)
   })
 
   it('is renewed and ended with the token that it opened', async () => {
@@ -112,9 +115,13 @@ describe('an access token for some services', () => {
   it('is accepted by the middleware of a service with that name', async () => {
     for (const Authorization of [basicService, bearerService]) {
       const request = new Request('http://a/', { headers: { Authorization } })
-      assert.equal((await server.cardea.authenticate(request, { service: 'shop' }))?.name, 'ada')
+      assert.equal((await server.cardea.authenticate(request, { ...PEER, service: 'shop' }))?.name, 'ada')
       for (const options of [{}, { service: 'desk' }, { service: '' }])
-        assert.equal(await server.cardea.authenticate(request, options), undefined, JSON.stringify(options))
+        assert.equal(
+          await server.cardea.authenticate(request, { ...PEER, ...options }),
+          undefined,
+          JSON.stringify(options),
+        )
     }
   })
 })
@@ -193,7 +200,7 @@ describe('the last use of an access token', () => {
     'Basic at the multi-model door': (text) => statusOf(server.multiModel, '/_api/version', basic('ada', text)),
     'POST /_open/auth': (text) => toCredentials(text),
     'the middleware': (text) =>
-      server.cardea.authenticate(new Request('http://a/', { headers: { Authorization: basic('ada', text) } })),
+      server.cardea.authenticate(new Request('http://a/', { headers: { Authorization: basic('ada', text) } }), PEER),
   }
   for (const [what, use] of Object.entries(uses)) {
     it(`is listed after ${what}, to the minute`, async () => {

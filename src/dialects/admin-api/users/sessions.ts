@@ -74,12 +74,8 @@ async function endSession({ directory }: OperationDeps, call: Call, name: string
 }
 
 /** The session of the request stays. */
-async function endSessions(deps: OperationDeps, call: Call, name: string): Promise<{ readonly endedSessions: number }> {
-  const { sessions } = await showSessions(deps, call, name)
-  let endedSessions = 0
-  for (const { id, isCurrent } of sessions)
-    if (!isCurrent && (await deps.directory.revokeSession(id, name))) endedSessions += 1
-  return { endedSessions }
+async function endSessions({ directory }: OperationDeps, { caller }: Call, name: string) {
+  return { endedSessions: await directory.revokeSessions(name, caller?.sessionId) }
 }
 
 export async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {

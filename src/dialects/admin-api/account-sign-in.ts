@@ -1,0 +1,107 @@
+/**
+ * Sign-up, sign-in and sign-out for applications, beside the operations for the own account. A page sends JSON, or a form
+ * with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
+ */
+import type { DoorSignUp } from '../../auth/door-sign-in.ts'
+import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
+import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
+import { isCrossOrigin } from '../../base/cross-site.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Directory } from '../../directory/directory.ts'
+import { type Identity, identityOf } from '../../directory/identity.ts'
+import { findRedirect, readForm, redirectTo } from '../../http/form.ts'
+import type { Handler, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import { ACCOUNT_PREFIX } from '../own-paths.ts'
+import { readJsonBody, requireValid, toJsonReply } from './json.ts'
+import { flag, object, type Schema, text } from './schemas/schema.ts'
+
+export interface AccountSignInDeps {
+  readonly directory: Pick<Directory, 'createUser' | 'revokeSessions'>
+  readonly signIn: ApplicationSignIn
+  readonly signUp: DoorSignUp
+  allowsSignUp(): boolean
+  /** The origins of other sites whose pages may sign users in. */
+  origins(): readonly string[]
+}
+
+/** Rows with this right accept every client. A credential that is not accepted leaves the request anonymous. */
+export const OPEN = 'open'
+
+export function accountSignInRoutes(deps: AccountSignInDeps): readonly Route[] {
+  const rows: Readonly<Record<string, Methods>> = {
+    '/session': { GET: (context) => toJsonReply(200, show(identityOf(context))) },
+    '/sign-up': { POST: withRedirects((context) => signUp(context, deps)) },
+    '/sign-in': { POST: withRedirects((context) => signIn(context, deps)) },
+    '/sign-out': { POST: withRedirects((context) => signOut(context, deps)) },
+  }
+  return Object.entries(rows).map(([path, methods]) => ({ path: `${ACCOUNT_PREFIX}${path}`, right: OPEN, methods }))
+}
+
+const show = ({ name, roles, mustChangePassword }: Identity) =>
+  name === null ? { name } : { name, roles, ...(mustChangePassword && { mustChangePassword }) }
+
+const withRedirects =
+  (handle: (context: RequestContext) => Promise<Reply>): Handler =>
+  async (context) => {
+    // both are checked first: a request with an invalid one changes nothing
+    const next = findRedirect(context, 'next')
+    const fail = findRedirect(context, 'fail')
+    try {
+      return redirectTo(next, await handle(context))
+    } catch (error) {
+      if (fail === undefined || !(error instanceof Refusal)) throw error
+      const path = `${fail}${fail.includes('?') ? '&' : '?'}error=${error.code}`
+      return redirectTo(path, { status: 302, headers: [] })
+    }
+  }
+
+const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
+const NEW_USER = object({ name: text(), password: text() })
+const SIGN_OUT = object({ 'everywhere?': flag() })
+
+/** The body is read before the client is authenticated, so this is less than other bodies may have. */
+const MAX_BODY_BYTES = 16_384
+
+async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
+  if (!deps.allowsSignUp()) throw new Refusal('forbidden', { reason: 'Sign-up is closed: chttpd_auth.allow_sign_up.' })
+  const { name, password } = await readFields(NEW_USER, context)
+  const caller = { signal: context.signal, peer: context.client.address }
+  const create = () => deps.directory.createUser({ name, password: { password } }, caller)
+  await deps.signUp(context, create)
+  return toJsonReply(201, { name })
+}
+
+async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
+  requireTrusted(context, deps.origins())
+  const { code = '', ...given } = await readFields(CREDENTIALS, context)
+  const account = await deps.signIn.require({ ...given, code }, context)
+  const { header } = await deps.signIn.open(account, context)
+  const notice = account.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
+  return toJsonReply(200, show(account), [header, ...notice])
+}
+
+async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {
+  const { everywhere = false } = await readFields(SIGN_OUT, context)
+  const session = context.authenticated?.credential?.session
+  if (session && everywhere) await directory.revokeSessions(session.name, session.id)
+  if (session) await signIn.end(session)
+  return toJsonReply(200, { name: null }, [signIn.clear(context)])
+}
+
+const FORM = /^application\/x-www-form-urlencoded(?:;|$)/i
+
+/** A form may have fields of its own, for example the name of a button. */
+async function readFields<T>(schema: Schema<T>, context: RequestContext): Promise<T> {
+  if (!FORM.test(context.header('content-type') ?? ''))
+    return requireValid(schema, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
+  const fields = await readForm(context, MAX_BODY_BYTES)
+  const known = Object.keys(schema.properties ?? {}).filter((name) => fields.has(name))
+  return requireValid(schema, Object.fromEntries(known.map((name) => [name, fields.get(name)])))
+}
+
+/** A page of an origin that is not trusted must not sign its visitor in, or change an account with a browser's credential. */
+export function requireTrusted(context: RequestContext, origins: readonly string[]): void {
+  if (!isCrossOrigin(context)) return
+  const origin = context.header('origin')
+  if (origin === undefined || origin === 'null' || !origins.includes(origin)) throw new Refusal('cross_origin')
+}

@@ -1,0 +1,42 @@
+/** Reads a form of a page, and where the page asks to be redirected to. */
+import { decodePercent } from '../base/encoding.ts'
+import { badRequest } from '../base/errors.ts'
+import type { Reply, RequestContext } from './request-context.ts'
+
+export type Fields = ReadonlyMap<string, string>
+
+/** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
+export async function readForm(context: RequestContext, maxBytes: number): Promise<Fields> {
+  // quirk: the content encoding of a form is ignored
+  const body = await context.readBody(maxBytes)
+  const fields = new Map<string, string>()
+  for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
+    const equals = pair.indexOf('=')
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
+    const key = readFormText(name)
+    if (!fields.has(key)) fields.set(key, readFormText(value))
+  }
+  return fields
+}
+
+function readFormText(text: string): string {
+  const decoded = decodePercent(text.replaceAll('+', ' '))
+  if (decoded === undefined) throw badRequest('the form is not percent-encoded UTF-8')
+  return decoded
+}
+
+/** The path in the query parameter `next` or `fail`, ready for `Location`. Paths to other hosts are rejected. */
+export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'): string | undefined {
+  const path = context.query.get(parameter)
+  if (path === null) return undefined
+  if (!path.startsWith('/')) throw badRequest('path must begin with a /.')
+  if (OTHER_HOST.test(path)) throw badRequest('path must be a path of this server.')
+  return path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text))
+}
+
+/** Browsers read `//host` and `/\host` as another host, and drop control characters before they parse a URL. */
+const OTHER_HOST = /^\/[/\\]|[\\\p{Cc}]/u
+
+/** The body is sent too, for clients that do not follow redirects. */
+export const redirectTo = (path: string | undefined, reply: Reply): Reply =>
+  path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }

@@ -1,0 +1,62 @@
+/** The routes for sign-up, sign-in and the own account, mounted at a path of another program. */
+import { IncomingMessage } from 'node:http'
+import { ACCOUNT_PREFIX } from '../dialects/own-paths.ts'
+import type { App, DoorName } from '../wiring/app.ts'
+import { requirePeer } from './requests.ts'
+import { fetchFrom } from './web-request.ts'
+
+export interface FetchOptions {
+  readonly peer: string
+  /** Where your program mounts the routes; `/_cardea/account` by default. */
+  readonly path?: string
+  /** Serve this door instead. */
+  readonly door?: DoorName
+}
+
+export async function fetchDoor(app: App, request: Request, options: FetchOptions): Promise<Response> {
+  if (!(request instanceof Request)) throw new TypeError('fetch takes a Request of the web platform')
+  const peer = requirePeer(options?.peer, 'fetch')
+  const { door, path: mounted = ACCOUNT_PREFIX } = options
+  const { pathname, search } = new URL(request.url)
+  if (door) return fetchFrom(request, { peer, path: pathname + search, serve: (...pair) => app.handle(...pair, door) })
+  const below = findBelow(pathname, mounted)
+  if (below === undefined) return Response.json({ error: 'not_found', reason: 'Not found.' }, { status: 404 })
+  const path = `${ACCOUNT_PREFIX}${below}${search}`
+  return fetchFrom(request, { peer, path, serve: (...pair) => app.handle(...pair, 'account') })
+}
+
+/** The rest of a path below another, beginning with a slash; empty: it is the path itself. */
+function findBelow(path: string, mounted: string): string | undefined {
+  const base = mounted.replace(/\/+$/, '')
+  if (!path.startsWith(base)) return undefined
+  const rest = path.slice(base.length)
+  return rest === '' || rest.startsWith('/') ? rest.replace(/^\/$/, '') : undefined
+}
+
+/** A request of Express, whose URL begins below the path of the router. A body parser may have read its body. */
+export function toAccountRequest(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
+  const path = `${ACCOUNT_PREFIX}${(request.url ?? '').replace(/^\/(?=\?|$)/, '')}`
+  const incoming = request.readableDidRead && request.body !== undefined ? withParsedBody(request) : request
+  incoming.url = path
+  return incoming
+}
+
+const FORM = /^application\/x-www-form-urlencoded\b/i
+
+function withParsedBody(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
+  const isForm = FORM.test(request.headers['content-type'] ?? '')
+  // a parser of forms gives texts by name
+  const text = isForm
+    ? String(new URLSearchParams(request.body as Record<string, string>))
+    : JSON.stringify(request.body)
+  const body = Buffer.from(text)
+  const { 'transfer-encoding': _coding, ...headers } = request.headers
+  const copy = new IncomingMessage(request.socket)
+  const { method, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headersDistinct } = request
+  Object.assign(copy, { method, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headersDistinct })
+  copy.headers = { ...headers, 'content-length': String(body.length) }
+  copy.push(body)
+  copy.push(null)
+  copy.complete = true
+  return copy
+}
