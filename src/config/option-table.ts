@@ -90,6 +90,7 @@ const hsts = matching(
 )
 const version = matching('a version such as 3.5.2', /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/)
 
+const LISTENERS = 'listeners separated by commas: document, multi-model, admin, metrics'
 const LISTENER_NAME = /^(?:document|multi-model|admin|metrics)$/
 
 export const OPTIONS = {
@@ -570,12 +571,21 @@ export const OPTIONS = {
   door: {
     'max-connections': restart(whole(1), 10_000, 'Maximum number of open connections, for each listener.'),
     'proxy-protocol': restart(
-      words('listeners separated by commas: document, multi-model, admin, metrics', LISTENER_NAME),
+      words(LISTENERS, LISTENER_NAME),
       [],
       'Listeners whose connections begin with a header of the PROXY protocol, version 1 or 2.',
       {
         details:
           'The header names the client, and is accepted from chttpd.trusted_proxies only. With TLS it comes before the handshake. A connection without a valid header is closed. Empty: no listener expects one.',
+      },
+    ),
+    http2: restart(
+      words(LISTENERS, LISTENER_NAME),
+      ['document', 'multi-model', 'admin'],
+      'Listeners whose clients may use HTTP/2.',
+      {
+        details:
+          'With TLS a client chooses the version in the handshake, without TLS by its first bytes; clients of HTTP/1.1 use the same port. Empty: HTTP/1.1 only.',
       },
     ),
     'max-connections-per-client': live(
@@ -584,7 +594,7 @@ export const OPTIONS = {
       'Maximum number of open connections of one client, for each listener.',
       {
         details:
-          'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered.',
+          'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered. Each request over HTTP/2 counts as a connection, too.',
       },
     ),
     'max-uri-bytes': live(size(256, 16_777_216), 16_384, 'Maximum size of a request target.'),

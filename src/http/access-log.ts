@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import type { Log } from '../base/log.ts'
 import { toSafeText } from '../observe/security-record.ts'
 import { describeOrigin, type IncomingRequest } from './incoming-request.ts'
+import type { HttpResponse } from './request-context.ts'
 
 export type AccessLog = ReturnType<typeof createAccessLog>
 
@@ -9,7 +9,7 @@ export type AccessLog = ReturnType<typeof createAccessLog>
 export const createAccessLog = (log: Log, isOn: () => boolean) => ({
   isOn,
   /** `bytes` were sent, the head included. */
-  write(context: IncomingRequest, response: ServerResponse, door: string, bytes: number): void {
+  write(context: IncomingRequest, response: HttpResponse, door: string, bytes: number): void {
     const { actor: user, ...origin } = describeOrigin(context, door)
     log.info('request', {
       method: toSafeText(context.method),

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import type { HttpResponse } from './request-context.ts'
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
@@ -19,7 +20,7 @@ export interface BodyLimits {
 /** A request whose body is to be read. `broken` is aborted when the client sends bytes that are not HTTP. */
 export interface BodySource {
   readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly response: HttpResponse
   readonly broken: AbortSignal
 }
 

@@ -11,6 +11,8 @@ const MAX_WAITING = 5000
 
 /** The requests of one connection. They are served one after the other, because pipelined responses keep their order. */
 export class Connection {
+  /** Whether requests are served side by side: then no reply ends the connection. */
+  readonly isMultiplexed: boolean = false
   /** The client sent bytes that are not HTTP after the current request. */
   isBroken = false
   /** The connection ends with the current reply. */
@@ -89,6 +91,17 @@ export class Connection {
     return this.#current === undefined && !this.isEnding
   }
 
+  /** Ends it: now if it is idle, otherwise with the current reply. */
+  end(): void {
+    this.endsWithNextReply = true
+    if (this.isIdle) this.#socket.destroy()
+  }
+
+  /** To be called after a reply if the door is stopping: the head may have been sent without `Connection: close`. */
+  endIfIdle(): void {
+    if (this.isIdle) this.#socket.destroySoon()
+  }
+
   /**
    * The client sent bytes that are not HTTP. The request that is being served fails if it still waits for its body.
    * Returns `false` if there is none, so that the caller has to respond.
@@ -112,3 +125,6 @@ export function connectionOf(socket: Socket): Connection {
   connections.set(socket, connection)
   return connection
 }
+
+export const rememberConnection = (socket: Socket, connection: Connection): void =>
+  void connections.set(socket, connection)

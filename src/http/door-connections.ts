@@ -10,7 +10,7 @@ import { rememberPeer, type TrustRules } from './trust.ts'
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Open connections of one client, and requests of trusted proxies for it. */
+  /** Open connections of one client, its requests over HTTP/2, and requests of trusted proxies for it. */
   readonly maxConnectionsPerClient: number
   /** Longest time in which a client may take none of the data that waits for it. */
   readonly writeTimeoutMs: number
@@ -37,8 +37,10 @@ export class DoorConnections {
   readonly #open = new Set<Socket>()
   /** Connections above a limit. */
   readonly #surplus = new WeakSet<Socket>()
-  /** Open connections of each client, and requests of trusted proxies for it. */
+  /** Open connections of each client, its requests over HTTP/2, and requests of trusted proxies for it. */
   readonly #clients = new Map<string, number>()
+  /** Requests on connections of HTTP/2. Each takes as much memory as a connection of HTTP/1.1. */
+  #streams = 0
   readonly #slowClients: SlowClientWatch
   readonly #warnedAtMs = new Map<string, number>()
 
@@ -68,13 +70,26 @@ export class DoorConnections {
   /** Throws if requests on this connection or for this client are not accepted now. */
   requireAdmitted(context: RequestContext, socket: Socket): void {
     if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
-    if (this.#surplus.has(socket)) throw tooManyConnections()
+    const connection = connectionOf(socket)
+    if (this.#surplus.has(socket)) {
+      connection.end()
+      throw tooManyConnections()
+    }
+    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
     const { address, directAddress, isTrusted } = context.client
-    if (!isTrusted || address === directAddress) return
-    const count = this.#count(address, (release) => context.onGone(release))
-    if (count <= this.#deps.limits.get().maxConnectionsPerClient) return
+    if (connection.isMultiplexed) this.#countStream(context)
+    const counts = isTrusted ? address !== directAddress : connection.isMultiplexed
+    const count = counts ? this.#count(address, (release) => context.onGone(release)) : 0
+    if (count <= maxConnectionsPerClient && this.#open.size + this.#streams <= maxConnections) return
     this.#refuse(address)
     throw tooManyConnections()
+  }
+
+  #countStream(context: RequestContext): void {
+    this.#streams += 1
+    context.onGone(() => {
+      this.#streams -= 1
+    })
   }
 
   /** Counts one more for a client, until the function that is given to `onEnd` is called. */
@@ -118,16 +133,17 @@ export class DoorConnections {
 
   /** Ends these connections: idle ones now, the others with their current reply. */
   end(isChosen: (socket: Socket) => boolean): void {
-    for (const socket of [...this.#open].filter(isChosen)) {
-      const connection = connectionOf(socket)
-      connection.endsWithNextReply = true
-      if (connection.isIdle) socket.destroy()
-    }
+    for (const socket of [...this.#open].filter(isChosen)) connectionOf(socket).end()
   }
 
   stop(): void {
     this.isStopping = true
-    for (const socket of this.#open) if (connectionOf(socket).isIdle) socket.destroy()
+    this.end(() => true)
+  }
+
+  /** Closes all connections now. */
+  drop(): void {
+    for (const socket of this.#open) socket.destroy()
   }
 }
 

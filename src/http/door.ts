@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { connectionOf } from './connections.ts'
 import { createDialectChooser } from './dispatch.ts'
@@ -6,7 +6,7 @@ import { DoorConnections } from './door-connections.ts'
 import { type DoorOptions, handleRequest } from './handle-request.ts'
 import { identify, runForRequest } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
-import type { RequestContext } from './request-context.ts'
+import type { HttpResponse, RequestContext } from './request-context.ts'
 import { withTracedSteps } from './trace-steps.ts'
 
 export type DoorLimits = ReturnType<DoorOptions['limits']['get']>
@@ -29,7 +29,7 @@ export function createDoor(options: DoorOptions) {
 
   return {
     dialect,
-    handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    handle(request: IncomingMessage, response: HttpResponse): Promise<void> {
       const connection = connectionOf(request.socket)
       return connection.serveInTurn(request, () => handleRequest(request, response, connection, deps))
     },
@@ -62,6 +62,9 @@ export function createDoor(options: DoorOptions) {
     endConnections: (isChosen: (socket: Socket) => boolean) => connections.end(isChosen),
     /** From now on every reply ends its connection, and new requests are rejected. */
     stop: () => connections.stop(),
+    /** Closes all connections now. */
+    dropConnections: () => connections.drop(),
+    limits: () => limits.get(),
   }
 }
 

@@ -53,7 +53,7 @@ export function hasLargeTrailers(
   return bytes > maxHeaderBytes
 }
 
-const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
+const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1', '2.0'])
 
 /** TRACE would return the credential in the response body; CONNECT asks for a tunnel. */
 const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
@@ -16,7 +16,7 @@ import type { ConnectionLimits } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
-import type { Dialect, PendingReply, Reply, RequestContext } from './request-context.ts'
+import type { Dialect, HttpResponse, PendingReply, Reply, RequestContext } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
 import { handlerOf } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
@@ -47,7 +47,7 @@ export interface HandleRequestDeps extends DoorOptions {
 /** One request while it is handled. */
 interface ActiveRequest {
   readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly response: HttpResponse
   readonly connection: Connection
   readonly routed: RoutedDialect
   readonly context: IncomingRequest
@@ -59,7 +59,7 @@ interface ActiveRequest {
 /** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. Never rejects. */
 export function handleRequest(
   request: IncomingMessage,
-  response: ServerResponse,
+  response: HttpResponse,
   connection: Connection,
   deps: HandleRequestDeps,
 ): Promise<void> {
@@ -120,14 +120,18 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
   const { request, context, routed, deps } = active
   deps.admit(context, request.socket)
   checkRequest(request, deps.limits.get(), routed.dialect)
-  if (isChunked(request)) {
+  if (hasChunks(request)) {
     const isForwarded = () => context.isBodyForwarded && !isAnonymous(context.authenticated)
     limitTinyChunks(request, isForwarded, () => rejectTinyChunks(active))
-    // Only chunked bodies have trailers. This listener runs before those of the readers of the body.
+    // Only these bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
   return dispatch(context, routed.dialect)
 }
+
+/** Whether the client decides how many pieces its body arrives in. */
+const hasChunks = (request: IncomingMessage): boolean =>
+  isChunked(request) || (request.httpVersionMajor === 2 && hasBody(request))
 
 const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
 
@@ -143,7 +147,7 @@ function breakBody({ context, connection }: ActiveRequest): void {
 
 function rejectTinyChunks(active: ActiveRequest): void {
   breakBody(active)
-  if (active.response.headersSent) active.request.socket.destroy()
+  if (active.response.headersSent) active.response.destroy()
 }
 
 /** A credential handler may have found out what else the client must send. */
@@ -157,7 +161,7 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
   const { isBroken, endsWithNextReply } = connection
   // After a request for an upgrade that Cardea ignores, the client may send anything.
   const isOver = isBroken || endsWithNextReply || deps.isStopping()
-  const isLast = endsConnection || isOver || request.headers.upgrade !== undefined
+  const isLast = !connection.isMultiplexed && (endsConnection || isOver || request.headers.upgrade !== undefined)
   const written = writeReply(request, response, {
     dialect: routed.dialect,
     context,
@@ -189,13 +193,13 @@ function endSpan({ context, response }: ActiveRequest): void {
 
 function logAccess({ request, response, context, bytesBefore, deps }: ActiveRequest): void {
   if (bytesBefore === undefined) return
-  deps.accessLog?.write(context, response, deps.door, request.socket.bytesWritten - bytesBefore)
+  const bytes = response.bytesSent ?? request.socket.bytesWritten - bytesBefore
+  deps.accessLog?.write(context, response, deps.door, bytes)
 }
 
-function removeFromConnection({ request, context, connection, deps }: ActiveRequest): void {
+function removeFromConnection({ context, connection, deps }: ActiveRequest): void {
   connection.remove(context)
-  // The head may have been sent before the door was stopped, without `Connection: close`.
-  if (deps.isStopping() && connection.isIdle) request.socket.destroySoon()
+  if (deps.isStopping()) connection.endIfIdle()
 }
 
 /** After these errors the bytes that follow on the connection cannot be trusted to be a request. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-body.ts'
@@ -9,7 +9,7 @@ import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { findOnlyCookie, readCookies } from './cookies.ts'
-import type { Client, Dialect, HeaderPair, Match, Path, RequestContext } from './request-context.ts'
+import type { Client, Dialect, HeaderPair, HttpResponse, Match, Path, RequestContext } from './request-context.ts'
 import type { Router } from './router.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
@@ -62,7 +62,7 @@ export class IncomingRequest implements RequestContext {
   /** Whether the body is forwarded as it arrives. */
   isBodyForwarded = false
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #response: HttpResponse
   readonly #options: IncomingRequestOptions
   readonly #rawPath: string
   /** Another part of the program has read from the body before this server got the request. */
@@ -78,7 +78,7 @@ export class IncomingRequest implements RequestContext {
   #cookies: ReadonlyMap<string, string> | undefined
   #body: Promise<Buffer | undefined> | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: IncomingRequestOptions) {
+  constructor(request: IncomingMessage, response: HttpResponse, options: IncomingRequestOptions) {
     this.#request = request
     this.#isBodyConsumed = request.readableDidRead
     this.#response = response

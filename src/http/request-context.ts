@@ -2,6 +2,7 @@
  * The contract between the HTTP server and the dialects: a request comes in as a RequestContext, a reply goes out as
  * data. Nothing here depends on a dialect, and only this folder writes to sockets.
  */
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
@@ -126,6 +127,18 @@ export interface Sink extends Writable {
   readonly socket: Socket | null
   flushHeaders(): void
   addTrailers(trailers: [string, string][]): void
+}
+
+/** The response to the client: one of `node:http`, or on a stream of HTTP/2. */
+export interface HttpResponse extends Sink {
+  readonly req: IncomingMessage
+  statusCode: number
+  readonly headersSent: boolean
+  /** Of this response alone; `undefined`: those of its connection are counted. */
+  readonly bytesSent?: number
+  writeHead(status: number, headers: string[]): unknown
+  writeHead(status: number, reason: string, headers: string[]): unknown
+  writeContinue(): void
 }
 
 /** The body of an upstream response, forwarded as it arrives. The headers of the reply describe it. */

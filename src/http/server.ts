@@ -15,9 +15,11 @@ import {
 import { type AddressInfo, createConnection, type Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
+import { chooseVersion, type Versions } from './choose-version.ts'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
+import { serveHttp2 } from './http2-connection.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
 
 /** Where a door listens. */
@@ -54,6 +56,8 @@ export interface ListenerLimits {
   readonly keepAliveTimeoutMs: number
   /** Whether connections must begin with a header of the PROXY protocol, from a trusted peer. */
   readonly usesProxyProtocol?: boolean
+  /** Whether clients may speak HTTP/2. */
+  readonly usesHttp2?: boolean
 }
 
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
@@ -95,18 +99,40 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   const options = toServerOptions(limits)
   const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const server: Server = tls
-    ? createHttpsServer({ ...options, ...toTlsOptions(tls), handshakeTimeout: limits.headerTimeoutMs })
+    ? createHttpsServer({
+        ...options,
+        ...toTlsOptions(tls),
+        handshakeTimeout: limits.headerTimeoutMs,
+        ALPNProtocols: limits.usesHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      })
     : createHttpServer(options)
   // Zero: Node would silently drop the headers above this number. guard.ts counts them instead.
   server.maxHeadersCount = 0
   // Connections above the door's limit get an error response; above twice that they are closed.
   server.maxConnections = limits.maxConnections * 2
-  server.on(tls ? 'secureConnection' : 'connection', (socket) => {
-    door.admit(socket)
-    connectionOf(socket).holdBytes()
-  })
+  acceptConnections(server, door, limits)
   connectDoor(server, door)
   return server
+}
+
+function acceptConnections(server: Server, door: Door, limits: ListenerLimits): void {
+  const event = server instanceof HttpsServer ? 'secureConnection' : 'connection'
+  const handlers = server.listeners(event)
+  server.removeAllListeners(event)
+  const serveHttp1 = (socket: Socket) => {
+    for (const handler of handlers) handler.call(server, socket)
+    connectionOf(socket).holdBytes()
+  }
+  const versions: Versions = {
+    http1: serveHttp1,
+    http2: (socket) => serveHttp2(socket, door, limits),
+    timeOut: (socket) => door.handleBroken({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
+  }
+  server.on(event, (socket) => {
+    door.admit(socket)
+    if (limits.usesHttp2) chooseVersion(socket, versions, limits.headerTimeoutMs)
+    else serveHttp1(socket)
+  })
 }
 
 /** The handshake accepts every client: a handler decides about the certificate, and other credentials stay possible. */
@@ -237,7 +263,7 @@ function urlOf(server: Server, endpoint: Endpoint): string {
 function close(server: Server, door: Door, graceMs: number): Promise<void> {
   door.stop()
   return new Promise((resolve) => {
-    const force = setTimeout(() => server.closeAllConnections(), graceMs)
+    const force = setTimeout(() => door.dropConnections(), graceMs)
     server.close(() => {
       clearTimeout(force)
       resolve()

@@ -1,6 +1,7 @@
 /** Rejects bodies in many chunks of a few bytes. */
 import type { IncomingMessage } from 'node:http'
 import { dropBody } from '../base/node-internals/drop-body.ts'
+import { Http2Request } from './http2-messages.ts'
 
 /** A body may have `freeChunks` of any size. With more of them, they must have an average of `averageBytes`. */
 const FORWARDED = { freeChunks: 1000, averageBytes: 3 }
@@ -23,7 +24,8 @@ export function limitTinyChunks(request: IncomingMessage, isForwarded: () => boo
     const { freeChunks, averageBytes } = isForwarded() ? FORWARDED : OTHER
     if (chunk === null || chunks <= freeChunks + bytes / averageBytes) return push.call(request, chunk, encoding)
     request.push = () => false
-    dropBody(request.socket)
+    if (request instanceof Http2Request) request.refuse()
+    else dropBody(request.socket)
     reject()
     return false
   }

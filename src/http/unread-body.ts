@@ -5,8 +5,12 @@ import { hasBody } from './body.ts'
 /** A declared body up to this size is read and discarded, which costs less than a new connection. */
 const MAX_DISCARDED_BYTES = 65_536
 
-/** Whether so much of the body is unread that the connection cannot be kept. `isCut`: no more of it is accepted. */
+/**
+ * Whether so much of the body is unread that the connection cannot be kept. `isCut`: no more of it is accepted. In HTTP/2
+ * the reply ends the body of its stream, and the connection goes on.
+ */
 export function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean {
+  if (request.httpVersionMajor === 2) return false
   if (request.complete || !hasBody(request)) return false
   if (isCut) return true
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
@@ -16,6 +20,7 @@ export function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean
 /** Node discards the rest of a body after the reply. Closes the connection if that takes longer than `timeoutMs`. */
 export function limitDrainTime(request: IncomingMessage, timeoutMs: number): void {
   const { socket } = request
+  if (request.httpVersionMajor === 2) return
   if (request.complete || !hasBody(request) || socket.destroyed) return
   const timer = setTimeout(() => {
     if (!request.complete) socket.destroy()

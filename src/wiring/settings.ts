@@ -68,6 +68,7 @@ export const toListenerLimits = ({ door }: Config, name = ''): ListenerLimits =>
   headerTimeoutMs: toMs(door['header-timeout']),
   keepAliveTimeoutMs: toMs(door['keep-alive-timeout']),
   usesProxyProtocol: door['proxy-protocol'].includes(name),
+  usesHttp2: door.http2.includes(name),
 })
 
 export const toStopTimeoutMs = ({ door }: Config): number => toMs(door['stop-timeout'])

@@ -1,0 +1,154 @@
+/** Connections of HTTP/2: their requests are served side by side. */
+import type { IncomingMessage } from 'node:http'
+import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { Connection, rememberConnection } from './connections.ts'
+import type { Door, DoorLimits } from './door.ts'
+import { Http2Request, Http2Response, type StreamHead } from './http2-messages.ts'
+import type { IncomingRequest } from './incoming-request.ts'
+import { waitForTurn } from './pipelining.ts'
+
+export interface IdleLimits {
+  /** Until the first request of a connection. */
+  readonly headerTimeoutMs: number
+  /** After a request. */
+  readonly keepAliveTimeoutMs: number
+}
+
+type Http2Door = Pick<Door, 'handle' | 'limits'>
+
+const { NGHTTP2_NO_ERROR } = constants
+
+const MAX_STREAMS = 100
+/** What a client may send of one body before it is read: memory that 100 streams may take. */
+const STREAM_WINDOW_BYTES = 131_072
+const CONNECTION_WINDOW_BYTES = 1_048_576
+
+const CHECKS_PER_TIMEOUT = 4
+const MAX_MS_BETWEEN_CHECKS = 5000
+
+/** Serves the requests of a connection whose client speaks HTTP/2. */
+export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): void {
+  const session = performServerHandshake(socket, toSessionOptions(door.limits()))
+  const connection = new Http2Connection(socket, session, {
+    ...idle,
+    writeTimeoutMs: () => door.limits().writeTimeoutMs,
+  })
+  rememberConnection(socket, connection)
+  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+  // 'close' follows
+  session.on('error', () => {})
+  session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
+    void door.handle(...connection.open(stream, { headers, raw, hasBody }))
+  })
+}
+
+/** The limits of headers are above those of the guard, so that slightly too large headers get an error of the dialect. */
+const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
+  maxHeaderListPairs: maxHeaders * 2,
+  settings: {
+    maxConcurrentStreams: MAX_STREAMS,
+    initialWindowSize: STREAM_WINDOW_BYTES,
+    maxHeaderListSize: maxHeaderBytes * 2,
+  },
+  // an upstream may repeat any header
+  strictSingleValueFields: false,
+})
+
+interface Limits extends IdleLimits {
+  /** Longest time in which a client may take none of the data that waits for it. */
+  writeTimeoutMs(): number
+}
+
+class Http2Connection extends Connection {
+  override readonly isMultiplexed = true
+  readonly #socket: Socket
+  readonly #session: ServerHttp2Session
+  readonly #limits: Limits
+  /** Requests that keep the connection from closing: all but feeds. */
+  readonly #current = new Set<IncomingRequest>()
+  readonly #responses = new Set<Http2Response>()
+  readonly #waiting: (() => void)[] = []
+  readonly #takeTurn = () => this.#serveNext()
+  #hasServed = false
+  #idleSinceMs = performance.now()
+
+  constructor(socket: Socket, session: ServerHttp2Session, limits: Limits) {
+    super(socket)
+    this.#socket = socket
+    this.#session = session
+    this.#limits = limits
+    const timer = setInterval(() => this.#check(), this.#msBetweenChecks).unref()
+    socket.once('close', () => clearInterval(timer))
+  }
+
+  open(stream: ServerHttp2Stream, head: StreamHead): [Http2Request, Http2Response] {
+    const request = new Http2Request(stream, head, this.#socket)
+    const response = new Http2Response(stream, request)
+    this.#responses.add(response)
+    response.once('close', () => this.#forget(response))
+    return [request, response]
+  }
+
+  #forget(response: Http2Response): void {
+    this.#responses.delete(response)
+    this.#hasServed = true
+    this.#idleSinceMs = performance.now()
+  }
+
+  /** The requests of all connections take turns, so that one with many of them does not delay the others. */
+  override serveInTurn(_request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    waitForTurn(this.#takeTurn)
+    return promise.then(serve)
+  }
+
+  #serveNext(): void {
+    this.#waiting.shift()?.()
+    if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
+  }
+
+  override endTurn(): void {}
+
+  override add(request: IncomingRequest): void {
+    this.#current.add(request)
+  }
+
+  override remove(request: IncomingRequest): void {
+    this.#current.delete(request)
+  }
+
+  override get isIdle(): boolean {
+    return this.#current.size === 0 && this.#waiting.length === 0
+  }
+
+  /** Tells the client to open no more streams. Those that are open are finished, except feeds. */
+  override end(): void {
+    if (!this.#session.closed) this.#session.close()
+    this.endIfIdle()
+  }
+
+  override endIfIdle(): void {
+    if (this.isIdle && this.#responses.size > 0) this.#session.destroy(undefined, NGHTTP2_NO_ERROR)
+  }
+
+  get #msBetweenChecks(): number {
+    const { headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs } = this.#limits
+    const shortest = Math.min(headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs())
+    return Math.min(shortest / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)
+  }
+
+  #check(): void {
+    // the client did not close its side after the last stream
+    if (this.#session.destroyed) this.#socket.destroy()
+    const nowMs = performance.now()
+    const timeoutMs = this.#limits.writeTimeoutMs()
+    for (const response of this.#responses)
+      if (nowMs - (response.stalledSinceMs ?? nowMs) >= timeoutMs) response.destroy()
+    const { headerTimeoutMs, keepAliveTimeoutMs } = this.#limits
+    const idleMs = this.#responses.size > 0 ? 0 : nowMs - this.#idleSinceMs
+    if (idleMs >= (this.#hasServed ? keepAliveTimeoutMs : headerTimeoutMs)) this.end()
+  }
+}

@@ -1,0 +1,233 @@
+/** A stream of HTTP/2 as a request and a response of `node:http`, so that all other code is the same for both versions. */
+
+import { IncomingMessage } from 'node:http'
+import {
+  constants,
+  type IncomingHttpHeaders as Http2Headers,
+  type ServerHttp2Stream,
+  type ServerStreamResponseOptions,
+} from 'node:http2'
+import type { Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import type { HttpResponse } from './request-context.ts'
+
+const { NGHTTP2_NO_ERROR } = constants
+
+/** Resets a stream. Without an error Node would end its body before, and a part of it would look like the whole. */
+const RESET = new Error('the stream was reset')
+
+/** The head of a stream. */
+export interface StreamHead {
+  /** By name, with the pseudo-headers. Node has joined repeated ones. */
+  readonly headers: Http2Headers
+  /** Names and values in turn, with the pseudo-headers. */
+  readonly raw: readonly string[]
+  readonly hasBody: boolean
+}
+
+/**
+ * A request with the headers that it would have in HTTP/1.1: `Host` from `:authority`, one `Cookie`, and
+ * `Transfer-Encoding` before a body of unknown length. The guard then checks both versions by the same rules.
+ */
+export class Http2Request extends IncomingMessage {
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream, { headers, raw, hasBody }: StreamHead, socket: Socket) {
+    super(socket)
+    this.#stream = stream
+    this.httpVersion = '2.0'
+    this.httpVersionMajor = 2
+    this.httpVersionMinor = 0
+    this.method = headers[':method'] ?? ''
+    this.url = headers[':path'] ?? ''
+    this.headers = headers
+    this.rawHeaders = toRawHeaders(headers, raw, hasBody)
+    headers.host ??= headers[':authority']
+    if (hasBody && headers['content-length'] === undefined) headers['transfer-encoding'] = 'chunked'
+    this.headersDistinct = toDistinct(this.rawHeaders)
+    if (hasBody) this.#readBody()
+    else this.complete = true
+  }
+
+  #readBody(): void {
+    this.#stream
+      .on('data', (chunk) => {
+        if (!this.push(chunk)) this.#stream.pause()
+      })
+      .on('trailers', (_trailers, _flags, raw: string[] = []) => {
+        this.rawTrailers = raw
+      })
+      .on('end', () => {
+        // Node ends the body of a stream that was reset, too
+        if (this.#stream.aborted || this.#stream.rstCode !== NGHTTP2_NO_ERROR) return
+        this.complete = true
+        this.push(null)
+      })
+      .on('close', () => this.destroy())
+      .pause()
+  }
+
+  override _read(): void {
+    this.#stream.resume()
+  }
+
+  /** That of IncomingMessage would close the connection. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    done(error)
+  }
+
+  /** Ends the stream because of what its client sends. */
+  refuse(): void {
+    this.#stream.destroy(RESET)
+  }
+}
+
+/** If `Host` is another than `:authority`, both are kept: the guard rejects two of them. */
+function toRawHeaders(headers: Http2Headers, raw: readonly string[], hasBody: boolean): string[] {
+  const { ':authority': authority, cookie } = headers
+  const kept = authority === undefined ? [] : ['host', authority]
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    const isReplaced = name.startsWith(':') || name === 'cookie' || (name === 'host' && value === authority)
+    if (!isReplaced) kept.push(name, value)
+  }
+  if (cookie !== undefined) kept.push('cookie', cookie)
+  if (hasBody && headers['content-length'] === undefined) kept.push('transfer-encoding', 'chunked')
+  return kept
+}
+
+function toDistinct(raw: readonly string[]): NodeJS.Dict<string[]> {
+  const distinct: NodeJS.Dict<string[]> = {}
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string
+    const values = distinct[name]
+    if (values) values.push(raw[i + 1] as string)
+    else distinct[name] = [raw[i + 1] as string]
+  }
+  return distinct
+}
+
+/** Headers of a connection, which HTTP/2 does not have. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
+
+/** Node puts names and values between zero bytes, and checks only the names. */
+const INVALID_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+
+/** A client that is slow takes at least this much at a time: see `stalledSinceMs`. */
+const PIECE_BYTES = 16_384
+
+/** The response on a stream. */
+export class Http2Response extends Writable implements HttpResponse {
+  statusCode = 200
+  readonly req: IncomingMessage
+  readonly socket: Socket
+  /** Bytes of the head, before compression, and of the body. */
+  bytesSent = 0
+  /** Since when a piece of the body waits for the client, in milliseconds of `performance.now()`; `undefined`: none. */
+  stalledSinceMs: number | undefined
+  readonly #stream: ServerHttp2Stream
+  #headers: string[] | undefined
+  #trailers: [string, string][] = []
+  /** The next piece is the last one. */
+  #isLast = false
+
+  constructor(stream: ServerHttp2Stream, request: IncomingMessage) {
+    super({ decodeStrings: false })
+    this.#stream = stream
+    this.req = request
+    this.socket = request.socket
+    // A client may reset the stream at any time. 'close' follows, and says all there is to say.
+    stream.on('error', () => {}).on('close', () => this.destroy())
+    this.on('error', () => {})
+  }
+
+  get headersSent(): boolean {
+    return this.#headers !== undefined
+  }
+
+  /** HTTP/2 has no reason phrase. */
+  writeHead(status: number, ...[first, second]: [headers: string[]] | [reason: string, headers: string[]]): this {
+    const headers = typeof first === 'string' ? (second ?? []) : first
+    this.statusCode = status
+    this.#headers = [':status', String(status)]
+    for (let i = 0; i + 1 < headers.length; i += 2) {
+      const name = (headers[i] as string).toLowerCase()
+      const value = headers[i + 1] as string
+      if (INVALID_IN_VALUE.test(value)) throw new TypeError(`invalid character in the header ${name}`)
+      if (HOP_BY_HOP.has(name)) continue
+      this.#headers.push(name, value)
+      this.bytesSent += name.length + value.length + 4
+    }
+    return this
+  }
+
+  flushHeaders(): void {
+    this.#respond({ waitForTrailers: this.#mayHaveTrailers })
+  }
+
+  /** Sends the head, once. */
+  #respond(options: ServerStreamResponseOptions): void {
+    const stream = this.#stream
+    if (stream.headersSent || stream.closed || stream.destroyed) return
+    if (options.waitForTrailers)
+      stream.on('wantTrailers', () => stream.sendTrailers(Object.fromEntries(this.#trailers)))
+    stream.respond(this.#headers ?? [], options)
+  }
+
+  /** As in HTTP/1.1, only a body of unknown length has trailers. */
+  get #mayHaveTrailers(): boolean {
+    return !this.#headers?.includes('content-length')
+  }
+
+  addTrailers(trailers: [string, string][]): void {
+    this.#trailers = trailers.map(([name, value]) => [name.toLowerCase(), value])
+  }
+
+  writeContinue(): void {
+    if (!this.#stream.headersSent && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 })
+  }
+
+  // the parameters of Writable, which has three signatures for them
+  override end(chunk?: unknown, encoding?: unknown, onEnd?: () => void): this {
+    this.#isLast = this.writableLength === 0
+    return super.end(chunk, encoding as BufferEncoding, onEnd)
+  }
+
+  override _write(chunk: string | Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.flushHeaders()
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk
+    this.bytesSent += bytes.length
+    this.#writePiece(bytes, done)
+  }
+
+  #writePiece(bytes: Buffer, done: (error?: Error | null) => void): void {
+    const stream = this.#stream
+    // a response to HEAD has no body, and a stream that is closed takes none
+    if (stream.writableEnded || stream.destroyed) return void done()
+    this.stalledSinceMs = performance.now()
+    const isWhole = bytes.length <= PIECE_BYTES
+    const onSent = () => {
+      this.stalledSinceMs = undefined
+      if (isWhole) done()
+      else this.#writePiece(bytes.subarray(PIECE_BYTES), done)
+    }
+    if (!isWhole) stream.write(bytes.subarray(0, PIECE_BYTES), onSent)
+    else if (this.#isLast) stream.end(bytes, onSent)
+    else stream.write(bytes, onSent)
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    const stream = this.#stream
+    this.#respond({ endStream: this.#trailers.length === 0, waitForTrailers: this.#trailers.length > 0 })
+    if (stream.writableEnded || stream.destroyed) done()
+    else stream.end(() => done())
+  }
+
+  /** After a whole response, the client may stop to send its body. After a part of one, the stream is reset. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.writableFinished) this.#stream.destroy(RESET)
+    else if (!this.req.complete) this.#stream.close(NGHTTP2_NO_ERROR)
+    done(error)
+  }
+}

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { block, exchange, FLAG, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { openTestDoor } from './bare-door.ts'
+
+const scope = createSharedScope()
+const door = openTestDoor(scope, { limits: { usesHttp2: true, headerTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 } })
+
+const PATH = '/_open/echo'
+const { endHeaders, endStream } = FLAG
+const GET = request(PATH)
+const open = (further: [string, string][] = []) =>
+  frame(TYPE.headers, endHeaders, 1, block([[':method', 'POST'], ...toHead('/echo', further).slice(1)]))
+const without = (name: string) =>
+  frame(TYPE.headers, endHeaders | endStream, 1, block(toHead(PATH).filter(([given]) => given !== name)))
+const many = (count: number, bytes: (i: number) => Buffer) => Array.from({ length: count }, (_, i) => bytes(i))
+
+const PROTOCOL = /^(?:GOAWAY|RST_STREAM) PROTOCOL_ERROR$/
+const COMPRESSION = /^GOAWAY COMPRESSION_ERROR$/
+
+/** What HTTP/1.1 rejects by its parser, its framing or the guard, and what only HTTP/2 has. */
+const ROWS: readonly { name: string; bytes: readonly Buffer[]; expect: string | RegExp }[] = [
+  { name: 'a request', bytes: [GET], expect: '200' },
+  { name: 'a request with Host as in :authority', bytes: [request(PATH, [['host', 'localhost']])], expect: '200' },
+  { name: 'another Host than :authority', bytes: [request(PATH, [['host', 'other']])], expect: '400' },
+  { name: 'no :authority, and no Host', bytes: [without(':authority')], expect: PROTOCOL },
+  { name: 'no :path', bytes: [without(':path')], expect: PROTOCOL },
+  { name: 'no :method', bytes: [without(':method')], expect: PROTOCOL },
+  { name: 'no :scheme', bytes: [without(':scheme')], expect: PROTOCOL },
+  { name: 'a second :path', bytes: [request(PATH, [[':path', '/']])], expect: PROTOCOL },
+  { name: 'an unknown pseudo-header', bytes: [request(PATH, [[':user', 'admin']])], expect: PROTOCOL },
+  { name: 'a pseudo-header of responses', bytes: [request(PATH, [[':status', '200']])], expect: PROTOCOL },
+  {
+    name: 'a pseudo-header after a header',
+    bytes: [frame(TYPE.headers, endHeaders | endStream, 1, block([['accept', '*/*'], ...toHead(PATH)]))],
+    expect: PROTOCOL,
+  },
+  { name: 'an upper-case name', bytes: [request(PATH, [['Accept', '*/*']])], expect: PROTOCOL },
+  { name: 'a header Connection', bytes: [request(PATH, [['connection', 'close']])], expect: PROTOCOL },
+  { name: 'a header Transfer-Encoding', bytes: [request(PATH, [['transfer-encoding', 'chunked']])], expect: PROTOCOL },
+  { name: 'a header Upgrade', bytes: [request(PATH, [['upgrade', 'websocket']])], expect: PROTOCOL },
+  { name: 'a header TE with a coding', bytes: [request(PATH, [['te', 'gzip']])], expect: PROTOCOL },
+  { name: 'a header TE with trailers', bytes: [request(PATH, [['te', 'trailers']])], expect: '200' },
+  { name: 'a path with a fragment', bytes: [request('/a#b')], expect: '400' },
+  { name: 'a path that is a URL', bytes: [request('http://localhost/a')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
+  { name: 'a path with a space', bytes: [request('/a b')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
+  { name: 'a path with a line break', bytes: [request('/a\r\nx: y')], expect: PROTOCOL },
+  { name: 'an empty path', bytes: [request('')], expect: PROTOCOL },
+  {
+    name: 'two credentials',
+    bytes: [
+      request(PATH, [
+        ['authorization', 'Basic eDp5'],
+        ['authorization', 'Basic eDp6'],
+      ]),
+    ],
+    expect: '400',
+  },
+  {
+    name: 'a header that names another method',
+    bytes: [request(PATH, [['x-http-method-override', 'PUT']])],
+    expect: '400',
+  },
+  {
+    name: 'TRACE',
+    bytes: [frame(TYPE.headers, 5, 1, block([[':method', 'TRACE'], ...toHead(PATH).slice(1)]))],
+    expect: '405',
+  },
+  {
+    name: 'CONNECT',
+    bytes: [
+      frame(
+        TYPE.headers,
+        5,
+        1,
+        block([
+          [':method', 'CONNECT'],
+          [':authority', 'localhost:1'],
+        ]),
+      ),
+    ],
+    expect: '405',
+  },
+  {
+    name: 'more headers than allowed',
+    bytes: [
+      request(
+        PATH,
+        many(60, () => Buffer.of()).map((_, i) => [`x-${i}`, '1']),
+      ),
+    ],
+    expect: '431',
+  },
+  { name: 'larger headers than allowed', bytes: [request(PATH, [['x-large', 'a'.repeat(8000)]])], expect: '431' },
+  { name: 'a target that is too long', bytes: [request(`/${'a'.repeat(2100)}`)], expect: '414' },
+  {
+    name: 'far too many headers',
+    bytes: [
+      request(
+        PATH,
+        many(800, () => Buffer.of()).map(() => ['x', '1']),
+      ),
+    ],
+    expect: /^(?:431|.* ENHANCE_YOUR_CALM)$/,
+  },
+  {
+    name: 'a large header that is repeated from the table of the connection',
+    bytes: [
+      frame(
+        TYPE.headers,
+        endHeaders | endStream,
+        1,
+        Buffer.concat([
+          block(toHead(PATH)),
+          Buffer.of(0x40, 1, 0x78, 127, 0x81, 0x1e),
+          Buffer.alloc(4000, 'a'),
+          Buffer.alloc(8000, 0xbe),
+        ]),
+      ),
+    ],
+    expect: /^RST_STREAM ENHANCE_YOUR_CALM$/,
+  },
+  {
+    name: 'headers with an unknown index',
+    bytes: [frame(TYPE.headers, 5, 1, Buffer.of(0xff, 0xff, 0x7f))],
+    expect: COMPRESSION,
+  },
+  { name: 'headers that are cut off', bytes: [frame(TYPE.headers, 5, 1, Buffer.of(0x40, 0x7f))], expect: COMPRESSION },
+  {
+    name: 'a flood of CONTINUATION frames',
+    bytes: [frame(TYPE.headers, endStream, 1, block(toHead(PATH))), ...many(2000, () => frame(TYPE.more, 0, 1))],
+    expect: /^GOAWAY |^closed$/,
+  },
+  { name: 'CONTINUATION without HEADERS', bytes: [frame(TYPE.more, endHeaders, 1)], expect: PROTOCOL },
+  {
+    name: 'another frame between HEADERS and CONTINUATION',
+    bytes: [frame(TYPE.headers, 0, 1, block(toHead(PATH))), frame(TYPE.ping, 0, 0, Buffer.alloc(8))],
+    expect: PROTOCOL,
+  },
+  { name: 'a stream with an even number', bytes: [request(PATH, [], 2)], expect: PROTOCOL },
+  { name: 'DATA on the connection', bytes: [frame(TYPE.data, 0, 0, 'x')], expect: PROTOCOL },
+  { name: 'DATA on a stream that is not open', bytes: [frame(TYPE.data, 0, 1, 'x')], expect: PROTOCOL },
+  {
+    name: 'DATA after the end of its stream',
+    bytes: [GET, frame(TYPE.data, 0, 1, 'x')],
+    expect: /^(?:200|.* STREAM_CLOSED)$/,
+  },
+  {
+    name: 'padding longer than its frame',
+    bytes: [open(), frame(TYPE.data, FLAG.padded, 1, Buffer.of(9, 1))],
+    expect: PROTOCOL,
+  },
+  {
+    name: 'a frame above the allowed size',
+    bytes: [open(), frame(TYPE.data, 0, 1, Buffer.alloc(20_000))],
+    expect: /^GOAWAY FRAME_SIZE_ERROR$/,
+  },
+  {
+    name: 'SETTINGS of a wrong length',
+    bytes: [frame(TYPE.settings, 0, 0, 'abc')],
+    expect: /^GOAWAY FRAME_SIZE_ERROR$/,
+  },
+  { name: 'SETTINGS on a stream', bytes: [frame(TYPE.settings, 0, 1)], expect: PROTOCOL },
+  {
+    name: 'a window above the allowed size',
+    bytes: [frame(TYPE.settings, 0, 0, Buffer.concat([Buffer.of(0, 4), uint32(0x80000000)]))],
+    expect: /^GOAWAY FLOW_CONTROL_ERROR$/,
+  },
+  {
+    name: 'a window that overflows',
+    bytes: [frame(TYPE.window, 0, 0, uint32(0x7fffffff))],
+    expect: /^GOAWAY FLOW_CONTROL_ERROR$/,
+  },
+  { name: 'a window that grows by nothing', bytes: [frame(TYPE.window, 0, 0, uint32(0))], expect: PROTOCOL },
+  { name: 'PING of a wrong length', bytes: [frame(TYPE.ping, 0, 0, 'x')], expect: /^GOAWAY FRAME_SIZE_ERROR$/ },
+  { name: 'a reset of a stream that was never opened', bytes: [frame(TYPE.reset, 0, 1, uint32(8))], expect: PROTOCOL },
+  { name: 'a frame of an unknown type', bytes: [frame(0x42, 0, 0, 'x'), GET], expect: '200' },
+  { name: 'a body', bytes: [open([['content-length', '3']]), frame(TYPE.data, endStream, 1, 'abc')], expect: '200' },
+  { name: 'a body of unknown length', bytes: [open(), frame(TYPE.data, endStream, 1, 'abc')], expect: '200' },
+  {
+    name: 'a body longer than its Content-Length',
+    bytes: [open([['content-length', '1']]), frame(TYPE.data, endStream, 1, 'abc')],
+    expect: /^(?:GOAWAY|RST_STREAM) (?:PROTOCOL|INTERNAL)_ERROR$/,
+  },
+  {
+    name: 'a body shorter than its Content-Length',
+    bytes: [open([['content-length', '9']]), frame(TYPE.data, endStream, 1, 'abc')],
+    expect: PROTOCOL,
+  },
+  {
+    name: 'two values of Content-Length',
+    bytes: [
+      open([
+        ['content-length', '3'],
+        ['content-length', '4'],
+      ]),
+      frame(TYPE.data, endStream, 1, 'abc'),
+    ],
+    expect: PROTOCOL,
+  },
+  {
+    name: 'a body in tiny frames',
+    bytes: [open(), ...many(800, () => frame(TYPE.data, 0, 1, 'x'))],
+    expect: /^RST_STREAM INTERNAL_ERROR$/,
+  },
+  {
+    name: 'a body that is too large',
+    bytes: [open(), frame(TYPE.data, endStream, 1, Buffer.alloc(2000))],
+    expect: '413',
+  },
+  { name: 'a body that never ends', bytes: [open(), frame(TYPE.data, 0, 1, 'x')], expect: '408' },
+  { name: 'an expectation that is unknown', bytes: [request(PATH, [['expect', 'tea']])], expect: '417' },
+]
+
+for (const { name, bytes, expect } of ROWS)
+  test(`HTTP/2: ${name} is ${expect}`, async () => {
+    const { port } = await door
+    const outcome = await exchange(port, bytes)
+    if (typeof expect === 'string') assert.equal(outcome, expect)
+    else assert.match(outcome, expect)
+  })
+
+test('HTTP/2: a response that breaks off has no end', async (t) => {
+  async function* fail() {
+    yield 'a part'
+    throw new Error('lost')
+  }
+  const feed = { path: '/feed', methods: { GET: () => ({ status: 200, headers: [], body: fail() }) } }
+  const { port } = await openTestDoor(t, { limits: { usesHttp2: true }, routes: [feed] })
+  let hasEnd = false
+  const outcome = await exchange(port, [request('/feed')], ({ type, flags }) => {
+    hasEnd ||= type === TYPE.data && (flags & FLAG.endStream) !== 0
+    return type === TYPE.reset
+  })
+  assert.deepEqual([outcome, hasEnd], ['RST_STREAM INTERNAL_ERROR', false])
+})

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import type { Route } from '../../src/http/request-context.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { sendRaw, request as toText } from '../support/raw.ts'
+import { makeFolder, type Scope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
+import { echo, openTestDoor, type TestDoorOptions } from './bare-door.ts'
+
+const PATIENT = { usesHttp2: true, headerTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000, bodyTimeoutMs: 60_000 }
+
+async function open(scope: Scope, { limits, ...options }: TestDoorOptions = {}) {
+  const door = await openTestDoor(scope, { ...options, limits: { ...PATIENT, ...limits } })
+  const connectNow = (): ClientHttp2Session => {
+    const session = connect(`http://127.0.0.1:${door.port}`)
+    session.on('error', () => {})
+    scope.after(() => session.destroy())
+    return session
+  }
+  return { ...door, connect: connectNow }
+}
+
+const send = (session: ClientHttp2Session, path: string, headers: OutgoingHttpHeaders = {}): ClientHttp2Stream => {
+  const stream = session.request({ ':path': path, ...headers })
+  stream.on('error', () => {})
+  return stream
+}
+
+async function load(stream: ClientHttp2Stream): Promise<{ status: number; body: string }> {
+  const [headers] = await once(stream, 'response')
+  return { status: headers[':status'], body: await text(stream) }
+}
+
+/** A route whose reply ends when the test says so. */
+function createHeldRoute(path: string) {
+  const release = Promise.withResolvers<void>()
+  const started = { count: 0 }
+  const route: Route = {
+    path,
+    methods: {
+      GET: async () => {
+        started.count += 1
+        await release.promise
+        return { status: 200, headers: [], body: 'held' }
+      },
+    },
+  }
+  return { route, release: release.resolve, started }
+}
+
+const feedOf = (pieces: () => AsyncIterable<string>): Route => ({
+  path: '/feed',
+  methods: { GET: () => ({ status: 200, headers: [], body: pieces() }) },
+})
+
+test('a slow request does not delay the others of its connection', async (t) => {
+  const held = createHeldRoute('/held')
+  const door = await open(t, { routes: [held.route, echo('/echo')] })
+  const session = door.connect()
+  const slow = load(send(session, '/held'))
+  for (let i = 0; i < 20; i += 1) assert.equal((await load(send(session, '/echo'))).status, 200)
+  held.release()
+  assert.deepEqual(await slow, { status: 200, body: 'held' })
+})
+
+test('cookies in several headers are one list', async (t) => {
+  const door = await open(t)
+  const { body } = await load(send(door.connect(), '/echo', { cookie: ['a=1', 'AuthSession=b', 'c=2'] }))
+  assert.equal(JSON.parse(body).cookie, 'b')
+})
+
+test('`:authority` and forwarded headers describe the client as in HTTP/1.1', async (t) => {
+  const door = await open(t)
+  const headers = { ':authority': 'db.example', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https' }
+  const client = JSON.parse((await load(send(door.connect(), '/echo', headers))).body)
+  assert.deepEqual([client.host, client.address, client.scheme], ['db.example', '192.0.2.7', 'https'])
+})
+
+test('`100 Continue` is sent when the body is read', async (t) => {
+  const door = await open(t)
+  const stream = send(door.connect(), '/echo', { ':method': 'POST', expect: '100-continue', 'content-length': 3 })
+  const loaded = load(stream)
+  await once(stream, 'continue')
+  stream.end('abc')
+  assert.deepEqual(await loaded, { status: 200, body: 'read 3' })
+})
+
+test('a body that is too large ends its stream alone, with a reply', async (t) => {
+  const door = await open(t)
+  const session = door.connect()
+  const upload = send(session, '/echo', { ':method': 'POST', 'content-length': 50_000_000 })
+  upload.write(Buffer.alloc(60_000))
+  const closed = once(upload, 'close')
+  assert.equal((await load(upload)).status, 413)
+  await closed
+  assert.equal((await load(send(session, '/echo'))).status, 200)
+})
+
+test('HEAD has the head of GET', async (t) => {
+  const door = await open(t)
+  const stream = send(door.connect(), '/echo', { ':method': 'HEAD' })
+  const [headers] = await once(stream, 'response')
+  assert.equal(headers[':status'], 200)
+  assert.equal(await text(stream), '')
+})
+
+test('a feed is produced as fast as its client reads, and reset if it reads nothing', async (t) => {
+  let pieces = 0
+  async function* produce() {
+    for (;;) {
+      pieces += 1
+      yield 'x'.repeat(16_384)
+    }
+  }
+  const door = await open(t, { routes: [feedOf(produce), echo('/echo')], limits: { writeTimeoutMs: 1000 } })
+  const session = door.connect()
+  const feed = send(session, '/feed')
+  await once(feed, 'response')
+  feed.pause()
+  await waitUntil(async () => (await load(send(session, '/echo'))).status === 200 && feed.rstCode !== 0)
+  assert.equal(feed.rstCode, 2)
+  assert.ok(pieces < 50, `${pieces} pieces were produced`)
+})
+
+test('a feed that fails is reset, so that no client takes a part of it for the whole', async (t) => {
+  async function* fail() {
+    yield 'a part'
+    throw new Error('lost')
+  }
+  const door = await open(t, { routes: [feedOf(fail)] })
+  const feed = send(door.connect(), '/feed')
+  const [error] = await once(feed.resume(), 'error')
+  assert.equal(error.code, 'ERR_HTTP2_STREAM_ERROR')
+})
+
+test('a client that disconnects ends its feeds', async (t) => {
+  let isEnded = false
+  const stopped = Promise.withResolvers<void>()
+  async function* produce() {
+    try {
+      yield 'first'
+      await stopped.promise
+      yield 'second'
+    } finally {
+      isEnded = true
+    }
+  }
+  const door = await open(t, { routes: [feedOf(produce)] })
+  const feed = send(door.connect(), '/feed')
+  await once(feed, 'data')
+  feed.close(8)
+  await once(feed, 'close')
+  stopped.resolve()
+  await waitUntil(() => isEnded)
+})
+
+test('a door that stops sends GOAWAY, finishes running requests and ends feeds', async (t) => {
+  const held = createHeldRoute('/held')
+  const never = Promise.withResolvers<void>()
+  async function* produce() {
+    yield 'first'
+    await never.promise
+  }
+  const door = await open(t, { routes: [held.route, feedOf(produce)] })
+  const session = door.connect()
+  const running = load(send(session, '/held'))
+  const feed = send(session, '/feed')
+  await once(feed, 'data')
+  await waitUntil(() => held.started.count === 1)
+  const goaway = once(session, 'goaway')
+  const closed = door.close(600_000)
+  const [code] = await goaway
+  assert.equal(code, 0)
+  held.release()
+  assert.deepEqual(await running, { status: 200, body: 'held' })
+  await closed
+  never.resolve()
+})
+
+test('an idle connection is closed, with GOAWAY', async (t) => {
+  const door = await open(t, { limits: { keepAliveTimeoutMs: 200 } })
+  const session = door.connect()
+  const goaway = once(session, 'goaway')
+  assert.equal((await load(send(session, '/echo'))).status, 200)
+  await goaway
+  await waitUntil(() => session.destroyed)
+})
+
+test('a connection that sends no request is closed', async (t) => {
+  const door = await open(t, { limits: { headerTimeoutMs: 200 } })
+  const session = door.connect()
+  await waitUntil(() => session.destroyed)
+})
+
+test('requests over HTTP/2 count as connections of their client', async (t) => {
+  const held = createHeldRoute('/held')
+  const limits = { maxConnectionsPerClient: 5 }
+  const door = await open(t, { routes: [held.route], limits, trusted: '192.0.2.1' })
+  const session = door.connect()
+  const running = Array.from({ length: 4 }, () => load(send(session, '/held')))
+  await waitUntil(() => held.started.count === 4)
+  assert.equal((await load(send(session, '/held'))).status, 503)
+  held.release()
+  for (const { status } of await Promise.all(running)) assert.equal(status, 200)
+})
+
+test('HTTP/1.1 is served on the same port, and a request for an upgrade to HTTP/2 over it', async (t) => {
+  const door = await open(t)
+  assert.equal((await sendRaw(door.port, toText('/echo'))).status, 200)
+  const upgrade = toText('/echo', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk')
+  assert.equal((await sendRaw(door.port, upgrade)).status, 200)
+})
+
+for (const usesHttp2 of [true, false])
+  test(`with TLS the handshake chooses the version; HTTP/2 is ${usesHttp2 ? 'on' : 'off'}`, async (t) => {
+    const tls = createAuthority(makeFolder(t), 'a').issue({ subject: '/CN=localhost' })
+    const door = await openTestDoor(t, {
+      limits: { ...PATIENT, usesHttp2 },
+      endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls },
+    })
+    const session = connect(`https://127.0.0.1:${door.port}`, { rejectUnauthorized: false })
+    t.after(() => session.destroy())
+    if (usesHttp2) assert.equal((await load(send(session, '/echo'))).status, 200)
+    else await assert.rejects(once(session, 'connect'))
+  })
+
+test('without HTTP/2 its preface is not a request', async (t) => {
+  const door = await openTestDoor(t)
+  const { status } = await sendRaw(door.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  assert.equal(status, 400)
+})
