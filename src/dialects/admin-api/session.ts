@@ -69,7 +69,7 @@ async function signIn(context: RequestContext, options: SessionRouteOptions): Pr
   const opened = await options.sessions.open({ ...given, code }, context)
   if (!opened) throw new Refusal('credential_refused')
   await endPresented(context, options.sessions)
-  // whoever knows the password may have the token: the page goes on without being loaded again
+  // a client that knows the password may have the token: the page goes on without being loaded again
   const session = { ...describe(opened, options), pageToken: options.sessions.pageTokenOf(opened.cookie) }
   return toJsonReply(200, session, [renderAdminCookie(opened.cookie.value, context)])
 }
