@@ -96,7 +96,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 export interface RefusalDetails {
-  /** What the client is told instead of the text of the table. Never secret. */
+  /** What the client reads in place of the text of the table. Never secret. */
   readonly reason?: string
   /** A value for the text of the table: a header name, a media type, the allowed methods. Never secret. */
   readonly value?: string
