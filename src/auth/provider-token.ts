@@ -3,11 +3,12 @@
  * signature is verified with a key of that provider, nothing else of the token counts.
  */
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { badRequest, Refusal, textOf } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { CredentialKind, Identity } from '../directory/identity.ts'
+import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import { findIssuer, type RefusedToken, type VerifiedToken } from '../keys/verify.ts'
@@ -15,7 +16,10 @@ import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } fro
 import { mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 
 /** It proves no password, and a browser does not send it by itself. */
-export const PROVIDER_TOKEN: CredentialKind = { name: 'provider token' }
+export const PROVIDER_TOKEN: CredentialKind = {
+  name: 'provider token',
+  withoutPassword: 'A user without a password gets a link to set one from an administrator.',
+}
 
 export interface ProviderTokenDeps {
   readonly providers: Providers
@@ -83,17 +87,37 @@ const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: 
 const NOT_LINKED = 'this account is not linked to a user'
 const UNAVAILABLE_SECONDS = 5
 
+/** For a user who links the account of a token. Throws a `Refusal` if no provider accepts it as an access token. */
+export const createExternalAccountFinder =
+  ({ providers, clock }: Pick<ProviderTokenDeps, 'providers' | 'clock'>) =>
+  async (text: string): Promise<Omit<ExternalAccount, 'linkedAt'>> => {
+    const provider = providers.get(findIssuer(text) ?? '')
+    if (!provider) throw badRequest('The token is not of a configured identity provider.')
+    const claims = readClaims(await verifyWithProvider(text, provider, ACCESS_TOKEN_TYPES), provider, clock)
+    if (!(claims instanceof Refusal)) return { provider: provider.name, issuer: claims.issuer, subject: claims.subject }
+    throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${textOf(claims)}.`)
+  }
+
+function readClaims(
+  token: VerifiedToken | RefusedToken | undefined,
+  provider: Provider,
+  clock: Clock,
+): ProviderClaims | Refusal {
+  if (token === undefined) return new Refusal('provider_unavailable', { retryAfterSeconds: UNAVAILABLE_SECONDS })
+  if (token.kind === 'refused')
+    return new Refusal('token_refused', { detail: `token of ${provider.name}: ${token.reason}` })
+  const claims = readProviderClaims(token.claims, token.header, { ...provider.rules, nowSeconds: nowSeconds(clock) })
+  return claims.kind === 'refused' ? refuse(claims.reason) : claims
+}
+
 async function readToken(
   token: VerifiedToken | RefusedToken | undefined,
   provider: Provider,
   deps: ProviderTokenDeps,
 ): Promise<Reading | Refusal> {
-  if (token === undefined) return new Refusal('provider_unavailable', { retryAfterSeconds: UNAVAILABLE_SECONDS })
-  if (token.kind === 'refused')
-    return new Refusal('token_refused', { detail: `token of ${provider.name}: ${token.reason}` })
   const now = nowSeconds(deps.clock)
-  const claims = readProviderClaims(token.claims, token.header, { ...provider.rules, nowSeconds: now })
-  if (claims.kind === 'refused') return refuse(claims.reason)
+  const claims = readClaims(token, provider, deps.clock)
+  if (claims instanceof Refusal) return claims
   const name =
     provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
   if (name instanceof Refusal) return name

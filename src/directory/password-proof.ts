@@ -27,7 +27,7 @@ export async function requirePassword(
 ): Promise<void> {
   if (who.credential?.kind.provesPassword === 'itself') return
   const provedAt = findProofTime(who, deps)
-  if (provedAt === undefined) throw new Refusal('password_required', { reason: NEEDS_PASSWORD })
+  if (provedAt === undefined) throw new Refusal('password_required', { reason: toNeedsPassword(who) })
   const maxAge = deps.maxAgeSeconds()
   if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
   throw new Refusal('password_required', { reason: toNeedsPasswordAgain(maxAge) })
@@ -35,6 +35,9 @@ export async function requirePassword(
 
 const NEEDS_PASSWORD =
   'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
+
+const toNeedsPassword = ({ credential }: Authenticated): string =>
+  [NEEDS_PASSWORD, credential?.kind.withoutPassword ?? []].flat().join(' ')
 
 const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`

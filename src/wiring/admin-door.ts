@@ -2,6 +2,7 @@
 import { type Authenticator, createAuthenticator } from '../auth/authenticate.ts'
 import { createBasicHandler, DOCUMENT_BASIC } from '../auth/basic.ts'
 import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
+import { createExternalAccountFinder } from '../auth/provider-token.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
@@ -173,7 +174,12 @@ export function createOperationDeps(
 /** The same with what only a server has. */
 const createServerDeps = (parts: Parts) => ({
   ...createOperationDeps(parts.liveConfig, parts.directory, parts.limits),
-  server: { monitor: parts.monitor, secrets: parts.secrets, health: () => describeHealth(parts) },
+  server: {
+    monitor: parts.monitor,
+    secrets: parts.secrets,
+    health: () => describeHealth(parts),
+    findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
+  },
   live: parts.live,
   checkHealth: parts.checkHealth,
   renderMetrics: parts.metrics.render,

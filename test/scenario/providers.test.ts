@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AUDIENCE, startProvider } from '../support/provider.ts'
+import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { beforeDocument, openFeeds, openStream } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const scope = createSharedScope()
@@ -151,6 +153,42 @@ describe('a token of an identity provider', () => {
     assert.equal((await api('DELETE', `/users/ada/external-accounts/${accounts[0].id}`)).status, 200)
     assert.ok(takeEvents().some(({ event }) => event === 'external-account.unlinked'))
     assert.equal((await sessionOf(token)).status, 401)
+  })
+
+  it('is linked by the user, who proves both accounts', async () => {
+    const sign = (claims: object = {}) => provider.signToken({ sub: 'u-9', ...claims })
+    const link = (headers: Record<string, string>, token: string) =>
+      fetch(`${document}/_cardea/account/external-accounts`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ token }),
+      })
+    const password = { authorization: `Basic ${Buffer.from('ada:correct horse 1').toString('base64')}` }
+    assert.equal((await link(password, sign({ aud: 'shop' }))).status, 400)
+    assert.equal((await link(password, `${sign()}x`)).status, 400)
+    assert.equal((await link(password, sign())).status, 200)
+    await waitUntil(async () => (await sessionOf(sign())).status === 200)
+    assert.equal((await sessionOf(sign())).name, 'ada')
+    const delegated = await link(bearer(sign()), sign())
+    assert.equal(delegated.status, 403)
+    assert.match(await delegated.text(), /link to set one from an administrator/)
+  })
+
+  it('has its open streams cut when the account is unlinked', async (t) => {
+    const front = await startServer(t, beforeDocument((await openFeeds(t)).url), {
+      'provider:linked': { issuer: provider.issuer, audience: AUDIENCE },
+    })
+    await front.cardea.users.create({ name: 'ada', password: 'correct horse 1' })
+    const accounts = { path: '/_cardea/api/users/ada/external-accounts', headers: ADMIN }
+    const body = { provider: 'linked', issuer: provider.issuer, subject: 'u-1' }
+    const linked = JSON.parse((await send(front.document, { ...accounts, method: 'POST', body })).body)
+    const feed = await openStream(front.document, '/db/_changes?feed=continuous', {
+      Authorization: `Bearer ${provider.signToken()}`,
+    })
+    assert.ok(feed.isOpen())
+    const path = `${accounts.path}/${linked.accounts[0].id}`
+    await send(front.document, { ...accounts, path, method: 'DELETE' })
+    assert.equal(await feed.ended, 'broken')
   })
 
   it('is accepted with a new key at once, and with the last keys while the provider is down', async () => {

@@ -1,5 +1,7 @@
 // What operations need of parts that this dialect may not import.
+
 import type { NodeRecord } from '../../directory/store-port/nodes.ts'
+import type { ExternalAccount } from '../../directory/users/user.ts'
 import type { RotationStep, StepName } from '../../keys/rotate-secret.ts'
 import type { Counts, Totals } from '../../observe/totals.ts'
 import type { Static } from './schemas/schema.ts'
@@ -41,6 +43,8 @@ export interface RunningServer {
   readonly monitor: Monitor
   readonly secrets: SecretsEditor
   health(): Promise<Health>
+  /** The account at an identity provider that an access token belongs to. Throws if the token is not accepted. */
+  findExternalAccount(token: string): Promise<Omit<ExternalAccount, 'linkedAt'>>
 }
 
 export interface SettingsEditor {

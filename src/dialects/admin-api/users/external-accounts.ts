@@ -1,13 +1,47 @@
 // The accounts at identity providers that sign in as a user.
 import { Refusal } from '../../../base/errors.ts'
 import { type ExternalAccount, toExternalKey, type User } from '../../../directory/users/user.ts'
-import { type Call, type OperationDeps, operation, requireOwnPassword } from '../operation.ts'
+import {
+  type Call,
+  CURRENT_PASSWORD,
+  type OperationDeps,
+  operation,
+  PROOF,
+  requireAccountName,
+  requireOwnPassword,
+  requireServer,
+} from '../operation.ts'
 import { EXTERNAL_ACCOUNTS } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
 import { requireManaged, requireUser, toManaged } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const EXTERNAL_ACCOUNT_OPERATIONS = {
+  'account.external-accounts': operation('GET /account/external-accounts', 'self', {
+    summary: 'List the accounts at identity providers that sign in as you',
+    reply: EXTERNAL_ACCOUNTS,
+    run: async (deps, call) => showLinks(await requireUser(deps, requireAccountName(call))),
+  }),
+  'account.link-account': operation('POST /account/external-accounts', 'self', {
+    summary: 'Let your account at an identity provider sign in as you',
+    body: object({ token: text('An access token of that account.'), ...CURRENT_PASSWORD }),
+    reply: EXTERNAL_ACCOUNTS,
+    async run(deps, call) {
+      const { name } = await requireUser(deps, requireAccountName(call))
+      await call.caller?.requirePassword(call.body.current_password)
+      const account = await requireServer(deps).findExternalAccount(call.body.token)
+      return showLinks(await deps.directory.linkAccount(name, account))
+    },
+  }),
+  'account.unlink-account': operation('DELETE /account/external-accounts/{id}', 'self', {
+    summary: 'Stop your account at an identity provider from signing in as you, and end all your sessions',
+    ...PROOF,
+    reply: EXTERNAL_ACCOUNTS,
+    async run(deps, call) {
+      await call.caller?.requirePassword(call.body.current_password)
+      return unlink(deps, call, await requireUser(deps, requireAccountName(call)))
+    },
+  }),
   'user.external-accounts': operation('GET /users/{name}/external-accounts', 'userAdmin', {
     summary: 'List the accounts at identity providers that sign in as a user',
     reply: EXTERNAL_ACCOUNTS,
@@ -31,13 +65,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
   'user.unlink-account': operation('DELETE /users/{name}/external-accounts/{id}', 'userAdmin', {
     summary: 'Stop an account at an identity provider from signing in as a user, and end all sessions of the user',
     reply: EXTERNAL_ACCOUNTS,
-    async run(deps, call) {
-      const user = await requireManagedUser(deps, call)
-      const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
-      if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
-      await deps.directory.unlinkAccount(user.name, link)
-      return showLinks(await requireUser(deps, user.name))
-    },
+    run: async (deps, call) => unlink(deps, call, await requireManagedUser(deps, call)),
   }),
 }
 
@@ -45,6 +73,13 @@ async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User
   const user = await requireUser(deps, nameOf(call))
   requireManaged(deps, call, toManaged(user))
   return user
+}
+
+async function unlink(deps: OperationDeps, call: Call, user: User) {
+  const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
+  if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
+  await deps.directory.unlinkAccount(user.name, link)
+  return showLinks(await requireUser(deps, user.name))
 }
 
 const showLinks = ({ links = [] }: User) => ({ accounts: links.map(showLink) })
