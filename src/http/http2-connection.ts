@@ -24,6 +24,12 @@ const MAX_STREAMS = 100
 const STREAM_WINDOW_BYTES = 131_072
 const CONNECTION_WINDOW_BYTES = 1_048_576
 
+/**
+ * Streams that a client may reset at once, and in each second after that; with more of them the connection is closed.
+ * PouchDB resets a stream when it cancels a long poll, some in a minute. An attacker resets thousands at once.
+ */
+const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
+
 const CHECKS_PER_TIMEOUT = 4
 const MAX_MS_BETWEEN_CHECKS = 5000
 
@@ -52,6 +58,7 @@ const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
     initialWindowSize: STREAM_WINDOW_BYTES,
     maxHeaderListSize: maxHeaderBytes * 2,
   },
+  ...STREAM_RESETS,
   // an upstream may repeat any header
   strictSingleValueFields: false,
 })
@@ -98,11 +105,12 @@ class Http2Connection extends Connection {
   }
 
   /** The requests of all connections take turns, so that one with many of them does not delay the others. */
-  override serveInTurn(_request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
+  override serveInTurn(request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.push(resolve)
     waitForTurn(this.#takeTurn)
-    return promise.then(serve)
+    // a client may reset a stream before its turn comes
+    return promise.then(() => (request instanceof Http2Request && request.isGone ? undefined : serve()))
   }
 
   #serveNext(): void {

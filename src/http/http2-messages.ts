@@ -76,6 +76,11 @@ export class Http2Request extends IncomingMessage {
     done(error)
   }
 
+  /** Whether the stream is closed: nobody waits for a response. */
+  get isGone(): boolean {
+    return this.#stream.destroyed
+  }
+
   /** Ends the stream because of what its client sends. */
   refuse(): void {
     this.#stream.destroy(RESET)

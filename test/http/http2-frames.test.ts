@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { block, exchange, FLAG, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
+import { block, exchange, FLAG, type Frame, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { openTestDoor } from './bare-door.ts'
 
@@ -220,6 +220,22 @@ for (const { name, bytes, expect } of ROWS)
     if (typeof expect === 'string') assert.equal(outcome, expect)
     else assert.match(outcome, expect)
   })
+
+const resets = (count: number): Buffer[] =>
+  many(count, (i) => Buffer.concat([request(PATH, [], 2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, uint32(8))]))
+
+test('HTTP/2: a client may cancel hundreds of requests', async () => {
+  const { port } = await door
+  const last = 801
+  const isLast = ({ stream }: Frame) => stream === last
+  assert.equal(await exchange(port, [...resets(400), request(PATH, [], last)], isLast), '200')
+})
+
+test('HTTP/2: a client that cancels thousands of requests at once is disconnected', async () => {
+  const { port } = await door
+  const isOver = ({ type }: Frame) => type === TYPE.goaway
+  assert.match(await exchange(port, resets(5000), isOver), /^GOAWAY|^closed$/)
+})
 
 test('HTTP/2: a response that breaks off has no end', async (t) => {
   async function* fail() {
