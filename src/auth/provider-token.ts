@@ -36,6 +36,7 @@ export interface ProviderTokenDeps {
 /** What a verified token says, until its keys or its user change. */
 interface Reading {
   readonly provider: Provider
+  /** Of the key that verified it. When the provider removes that key, the token is refused. */
   readonly keyVersion: string
   readonly claims: ProviderClaims
   readonly readAtSeconds: number
@@ -72,12 +73,12 @@ export function createProviderTokens(deps: ProviderTokenDeps, handler: string): 
   }
 }
 
-/** The keys of a token are known only when it was found: their version is compared then. */
+/** The keys that count for a token are known only when it was found: it is compared with them then. */
 const ANY_VERSION = ''
 
 /** A token that was not valid yet when the clock was set back is read again. */
 const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading, now: number): boolean =>
-  !isOutdated && now >= readAtSeconds && provider.keys.get()?.version === keyVersion
+  !isOutdated && now >= readAtSeconds && (provider.keys.get()?.has(keyVersion) ?? false)
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
@@ -122,7 +123,8 @@ async function readToken(
     provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
   if (name instanceof Refusal) return name
   const roles = provider.users === 'link' ? [] : mapRoles(provider, claims.roles)
-  return { provider, keyVersion: provider.keys.get()?.version ?? '', claims, readAtSeconds: now, name, roles }
+  const keyVersion = token?.kind === 'verified' ? token.key.version : ''
+  return { provider, keyVersion, claims, readAtSeconds: now, name, roles }
 }
 
 /** The name of an administrator is refused: programs behind Cardea may give it rights by its name alone. */

@@ -10,7 +10,7 @@ import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import type { Algorithm } from './algorithms.ts'
 import { readJwkSet } from './jwk.ts'
-import { isKeyFor, type VerificationKey, versionOf } from './key.ts'
+import { isKeyFor, type VerificationKey } from './key.ts'
 import type { FoundKeys, TokenHeader } from './verify.ts'
 
 export interface ProviderPlace {
@@ -33,7 +33,8 @@ export interface ProviderKeysDeps {
 
 /** One set of keys, as it was fetched. */
 export interface ProviderKeySet {
-  readonly version: string
+  /** Whether a key of this version is in the set. */
+  has(version: string): boolean
   find(algorithm: Algorithm, header: TokenHeader): FoundKeys
 }
 
@@ -85,16 +86,17 @@ export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeys
       if (ageMs >= REFRESH_MS && pauseMs() <= 0) void refresh()
       return ageMs < maxAgeMs ? keys : undefined
     },
-    /** Resolves after a fetch that begins from now on, if one is allowed soon. */
+    /** Resolves after the fetch that is running, or after the next one if it is allowed soon. */
     async renew(): Promise<void> {
       if (running) return running
       const waitMs = pauseMs()
-      if (failures > 0 && waitMs > 0) return
-      if (waiting >= MAX_WAITING) return
+      if ((failures > 0 && waitMs > 0) || waiting >= MAX_WAITING) return
+      const lastMs = triedMs
       waiting += 1
       try {
         if (waitMs > 0) await sleep(waitMs)
-        await refresh()
+        // another request that waited may have fetched them
+        if (triedMs === lastMs) await refresh()
       } finally {
         waiting -= 1
       }
@@ -109,7 +111,7 @@ export async function fetchKeys(place: ProviderPlace): Promise<ProviderKeySet> {
   const set = readJwkSet(await fetchText(place.jwksUri || (await fetchDiscovery(place)).jwksUri))
   if (set.kind === 'problem') throw new Error(`the key set is not valid: ${set.reason}`)
   return {
-    version: versionOf(set.keys.map(({ version }) => version)),
+    has: (version) => set.keys.some((key) => key.version === version),
     find: (algorithm, header) => findKeys(set.keys, algorithm, header),
   }
 }
