@@ -144,9 +144,15 @@ export function renderDefaultIni(): string {
   return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
 }
 
+/** A provider has no default for these. */
+const PROVIDER_SAMPLE: Readonly<Record<string, string>> = {
+  ';issuer =': ';issuer = https://id.example.com/realms/shop',
+  ';audience =': ';audience = cardea',
+}
+
 const renderOpenSample = (section: OpenSection): readonly string[] =>
   section === 'provider'
-    ? [';[provider:<name>]', ...PROVIDER_ROWS.flatMap(renderIniRow)]
+    ? [';[provider:keycloak]', ...PROVIDER_ROWS.flatMap(renderIniRow).map((line) => PROVIDER_SAMPLE[line] ?? line)]
     : [`;[${section}]`, `;${OPEN_SAMPLES[section]}`]
 
 function renderIniRow(row: ShownRow): string[] {
