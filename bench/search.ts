@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
-import { createUser } from '../src/directory/users/user.ts'
+import { createUser } from '../src/directory/users/revisions.ts'
 import type { StoredPassword } from '../src/passwords/schemes.ts'
 import { openStore } from '../src/store/create-store.ts'
 import { startPostgres } from '../test/store/postgres-server.ts'

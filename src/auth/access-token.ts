@@ -4,7 +4,8 @@ import { findActiveToken, findScope, findTokenUser, hasToken, toTokenMark } from
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
-import { type AccessToken, checkName } from '../directory/users/user.ts'
+import { checkName } from '../directory/users/names.ts'
+import type { AccessToken } from '../directory/users/user.ts'
 import type { DoorAttempt, DoorSignIn } from './door-sign-in.ts'
 
 /** An access token in place of the password. */

@@ -6,7 +6,7 @@ import {
   type Identity,
   NO_GRANTS,
 } from '../directory/identity.ts'
-import { checkName, checkRole } from '../directory/users/user.ts'
+import { checkName, checkRole } from '../directory/users/names.ts'
 
 /** The part of a request that credentials are read from. */
 export interface CredentialSource {

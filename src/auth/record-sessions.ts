@@ -3,9 +3,9 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
+import { generationOf } from '../directory/session-epoch.ts'
 import type { OpenedCookie, PresentedSession } from '../directory/sessions/session.ts'
 import type { SessionUse } from '../directory/sessions/session-directory.ts'
-import { generationOf } from '../directory/users/user.ts'
 import type { CredentialSource } from './handler.ts'
 
 export interface SessionRecorderDeps {

@@ -1,7 +1,8 @@
 import { digestHex } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
-import { type AccessToken, findTotp, type Json, type RecordFields, type SessionEpoch, type User } from './users/user.ts'
+import type { SessionEpoch } from './session-epoch.ts'
+import { type AccessToken, findTotp, type Json, type RecordFields, type User } from './users/user.ts'
 
 /** An identity that can sign in with a password, with the fields of the user's record. */
 export interface Account extends Identity, Partial<Omit<RecordFields, keyof Identity | 'isActive'>> {

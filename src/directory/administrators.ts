@@ -3,7 +3,9 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/admin-password.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import { checkName, type Json, type KeptSession, type SessionEpoch } from './users/user.ts'
+import type { KeptSession, SessionEpoch } from './session-epoch.ts'
+import { checkName } from './users/names.ts'
+import type { Json } from './users/user.ts'
 
 export interface AdministratorText {
   readonly name: string

@@ -6,9 +6,10 @@ import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
+import type { KeptSession } from './session-epoch.ts'
 import type { Change } from './store-port/changes.ts'
 import type { Store } from './store-port/store.ts'
-import type { Json, KeptSession } from './users/user.ts'
+import type { Json } from './users/user.ts'
 
 export interface DirectoryDeps {
   readonly store: Store

@@ -6,7 +6,8 @@ import { nowSeconds } from '../base/clock.ts'
 import { digestHex } from '../base/encoding.ts'
 import { badRequest, isClientError, Refusal } from '../base/errors.ts'
 import type { DirectoryParts } from './parts.ts'
-import { checkName, type ExternalAccount, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
+import { checkName } from './users/names.ts'
+import { type ExternalAccount, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
 import type { UserEditor } from './users/user-operations.ts'
 
 type ExternalKey = Pick<ExternalAccount, 'issuer' | 'subject'>

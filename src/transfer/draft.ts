@@ -1,5 +1,6 @@
 // A draft of a user as JSON, for Cardea's own format and for the admin API. What is read is untrusted: every member is checked.
 import { badRequest } from '../base/errors.ts'
+import type { SessionEpoch } from '../directory/session-epoch.ts'
 import { requireGrants, requireName, requireRoles } from '../directory/users/check-user.ts'
 import { DOCUMENT_MEMBERS, FIELD_ROWS, type Field, type FieldName, GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type Json,
   type JsonObject,
   type NewPassword,
-  type SessionEpoch,
   type User,
   type UserDraft,
   withDrafted,

@@ -1,7 +1,8 @@
 // Checks that the readers of all formats share. An error names the member, never its value.
 import { badRequest } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
-import { type Json, type JsonObject, readRevision } from '../directory/users/user.ts'
+import { readRevision } from '../directory/users/revisions.ts'
+import type { Json, JsonObject } from '../directory/users/user.ts'
 import type { PasswordFlaw } from '../passwords/schemes/scheme.ts'
 import { isUsable, type StoredPassword } from '../passwords/schemes.ts'
 

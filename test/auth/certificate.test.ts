@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createCertificateHandler } from '../../src/auth/certificate.ts'
 import type { CredentialSource, PresentedCertificate } from '../../src/auth/handler.ts'
 import { toAccount } from '../../src/directory/account.ts'
-import { createUser } from '../../src/directory/users/user.ts'
+import { createUser } from '../../src/directory/users/revisions.ts'
 
 const FROM_MS = Date.UTC(2030, 0, 1)
 const TO_MS = Date.UTC(2031, 0, 1)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createUser, type Json, type User } from '../../src/directory/users/user.ts'
+import { createUser } from '../../src/directory/users/revisions.ts'
+import type { Json, User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { HASH_WORK } from '../../src/store/migrations.ts'
 import type { StoreTests } from './store.ts'

@@ -3,7 +3,8 @@ import { Refusal } from '../../src/base/errors.ts'
 import type { WriteOutcome } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { UserWrite } from '../../src/directory/store-port/users.ts'
-import { createUser, reviseUser, toTombstone, type User } from '../../src/directory/users/user.ts'
+import { createUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
+import type { User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 
 export const PASSWORD: StoredPassword = {

@@ -8,7 +8,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { WriteOutcome } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { UserWrite } from '../../src/directory/store-port/users.ts'
-import { createUser, reviseUser } from '../../src/directory/users/user.ts'
+import { createUser, reviseUser } from '../../src/directory/users/revisions.ts'
 import { openStore } from '../../src/store/create-store.ts'
 
 /** Records of each kind that each lane writes again and again. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Expected } from '../../src/directory/store-port/changes.ts'
 import type { UserWrite } from '../../src/directory/store-port/users.ts'
-import { toTombstone } from '../../src/directory/users/user.ts'
+import { toTombstone } from '../../src/directory/users/revisions.ts'
 import { decideWrites, type Version } from '../../src/store/operations/users.ts'
 import { newUser } from '../contract/store-values.ts'
 

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
+import { checkName, checkRole, checkWord } from '../../src/directory/users/names.ts'
 import {
   type AccessToken,
-  checkName,
-  checkRole,
-  checkWord,
   type Grant,
   type GrantLevel,
   type Json,

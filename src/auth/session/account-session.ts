@@ -9,9 +9,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Credential, CredentialKind } from '../../directory/identity.ts'
+import { generationOf } from '../../directory/session-epoch.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
-import { generationOf } from '../../directory/users/user.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,

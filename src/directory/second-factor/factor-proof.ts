@@ -4,8 +4,8 @@ import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../account.ts'
 import type { Authenticated } from '../identity.ts'
 import { findProvenSession } from '../password-proof.ts'
+import { generationOf, type KeptSession } from '../session-epoch.ts'
 import { provesFactor } from '../sessions/session.ts'
-import { generationOf, type KeptSession } from '../users/user.ts'
 
 export type FactorOwner = Pick<Account, 'name' | 'totp'>
 

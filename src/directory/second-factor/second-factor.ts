@@ -25,7 +25,7 @@ export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BY
 
 /** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
 export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
-  const { store, events } = parts
+  const { store } = parts
   const codes = createTotpCheck(store, parts.clock)
   return {
     /**
@@ -62,13 +62,17 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       const totp = readTotp(member)
       if (totp === undefined) return false
       const code = findRecoveryCode(text)
-      if (code === undefined) return codes.spend(name, totp, text)
-      const factor = toFactorKey(name, member)
-      if (!(await store.useRecoveryCode(factor, toRecoveryDigest(factor, code)))) return false
-      events.record('recovery-code.used', { subject: name, left: await store.countRecoveryCodes(factor) })
-      return true
+      return code === undefined
+        ? codes.spend(name, totp, text)
+        : spendRecoveryCode(parts, toFactorKey(name, member), code)
     },
   }
+}
+
+async function spendRecoveryCode({ store, events }: DirectoryParts, factor: FactorKey, code: string): Promise<boolean> {
+  if (!(await store.useRecoveryCode(factor, toRecoveryDigest(factor, code)))) return false
+  events.record('recovery-code.used', { subject: factor.name, left: await store.countRecoveryCodes(factor) })
+  return true
 }
 
 /** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */

@@ -11,7 +11,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
 import { digestHex } from '../../base/encoding.ts'
-import { generationOf, type SessionEpoch } from '../users/user.ts'
+import { generationOf, type SessionEpoch } from '../session-epoch.ts'
 
 /** One sign-in, carried by a cookie or a token. */
 export interface Session {

@@ -1,19 +1,8 @@
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
-import {
-  createUser,
-  endSessions,
-  fillUser,
-  findTotp,
-  isSameTotp,
-  type KeptSession,
-  laterOf,
-  reviseUser,
-  type Tombstone,
-  type User,
-  type UserDraft,
-  withField,
-} from './user.ts'
+import { endSessions, type KeptSession, laterOf } from '../session-epoch.ts'
+import { createUser, reviseUser } from './revisions.ts'
+import { fillUser, findTotp, isSameTotp, type Tombstone, type User, type UserDraft, withField } from './user.ts'
 
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {

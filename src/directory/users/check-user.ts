@@ -4,7 +4,8 @@
  */
 import { badRequest } from '../../base/errors.ts'
 import { ALL } from '../grants.ts'
-import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
+import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw } from './names.ts'
+import type { User } from './user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
   empty: 'must not be empty',

@@ -5,7 +5,7 @@ import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
-import { reviseUser } from './user.ts'
+import { reviseUser } from './revisions.ts'
 
 const MS_BETWEEN_ATTEMPTS = 5000
 
@@ -19,32 +19,13 @@ export interface UpgradeOptions {
 
 export function createHashUpgrade(parts: DirectoryParts) {
   const { settings, clock } = parts
-  const running = new Map<string, Promise<void>>()
-  const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
-
-  const isTooSoon = (name: string) =>
-    clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
-
+  const { start, settled } = createUpgradeRuns(parts)
   const isOutdated = createOutdatedCheck(() => settings().parameters)
   const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password)
 
   // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
   const isJustSet = ({ isAdmin, sessionEpoch }: Account) =>
     isAdmin && nowSeconds(clock) - sessionEpoch.seconds < SECONDS_KEPT
-
-  const start = (account: Account, password: string): Promise<void> | undefined => {
-    const { name } = account
-    const started = running.get(name)
-    if (started || isTooSoon(name)) return started
-    attempts.set(name, { atMs: clock.nowMs() })
-    const work = (account.isAdmin ? hashAdministrator : hashUser)(parts, account, password)
-      // too much hashing, or no store: a later sign-in tries again
-      .catch(() => {})
-      .finally(() => running.delete(name))
-    running.set(name, work)
-    return work
-  }
-
   return {
     /**
      * Hashes the password again, with the same salt, if its stored form is weaker than configured. Returns the account
@@ -65,6 +46,30 @@ export function createHashUpgrade(parts: DirectoryParts) {
     },
     /** Whether `upgradeHash` may have something to do. */
     isUpgradeDue: isDue,
+    settled,
+  }
+}
+
+/** At most one at a time for each name, and one every five seconds. */
+function createUpgradeRuns(parts: DirectoryParts) {
+  const { settings, clock } = parts
+  const running = new Map<string, Promise<void>>()
+  const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
+  const isTooSoon = (name: string) =>
+    clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
+  return {
+    start(account: Account, password: string): Promise<void> | undefined {
+      const { name } = account
+      const started = running.get(name)
+      if (started || isTooSoon(name)) return started
+      attempts.set(name, { atMs: clock.nowMs() })
+      const work = (account.isAdmin ? hashAdministrator : hashUser)(parts, account, password)
+        // too much hashing, or no store: a later sign-in tries again
+        .catch(() => {})
+        .finally(() => running.delete(name))
+      running.set(name, work)
+      return work
+    },
     /** Resolves when no upgrade is running. */
     settled: async () => void (await Promise.all(running.values())),
   }

@@ -6,17 +6,17 @@ import { type GrantPlace, withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { findConfirming, requireFactorProof } from '../second-factor/factor-proof.ts'
+import { endSessions } from '../session-epoch.ts'
 import type { UserRange, UserStore } from '../store-port/users.ts'
 import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { Caller } from './new-passwords.ts'
+import { toTombstone } from './revisions.ts'
 import {
-  endSessions,
   findTotp,
   type GrantLevel,
   isSameTotp,
   type NewPassword,
-  toTombstone,
   type User,
   type UserDraft,
   type UserRecord,

@@ -1,10 +1,8 @@
-/**
- * A user of the directory, and the rules that need no store. All functions are pure. A revision or the generation of a
- * session epoch never decreases.
- */
-import { createHash } from 'node:crypto'
+/** A user of the directory, and its fields. */
 import { isDeepStrictEqual } from 'node:util'
-import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
+import { digestHex } from '../../base/encoding.ts'
+import type { StoredPassword } from '../../passwords/schemes.ts'
+import type { SessionEpoch } from '../session-epoch.ts'
 import { FIELD_ROWS, type Field, type FieldName, type GRANT_LEVELS, USER_FIELDS, type UserFields } from './fields.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -54,6 +52,12 @@ export interface DocumentPayload extends FieldsOf<'document'> {
 
 export type MultiModelPayload = FieldsOf<'multiModel'>
 
+/**
+ * Digests of the previous revisions, the latest first, without a gap. A replica needs them to see that a revision
+ * follows the one it has; without them the old revision would become a conflict of the new one or of the deletion.
+ */
+export type Ancestors = readonly string[]
+
 /** In clear, to be checked by the rules and hashed; or in a stored form, which no rule can check. */
 export type NewPassword = PlainPassword | { readonly stored: StoredPassword }
 
@@ -82,30 +86,6 @@ export interface Tombstone {
 }
 
 export type UserRecord = User | Tombstone
-
-/** Sessions and issued tokens of an earlier generation are revoked; tokens of other issuers need an `iat` after `seconds`. */
-export interface SessionEpoch {
-  readonly generation: number
-  readonly seconds: number
-  /** Not revoked with the others, because it has proved the second factor that was enabled. */
-  readonly kept?: KeptSession
-}
-
-export interface KeptSession {
-  readonly id: string
-  /** The earlier generation in which it was opened. */
-  readonly generation: number
-}
-
-/** The generation that a session with this id must have been opened in. */
-export const generationOf = ({ generation, kept }: Pick<SessionEpoch, 'generation' | 'kept'>, id: string): number =>
-  kept?.id === id ? kept.generation : generation
-
-/**
- * Digests of the previous revisions, the latest first, without a gap. A replica needs them to see that a revision
- * follows the one it has; without them the old revision would become a conflict of the new one or of the deletion.
- */
-export type Ancestors = readonly string[]
 
 export type GrantLevel = (typeof GRANT_LEVELS)[number]
 
@@ -142,85 +122,7 @@ export interface ExternalAccount {
 
 /** One text for issuer and subject, by which the user is found. */
 export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer' | 'subject'>): string =>
-  createHash('sha256')
-    .update(JSON.stringify([issuer, subject]))
-    .digest('hex')
-
-export type NameFlaw =
-  | 'empty'
-  | 'too_long'
-  | 'not_text'
-  | 'control_character'
-  | 'white_space_at_end'
-  | 'colon'
-  | 'leading_underscore'
-
-export type RoleFlaw = Exclude<NameFlaw, 'colon' | 'leading_underscore'> | 'comma'
-
-const MAX_BYTES = 256
-const CONTROL = /\p{Cc}/u
-
-/** Why the text cannot be the name of a user or administrator; `undefined` if it can. */
-export function checkName(name: string): NameFlaw | undefined {
-  if (name.startsWith('_')) return 'leading_underscore'
-  return name.includes(':') ? 'colon' : checkWord(name)
-}
-
-/** Why the text cannot be a role; `undefined` if it can. */
-export function checkRole(role: string): RoleFlaw | undefined {
-  return role.includes(',') ? 'comma' : checkWord(role)
-}
-
-type WordFlaw = Exclude<RoleFlaw, 'comma'>
-
-/** The rules that names, roles, databases and collections share. */
-export function checkWord(word: string): WordFlaw | undefined {
-  if (word === '') return 'empty'
-  // the cheap check first: a UTF-16 unit is at least one byte
-  if (word.length > MAX_BYTES || Buffer.byteLength(word) > MAX_BYTES) return 'too_long'
-  // half a surrogate pair has no UTF-8: two such names would be the same in the store
-  if (!word.isWellFormed()) return 'not_text'
-  if (CONTROL.test(word)) return 'control_character'
-  return word.trim() === word ? undefined : 'white_space_at_end'
-}
-
-export const NO_SESSIONS_ENDED: SessionEpoch = Object.freeze({ generation: 0, seconds: 0 })
-
-/** Revokes all current sessions and tokens, except the kept one. */
-export const endSessions = (before: SessionEpoch, nowSeconds: number, kept?: KeptSession): SessionEpoch => ({
-  generation: before.generation + 1,
-  seconds: Math.max(before.seconds, nowSeconds),
-  ...(kept && { kept }),
-})
-
-/** Revokes what either of the two revokes: a session that one of them keeps is revoked by the other. */
-export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
-  generation: Math.max(a.generation, b.generation),
-  seconds: Math.max(a.seconds, b.seconds),
-})
-
-interface Revision {
-  readonly number: number
-  readonly digest: string
-}
-
-const REVISION = /^([1-9]\d{0,14})-([0-9a-f]{32})$/
-
-/** Reads `N-<32 hexadecimal digits>`. */
-export function readRevision(text: string): Revision | undefined {
-  const [, number, digest] = REVISION.exec(text) ?? []
-  return number && digest ? { number: Number(number), digest } : undefined
-}
-
-/** The next revision: the number plus one, and a digest of the old revision and the content. */
-export function nextRevision(old: string | undefined, content: Json): string {
-  const before = old === undefined ? 0 : readRevision(old)?.number
-  if (before === undefined) throw new TypeError('The old revision is not a revision')
-  const digest = createHash('sha256')
-    .update(JSON.stringify([old ?? null, content]))
-    .digest('hex')
-  return `${before + 1}-${digest.slice(0, 32)}`
-}
+  digestHex('sha256', JSON.stringify([issuer, subject]))
 
 /** The second factor in the document; `undefined`: the user has none. */
 export const findTotp = ({ document }: Pick<User, 'document'>): Json | undefined =>
@@ -290,60 +192,3 @@ function withValues(user: User, values: readonly (readonly [FieldName, unknown])
   // has the shape of a user: `values` names only members of the table, and each goes to its part
   return record as unknown as User
 }
-
-/** An empty user, possibly in place of a deleted one. */
-export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
-  const sessionEpoch = before?.sessionEpoch ?? NO_SESSIONS_ENDED
-  const parts = { document: { revision: '' }, multiModel: {} }
-  // what is missing is filled with the empty values
-  const managed = { kind: 'user', name, isActive: true, password, sessionEpoch, ...parts } as unknown
-  return reviseUser(before, fillUser(managed as User, { name }))
-}
-
-/** `after` with its revision: a new one only if the document differs from that of `before`. */
-export function reviseUser(before: UserRecord | undefined, after: User): User {
-  const isSame = before?.kind === 'user' && renderVisible(before) === renderVisible(after)
-  const revision = isSame ? before.document.revision : nextRevision(revisionOf(before), toDigested(after))
-  const ancestors = isSame ? ancestorsOf(before) : withAncestor(before)
-  const { ancestors: _foreign, ...document } = after.document
-  return { ...after, document: { ...document, revision, ...(ancestors.length > 0 ? { ancestors } : {}) } }
-}
-
-/** CouchDB returns this many in `_revisions` by default. */
-const MAX_ANCESTORS = 50
-
-export const ancestorsOf = (record: UserRecord | undefined): Ancestors =>
-  (record?.kind === 'user' ? record.document.ancestors : record?.ancestors) ?? []
-
-function withAncestor(before: UserRecord | undefined): Ancestors {
-  const parent = readRevision(revisionOf(before) ?? '')
-  return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MAX_ANCESTORS) : []
-}
-
-/** The record of a deleted user. Its sessions are revoked, and it has a new revision. */
-export function toTombstone(user: User, nowSeconds: number): Tombstone {
-  return {
-    kind: 'tombstone',
-    name: user.name,
-    revision: nextRevision(user.document.revision, ['deleted', user.name]),
-    ancestors: withAncestor(user),
-    sessionEpoch: endSessions(user.sessionEpoch, nowSeconds),
-  }
-}
-
-export const revisionOf = (record: UserRecord | undefined): string | undefined =>
-  record?.kind === 'user' ? record.document.revision : record?.revision
-
-/** Everything the document shows, including the password hash. */
-const renderVisible = (user: User): string => JSON.stringify([toDigested(user), user.password])
-
-/**
- * Includes the salt, because a replica keeps the old password unless a new password changes the revision. Excludes the
- * hash: revisions are visible to others, who could test guesses against a digest that covers it.
- */
-const toDigested = ({ name, document, password }: User): Json => [
-  name,
-  document.roles,
-  document.members,
-  isUsable(password) ? password.salt : null,
-]

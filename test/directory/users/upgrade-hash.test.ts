@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../../src/directory/deps.ts'
-import { readRevision } from '../../../src/directory/users/user.ts'
+import { readRevision } from '../../../src/directory/users/revisions.ts'
 import type { HashParameters } from '../../../src/passwords/schemes/scheme.ts'
 import type { StoredPassword } from '../../../src/passwords/schemes.ts'
 import { createTestClock, openTestNode } from '../../support/directory.ts'

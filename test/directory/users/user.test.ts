@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { endSessions } from '../../../src/directory/session-epoch.ts'
+import { checkName, checkRole } from '../../../src/directory/users/names.ts'
 import {
-  checkName,
-  checkRole,
   createUser,
-  endSessions,
   nextRevision,
   readRevision,
   reviseUser,
   revisionOf,
   toTombstone,
-  type User,
-} from '../../../src/directory/users/user.ts'
+} from '../../../src/directory/users/revisions.ts'
+import type { User } from '../../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../../src/passwords/schemes.ts'
 
 const PASSWORD: StoredPassword = { scheme: 'simple', salt: 'salt', hash: 'a'.repeat(40) }

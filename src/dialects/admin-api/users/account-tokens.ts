@@ -7,7 +7,8 @@ import {
   withoutToken,
   withToken,
 } from '../../../directory/access-token.ts'
-import { type AccessToken, checkWord, type User } from '../../../directory/users/user.ts'
+import { checkWord } from '../../../directory/users/names.ts'
+import type { AccessToken, User } from '../../../directory/users/user.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
 import { listOf, object, type Static, text } from '../schemas/schema.ts'

@@ -1,4 +1,4 @@
-import { nextRevision } from '../../../directory/users/user.ts'
+import { nextRevision } from '../../../directory/users/revisions.ts'
 
 export const DESIGN_ID = '_design/_auth'
 

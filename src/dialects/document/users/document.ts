@@ -2,15 +2,8 @@
 import type { Identity } from '../../../directory/identity.ts'
 import { maskTotp } from '../../../directory/second-factor/totp.ts'
 import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
-import {
-  type Ancestors,
-  ancestorsOf,
-  findTotp,
-  readRevision,
-  TOTP_MEMBER,
-  type User,
-  type UserRecord,
-} from '../../../directory/users/user.ts'
+import { ancestorsOf, readRevision } from '../../../directory/users/revisions.ts'
+import { type Ancestors, findTotp, TOTP_MEMBER, type User, type UserRecord } from '../../../directory/users/user.ts'
 import { toDocumentMembers } from '../../../passwords/password.ts'
 import { PASSWORD_MEMBERS } from '../../../passwords/schemes.ts'
 import { type View, viewOf } from './authorize.ts'

@@ -2,7 +2,7 @@
 import { badRequest } from '../../../base/errors.ts'
 import { createPace } from '../../../base/pace.ts'
 import { identityOf } from '../../../directory/identity.ts'
-import { readRevision } from '../../../directory/users/user.ts'
+import { readRevision } from '../../../directory/users/revisions.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, requireObjectBody, toJsonReply } from '../body.ts'
 import { requireBulkReader } from './authorize.ts'

@@ -1,7 +1,8 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { GRANT_LEVELS } from '../../../directory/users/fields.ts'
-import { checkName, type GrantLevel, type JsonObject } from '../../../directory/users/user.ts'
+import { checkName } from '../../../directory/users/names.ts'
+import type { GrantLevel, JsonObject } from '../../../directory/users/user.ts'
 import type { Members } from '../body.ts'
 import { isAddressable } from '../path.ts'
 

@@ -11,7 +11,7 @@ import {
 import type { UsersDeps, UsersSettings } from '../../../../src/dialects/document/users/deps.ts'
 import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
-import { createUser } from '../../../../src/directory/users/user.ts'
+import { createUser } from '../../../../src/directory/users/revisions.ts'
 import { createRouter } from '../../../../src/http/router.ts'
 import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 

@@ -1,0 +1,39 @@
+/** What names of users, roles, databases and collections can be. */
+
+export type NameFlaw =
+  | 'empty'
+  | 'too_long'
+  | 'not_text'
+  | 'control_character'
+  | 'white_space_at_end'
+  | 'colon'
+  | 'leading_underscore'
+
+export type RoleFlaw = Exclude<NameFlaw, 'colon' | 'leading_underscore'> | 'comma'
+
+const MAX_BYTES = 256
+const CONTROL = /\p{Cc}/u
+
+/** Why the text cannot be the name of a user or administrator; `undefined` if it can. */
+export function checkName(name: string): NameFlaw | undefined {
+  if (name.startsWith('_')) return 'leading_underscore'
+  return name.includes(':') ? 'colon' : checkWord(name)
+}
+
+/** Why the text cannot be a role; `undefined` if it can. */
+export function checkRole(role: string): RoleFlaw | undefined {
+  return role.includes(',') ? 'comma' : checkWord(role)
+}
+
+type WordFlaw = Exclude<RoleFlaw, 'comma'>
+
+/** The rules that names, roles, databases and collections share. */
+export function checkWord(word: string): WordFlaw | undefined {
+  if (word === '') return 'empty'
+  // the cheap check first: a UTF-16 unit is at least one byte
+  if (word.length > MAX_BYTES || Buffer.byteLength(word) > MAX_BYTES) return 'too_long'
+  // half a surrogate pair has no UTF-8: two such names would be the same in the store
+  if (!word.isWellFormed()) return 'not_text'
+  if (CONTROL.test(word)) return 'control_character'
+  return word.trim() === word ? undefined : 'white_space_at_end'
+}
