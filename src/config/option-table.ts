@@ -842,5 +842,5 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   services:
     'Applications behind the multi-model door: name = /mount http://host:port [required] [preflight]. required rejects anonymous requests in every mode; preflight lets the application answer CORS preflights.',
   provider:
-    'Identity providers, one section each: [provider:<name>]. Tokens that they sign are accepted at both doors, and users can sign in with them in the browser. A flag is --provider:<name>.<option>, a variable CARDEA_PROVIDER__<NAME>__<OPTION>. Needs a restart. Cannot be changed at run time.',
+    'Identity providers, one section each: [provider:<name>]. Access tokens that they sign are accepted at both doors. A flag is --provider:<name>.<option>, a variable CARDEA_PROVIDER__<NAME>__<OPTION>. Needs a restart. Cannot be changed at run time.',
 }

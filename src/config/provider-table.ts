@@ -1,7 +1,7 @@
-// The options of each section `[provider:<name>]`: an identity provider whose tokens and sign-in Cardea accepts. Written
+// The options of each section `[provider:<name>]`: an identity provider whose tokens Cardea accepts. Written
 // as `--provider:<name>.<option>` on the command line and `CARDEA_PROVIDER__<NAME>__<OPTION>` in the environment.
 import { isSecureUrl } from '../base/bounded-fetch.ts'
-import { type Codec, listOf, matching, oneOf, refuse, seconds, secretText, text, timer, words } from './codecs.ts'
+import { type Codec, listOf, matching, oneOf, refuse, seconds, text, timer, words } from './codecs.ts'
 import { FIXED, type Option } from './option-table.ts'
 
 const URL_FORM = 'an https:// URL, or http:// on a loopback address, without a query'
@@ -37,8 +37,7 @@ export const PROVIDER_OPTIONS = {
     codec: words('audiences separated by commas', /^\S+$/),
     initial: [],
     help: 'Accepted values of `aud` in access tokens.',
-    details:
-      'Empty: Bearer tokens of this provider are refused. A token of Keycloak has it only with a mapper of type Audience.',
+    details: 'A token of Keycloak has it only with a mapper of type Audience.',
   }),
   clients: row({
     codec: words('client ids separated by commas', /^\S+$/),
@@ -46,19 +45,10 @@ export const PROVIDER_OPTIONS = {
     help: 'Clients whose access tokens are accepted (`azp` or `client_id`).',
     details: 'Empty: every client that the provider gives tokens for the audience.',
   }),
-  'client-id': row({ codec: text, initial: '', help: 'The client id of Cardea, for sign-in in the browser.' }),
-  'client-secret': row({
-    codec: secretText(4096),
+  'client-id': row({
+    codec: text,
     initial: '',
-    secret: true,
-    help: 'The client secret of Cardea.',
-    details: 'Empty: a public client, which proves itself with PKCE alone.',
-  }),
-  label: row({ codec: text, initial: '', help: 'The name on the button. Empty: the name of the section.' }),
-  scopes: row({
-    codec: matching('scopes separated by blanks, with openid', /(?:^| )openid(?: |$)/),
-    initial: 'openid profile',
-    help: 'Scopes that the sign-in asks for.',
+    help: 'The client with which users sign in. Its ID tokens are never accepted as access tokens.',
   }),
   discovery: row({
     codec: url,

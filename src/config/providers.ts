@@ -1,9 +1,7 @@
 // The sections `[provider:<name>]`: reads and checks what the layers set.
-import type { Config } from './options.ts'
 import { PROVIDER_PREFIX } from './options.ts'
 import { addProblem, findNearest, type Problem, quote, type Report } from './problems.ts'
 import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
-import { expandSecret, type SecretFiles } from './secrets.ts'
 import { type Assignment, type ProviderEntry, renderSource } from './settings.ts'
 
 /** The options of a provider, for help and for the reference page. */
@@ -15,11 +13,7 @@ export const PROVIDER_ROWS = Object.entries(PROVIDER_OPTIONS).map(([key, option]
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
 
-export function resolveProviders(
-  given: readonly Assignment[],
-  secretFiles: SecretFiles,
-  report: Report,
-): readonly ProviderEntry[] {
+export function resolveProviders(given: readonly Assignment[], report: Report): readonly ProviderEntry[] {
   return [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
     const [first] = assignments
     const name = section.slice(PROVIDER_PREFIX.length)
@@ -30,7 +24,7 @@ export function resolveProviders(
       return []
     }
     const last = new Map(assignments.map((assignment) => [assignment.key, assignment]))
-    const read = [...last.values()].flatMap((each) => readValue(each, secretFiles, report))
+    const read = [...last.values()].flatMap((each) => readValue(each, report))
     // has a value for each row of the table, because the defaults come first
     const values = Object.fromEntries([...DEFAULTS, ...read]) as unknown as ProviderValues
     return [{ name, values, source: first.source }]
@@ -39,11 +33,7 @@ export function resolveProviders(
 
 const DEFAULTS = Object.entries(PROVIDER_OPTIONS).map(([key, { initial }]) => [key, initial] as const)
 
-function readValue(
-  assignment: Assignment,
-  secretFiles: SecretFiles,
-  report: Report,
-): readonly (readonly [ProviderKey, unknown])[] {
+function readValue(assignment: Assignment, report: Report): readonly (readonly [ProviderKey, unknown])[] {
   const { section, key, source } = assignment
   if (!isProviderKey(key)) {
     const nearest = findNearest(key, Object.keys(PROVIDER_OPTIONS))
@@ -51,19 +41,11 @@ function readValue(
     report.problems.push({ kind: 'unknown-option', ...problem, ...(nearest && { nearest }) })
     return []
   }
-  const option = PROVIDER_OPTIONS[key]
-  const isSecret = 'secret' in option && option.secret === true
-  const text = isSecret ? expandSecret(assignment, secretFiles, report) : assignment.text
   try {
-    return text === undefined ? [] : [[key, option.codec.parse(text)]]
+    return [[key, PROVIDER_OPTIONS[key].codec.parse(assignment.text)]]
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    addProblem(
-      report,
-      'bad-value',
-      assignment,
-      `expected ${error.message}${isSecret ? '' : `, got ${quote(text ?? '')}`}`,
-    )
+    addProblem(report, 'bad-value', assignment, `expected ${error.message}, got ${quote(assignment.text)}`)
     return []
   }
 }
@@ -86,8 +68,7 @@ const CHECKS: readonly ((values: ProviderValues) => string | undefined)[] = [
     users !== 'asserted' && map.some((item) => item.split('=')[1]?.trim() === '_admin')
       ? 'role-map: _admin can be given to asserted users only; make others administrators in [admins]'
       : undefined,
-  ({ audience, 'client-id': id }) =>
-    audience.length + id.length > 0 ? undefined : 'set audience for access tokens, client-id for sign-in, or both',
+  ({ audience }) => (audience.length > 0 ? undefined : 'audience is missing'),
 ]
 
 export function checkProviders(entries: readonly ProviderEntry[]): readonly Problem[] {
@@ -107,21 +88,11 @@ export function checkProviders(entries: readonly ProviderEntry[]): readonly Prob
   })
 }
 
-/** Valid settings that have less effect than their author may expect. */
-export function warnAboutProviders(entries: readonly ProviderEntry[], { console }: Config): readonly string[] {
-  return entries.flatMap(({ name, values }) => {
-    const say = (why: string) => `[provider:${name}] ${why}`
-    const isHidden = values['client-id'] !== '' && console['public-url'] === ''
-    return [
-      ...(values.audience.length === 0 ? [say('its access tokens are refused, because audience is empty')] : []),
-      ...(values.audience.includes('account')
-        ? [
-            say(
-              'audience account is in every token of a realm of Keycloak: add a mapper of type Audience, and name its audience here',
-            ),
-          ]
-        : []),
-      ...(isHidden ? [say('no sign-in in the browser: the redirect URI needs console.public-url')] : []),
-    ]
-  })
-}
+/** Valid settings that accept more than their author may expect. */
+export const warnAboutProviders = (entries: readonly ProviderEntry[]): readonly string[] =>
+  entries
+    .filter(({ values }) => values.audience.includes('account'))
+    .map(
+      ({ name }) =>
+        `[provider:${name}] every token of a realm of Keycloak has the audience account: add a mapper of type Audience, and name its audience here`,
+    )

@@ -42,10 +42,10 @@ export function readSettings(input: ReadInput): Reading {
   const open = {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
-    provider: resolveProviders(sorted.open.provider, input, report),
+    provider: resolveProviders(sorted.open.provider, report),
   }
   report.problems.push(...checkServices(open.services), ...checkProviders(open.provider))
-  report.warnings.push(...warnAboutProviders(open.provider, options.values))
+  report.warnings.push(...warnAboutProviders(open.provider))
   const rules = [...RULES, ...(input.rules ?? [])]
   checkRules(rules, { values: options.values, open }, options, report)
   report.warnings.push(...checkFileModes(input.files))

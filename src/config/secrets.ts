@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { messageOf } from '../base/errors.ts'
 import { type IniEntry, type IniFile, readIni } from './ini.ts'
-import { findOption, isConcealed, PROVIDER_PREFIX } from './options.ts'
+import { findOption, isConcealed } from './options.ts'
 import { addProblem, quote, type Report, renderAt } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
@@ -100,7 +100,6 @@ function isInClear({ section, key, text }: IniEntry): boolean {
   if (isFileReference(text)) return false
   if (section === 'admins') return !STORED_FORM.test(text)
   if (section === 'jwt_keys') return key.startsWith('hmac:')
-  if (section.startsWith(PROVIDER_PREFIX)) return key === 'client-secret'
   const row = findOption(section, key)
   return row !== undefined && isConcealed(row.option, text)
 }

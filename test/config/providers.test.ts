@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readEnvironment } from '../../src/config/environment.ts'
 import { readSettings } from '../../src/config/read.ts'
 
 const read = (text: string, environment: Record<string, string> = {}) =>
@@ -11,32 +10,26 @@ const read = (text: string, environment: Record<string, string> = {}) =>
     environment,
     flags: [],
     cwd: '/',
-    readSecret: (path) => `secret of ${path}`,
+    readSecret: () => '',
   })
 
 const SHOP = '[provider:shop]\nissuer = https://id.example.com\naudience = cardea\n'
 
 describe('[provider:<name>]', () => {
-  it('is read from files and the environment, with a secret from a file', () => {
-    const { settings, problems } = read(`${SHOP}client-secret = @file:/run/secret\n`, {
+  it('is read from files and the environment', () => {
+    const { settings, problems } = read(SHOP, {
       CARDEA_PROVIDER__SHOP__CLIENT_ID: 'web',
     })
     assert.deepEqual(problems, [])
     const [provider] = settings.open.provider
-    assert.equal(provider?.values['client-secret'], 'secret of /run/secret')
     assert.equal(provider?.values['client-id'], 'web')
     assert.equal(provider?.values.users, 'link')
-  })
-
-  it('reads a secret that a variable names by its file', () => {
-    const { assignments } = readEnvironment({ CARDEA_PROVIDER__MY_ID__CLIENT_SECRET_FILE: '/run/s' })
-    const [{ section, key, text } = { section: '', key: '', text: '' }] = assignments
-    assert.deepEqual([section, key, text], ['provider:my-id', 'client-secret', '@file:/run/s'])
   })
 
   const wrong: readonly [name: string, text: string, message: RegExp][] = [
     ['without TLS', '[provider:a]\nissuer = http://id.example.com\naudience = x', /expected an https/],
     ["with the issuer of Cardea's own tokens", '[provider:a]\nissuer = arangodb\naudience = x', /expected an https/],
+    ['without an audience', '[provider:a]\nissuer = https://id.example.com', /audience is missing/],
     ['without an issuer', '[provider:a]\naudience = x', /issuer is missing/],
     [
       'with an issuer of another provider',
