@@ -118,7 +118,7 @@ export interface Authenticator {
   ): Promise<AuthenticatedUser | undefined>
 }
 
-export interface Cardea extends Authenticator {
+export interface Cardea extends Authenticator, AsyncDisposable {
   readonly users: Users
   readonly sessions: Sessions
   /** Opens both doors at the configured addresses. */
@@ -181,6 +181,7 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
     },
     reload: () => app.reload(),
     close: () => app.close(),
+    [Symbol.asyncDispose]: () => app.close(),
   }
 }
 

@@ -42,6 +42,16 @@ describe('the library', () => {
     await cardea.close()
   })
 
+  it('is closed at the end of a block by await using', async () => {
+    let url = ''
+    {
+      await using cardea = await createTestCardea()
+      url = (await cardea.listen()).document[0] ?? ''
+      assert.equal((await get(`${url}/_up`)).status, 200)
+    }
+    await assert.rejects(get(`${url}/_up`))
+  })
+
   it('handles requests of another server in the dialect of one door', async (t) => {
     const cardea = await open(t)
     const server = createServer((request, response) => {

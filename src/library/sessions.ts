@@ -68,6 +68,10 @@ export interface Sessions {
   list(name: string, options?: SessionListOptions): Promise<SessionPage>
   /** Ends a session on every node at once, whatever door opened it. `false`: no live session has this id. */
   revoke(id: string): Promise<boolean>
+  /** Ends all sessions of a user but the one with the id `kept`. Returns how many. Access tokens stay valid. */
+  revokeAll(name: string, options?: { readonly kept?: string }): Promise<number>
+  /** Removes the session cookie from the browser. Call it after `revoke`. */
+  clearCookie(response: HeaderSink | Headers, options?: Pick<CreateSessionOptions, 'request' | 'peer'>): Promise<void>
 }
 
 /** `verified` has the account of each user that `verifyPassword` returned. */
@@ -83,6 +87,20 @@ export function createSessions(app: App, verified: WeakMap<VerifiedUser, Account
       withCardeaErrors(async () => {
         requireText(id, 'id')
         return (await directory.revokeSession(id)) !== undefined
+      }),
+    revokeAll: (name, options = {}) =>
+      withCardeaErrors(async () => {
+        requireText(name, 'name')
+        requireMembers(options, 'options', ['kept'])
+        if (options.kept !== undefined) requireText(options.kept, 'kept')
+        return directory.revokeSessions(name, options.kept)
+      }),
+    clearCookie: (response, options = {}) =>
+      withCardeaErrors(async () => {
+        requireMembers(options, 'options', ['request', 'peer'])
+        const { request, peer } = options
+        const incoming = request ? readRequest(request, 'sessions.clearCookie', peer) : createEmptyRequest()
+        addHeaders(response, [await app.runFor(incoming, async (context) => app.signIn.clear(context))])
       }),
   }
 }

@@ -124,6 +124,21 @@ describe('cardea.sessions', () => {
     assert.equal(second.next, undefined)
   })
 
+  it('ends all sessions of a user but one, and clears the cookie', async (t) => {
+    const server = await openCardea(t)
+    const { sessions } = server.cardea
+    const kept = await sessions.create('ada')
+    const cookie = await signInAtDocument(server)
+    const token = await signInAtMultiModel(server)
+    assert.equal(await sessions.revokeAll('ada', { kept: kept.id }), 2)
+    assert.deepEqual([await whoIs(server, { Cookie: cookie }), await statusAt(server, token)], [null, 401])
+    assert.equal(await whoIs(server, { Cookie: kept.cookie.split(';')[0] ?? '' }), 'ada')
+    assert.equal(await sessions.revokeAll('ada'), 1)
+    const headers = new Headers()
+    await sessions.clearCookie(headers, { request: new Request('https://a/') })
+    assert.match(headers.get('set-cookie') ?? '', /^AuthSession=; .*Secure/)
+  })
+
   it('refuses names that cannot sign in, and values of another type', async (t) => {
     const { cardea } = await openCardea(t)
     // a program without types may give anything
@@ -137,6 +152,9 @@ describe('cardea.sessions', () => {
       ['list', ['ada', { limit: 1001 }], 'bad_request'],
       ['list', ['ada', { after: 'x' }], 'bad_request'],
       ['revoke', [5], 'bad_request'],
+      ['revokeAll', [5], 'bad_request'],
+      ['revokeAll', ['ada', { kept: 5 }], 'bad_request'],
+      ['clearCookie', [new Headers(), { name: 'ada' }], 'bad_request'],
     ]
     for (const [method, args, code] of rows)
       await assert.rejects(
