@@ -19,6 +19,9 @@ import { resetSocket } from './slow-clients.ts'
 import { schemeOf } from './trust.ts'
 import { drainSlowly, hasUnreadBody, limitDrainTime } from './unread-body.ts'
 
+/** Where a dialect has no name of its own for the header with the id of a request. */
+export const REQUEST_ID_HEADER = 'X-Request-Id'
+
 export interface Delivery {
   readonly dialect: Dialect
   readonly context: RequestContext

@@ -27,6 +27,7 @@ import {
 } from '../gateway/upstream-identities.ts'
 import { createUpstreamRegistry } from '../gateway/upstream-registry.ts'
 import type { UpstreamSettings } from '../gateway/upstream-request.ts'
+import { REQUEST_ID_HEADER } from '../http/reply.ts'
 import { type KeyRing, signerOf } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import { createHmacSigner } from '../keys/sign.ts'
@@ -178,7 +179,7 @@ export function createMultiModelUpstream(parts: UpstreamParts, revalidate: Reval
     toIdentityHeaders,
     inspection,
     hints: toMultiModelHints,
-    requestIdHeader: 'X-Request-Id',
+    requestIdHeader: REQUEST_ID_HEADER,
   })
   return gateway.register(upstream, { door: 'multi-model', healthPath: '/_admin/server/availability' })
 }
@@ -233,7 +234,7 @@ export function createServiceUpstream({ name, url }: Service, parts: UpstreamPar
     }),
     toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, name),
     hints: () => toServiceHints(name),
-    requestIdHeader: 'X-Request-Id',
+    requestIdHeader: REQUEST_ID_HEADER,
   })
   return gateway.register(upstream)
 }

@@ -7,6 +7,7 @@ import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
 import type { Authenticated } from '../../directory/identity.ts'
+import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
@@ -48,7 +49,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     ],
     defaultHeaders: (context, reply) => [
       ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
-      ...(context ? [[REQUEST_ID, context.id] as const, ...renewingHeaders(context, reply)] : []),
+      ...(context ? [[REQUEST_ID_HEADER, context.id] as const, ...renewingHeaders(context, reply)] : []),
     ],
   }
 }
@@ -68,8 +69,6 @@ function readSegment(part: string): string {
   return text
 }
 
-const REQUEST_ID = 'X-Request-Id'
-
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
 /** No challenge for a browser, which would remember the password, nor for a program that sends the intent header. */
@@ -78,7 +77,7 @@ const isChallenged = (context: RequestContext | undefined): boolean =>
 
 /** What it shares with the account of a user (account-api.ts). */
 export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fallback' | 'renderError'> = {
-  requestIdHeader: REQUEST_ID,
+  requestIdHeader: REQUEST_ID_HEADER,
   readPath: readAdminApiPath,
   fallback: () => {
     throw new Refusal('not_found')

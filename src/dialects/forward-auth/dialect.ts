@@ -1,5 +1,6 @@
 // Plain HTTP for other programs: the key set, and the endpoint that a proxy asks before it forwards a request.
 import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
+import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Route, Step } from '../../http/request-context.ts'
 
 export interface ForwardAuthDialectOptions {
@@ -27,7 +28,7 @@ export const createForwardAuthDialect = ({
 }: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
   name,
-  requestIdHeader: REQUEST_ID,
+  requestIdHeader: REQUEST_ID_HEADER,
   readPath: readPlainPath,
   steps,
   routes,
@@ -46,10 +47,9 @@ export const createForwardAuthDialect = ({
     }
   },
   defaultHeaders: (context, reply) =>
-    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(extraHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
+    context ? [NO_SNIFFING, [REQUEST_ID_HEADER, context.id], ...(extraHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
 })
 
-const REQUEST_ID = 'X-Request-Id'
 const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 

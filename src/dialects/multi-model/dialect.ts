@@ -2,6 +2,7 @@
  * The ArangoDB-compatible dialect: its steps, routes, headers and errors. It does not authenticate requests itself; it
  * is given a function that does.
  */
+import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { corsHeaders } from './cors.ts'
 import type { CheckDeps, MultiModelUpstream } from './deps.ts'
@@ -27,7 +28,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
   const fixedHeaders: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
   return {
     name: 'multi-model',
-    requestIdHeader: REQUEST_ID,
+    requestIdHeader: REQUEST_ID_HEADER,
     methods: 'DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT',
     readPath: readMultiModelPath,
     steps: multiModelSteps(options),
@@ -51,7 +52,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       return [
         ...fixedHeaders,
         ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-        ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, reply, settings())] : []),
+        ...(context ? [[REQUEST_ID_HEADER, context.id] as const, ...corsHeaders(context, reply, settings())] : []),
       ]
     },
   }
@@ -81,7 +82,6 @@ export const withDeclinedChallenges = (dialect: Dialect): Dialect => ({
 // quirk: reference multi-model 7.2, 7.4: an unsupported method on these paths is a bad request there
 const CALLS_METHODS_BAD = /^(?:\/_arango\/(?:v0|experimental))?(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/
 
-const REQUEST_ID = 'X-Request-Id'
 const QUEUE_TIME: HeaderPair = ['X-Arango-Queue-Time-Seconds', '0.000000']
 
 const SECURITY_HEADERS: readonly HeaderPair[] = [

@@ -6,26 +6,11 @@
 import { Refusal } from '../../../base/errors.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
-import type { Grant, User } from '../../../directory/users/user.ts'
+import type { User } from '../../../directory/users/user.ts'
 import type { Call, Caller, OperationDeps } from '../operation.ts'
 
-/** The rights of a user that exists or is to be created. */
-export interface ManagedUser {
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly grants: ReadonlyMap<string, Grant>
-  readonly expiresAt?: number | undefined
-}
-
-export const toManaged = ({ name, document, multiModel, expiresAt }: User): ManagedUser => ({
-  name,
-  roles: document.roles,
-  grants: multiModel.grants,
-  expiresAt,
-})
-
 /** Why the caller may not manage the user; `undefined`: it may. */
-export function checkManaged(deps: OperationDeps, { caller }: Call, user: ManagedUser): string | undefined {
+export function checkManaged(deps: OperationDeps, { caller }: Call, user: User): string | undefined {
   if (!caller || caller.right === 'administrator') return undefined
   if (caller.right !== 'userAdmin') return 'Only administrators and user administrators manage users.'
   if (deps.directory.isAdministrator(user.name)) return `${user.name} is an administrator.`
@@ -36,7 +21,7 @@ export function checkManaged(deps: OperationDeps, { caller }: Call, user: Manage
 function checkRights(
   { userAdminRole }: OperationDeps,
   { identity }: Caller,
-  { name, roles, grants, expiresAt }: ManagedUser,
+  { name, document: { roles }, multiModel: { grants }, expiresAt }: User,
 ): string | undefined {
   const foreign = roles.find((role) => role === ADMIN_ROLE || !identity.roles.includes(role))
   if (foreign !== undefined) return `You do not have the role ${foreign}.`
@@ -48,7 +33,7 @@ function checkRights(
 }
 
 /** Throws unless the caller may manage the user. */
-export function requireManaged(deps: OperationDeps, call: Call, user: ManagedUser): void {
+export function requireManaged(deps: OperationDeps, call: Call, user: User): void {
   const reason = checkManaged(deps, call, user)
   if (reason !== undefined) throw new Refusal('forbidden', { reason })
 }
@@ -56,7 +41,7 @@ export function requireManaged(deps: OperationDeps, call: Call, user: ManagedUse
 /** The same for the stored user of this name. An administrator needs no user of the name. */
 export async function requireManagedName(deps: OperationDeps, call: Call, name: string): Promise<void> {
   if (!call.caller || call.caller.right === 'administrator') return
-  requireManaged(deps, call, toManaged(await requireUser(deps, name)))
+  requireManaged(deps, call, await requireUser(deps, name))
 }
 
 export async function requireUser({ directory }: OperationDeps, name: string): Promise<User> {
@@ -69,8 +54,8 @@ export async function requireUser({ directory }: OperationDeps, name: string): P
 export const toManagedChange =
   (deps: OperationDeps, call: Call, change: (user: User) => User) =>
   (user: User): User => {
-    requireManaged(deps, call, toManaged(user))
+    requireManaged(deps, call, user)
     const changed = change(user)
-    requireManaged(deps, call, toManaged(changed))
+    requireManaged(deps, call, changed)
     return changed
   }

@@ -13,7 +13,7 @@ import {
 } from '../operation.ts'
 import { EXTERNAL_ACCOUNTS } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
-import { requireManaged, requireUser, toManaged } from './delegation.ts'
+import { requireManaged, requireUser } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const EXTERNAL_ACCOUNT_OPERATIONS = {
@@ -71,7 +71,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
 
 async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
   const user = await requireUser(deps, nameOf(call))
-  requireManaged(deps, call, toManaged(user))
+  requireManaged(deps, call, user)
   return user
 }
 

@@ -18,7 +18,7 @@ import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { LINK_OWNER } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
 import { PASSWORD_LINK } from '../schemas/users.ts'
-import { requireManaged, requireUser, toManaged } from './delegation.ts'
+import { requireManaged, requireUser } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 const LIFETIME_SECONDS = 3600
@@ -30,7 +30,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     reply: PASSWORD_LINK,
     async run(deps, call) {
       const user = await requireUser(deps, nameOf(call))
-      requireManaged(deps, call, toManaged(user))
+      requireManaged(deps, call, user)
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
       const expiresAt = nowSeconds() + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }

@@ -8,7 +8,16 @@ import {
   type SetOperation,
   type UserFields,
 } from '../../../directory/users/fields.ts'
-import { type FieldValue, type Grant, readField, type User, withField } from '../../../directory/users/user.ts'
+import { createUser } from '../../../directory/users/revisions.ts'
+import {
+  type FieldValue,
+  fillUser,
+  type Grant,
+  readField,
+  type User,
+  withField,
+} from '../../../directory/users/user.ts'
+import { NO_PASSWORD } from '../../../passwords/password.ts'
 import { describePassword } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
@@ -24,7 +33,7 @@ import {
   USER_MEMBERS,
   USER_PAGE,
 } from '../schemas/users.ts'
-import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
+import { checkManaged, requireManaged, requireManagedName, toManagedChange } from './delegation.ts'
 import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
 import { isSearch, SEARCH, search } from './user-search.ts'
 
@@ -89,8 +98,7 @@ export const USER_OPERATIONS = {
     reply: USER,
     async run(deps, call) {
       const draft = toDraft(call.body)
-      const { name, roles = [], expiresAt, multiModel } = draft
-      requireManaged(deps, call, { name, roles, expiresAt, grants: multiModel?.grants ?? new Map() })
+      requireManaged(deps, call, fillUser(createUser(draft.name, NO_PASSWORD), draft))
       return showUser(await deps.directory.createUser(draft, { signal: call.signal }))
     },
   }),
@@ -158,7 +166,7 @@ const changeManaged = async (deps: OperationDeps, call: Call, change: (user: Use
 
 export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
   ...showUser(user),
-  canEdit: checkManaged(deps, call, toManaged(user)) === undefined,
+  canEdit: checkManaged(deps, call, user) === undefined,
 })
 
 /** `null`: none is known. */
