@@ -76,7 +76,7 @@ export class Http2Request extends IncomingMessage {
     done(error)
   }
 
-  /** Whether the stream is closed: nobody waits for a response. */
+  /** Whether the stream is closed: a response would reach no client. */
   get isGone(): boolean {
     return this.#stream.destroyed
   }
