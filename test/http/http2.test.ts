@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
+import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { Route } from '../../src/http/request-context.ts'
@@ -64,6 +65,21 @@ test('a slow request does not delay the others of its connection', async (t) => 
   for (let i = 0; i < 20; i += 1) assert.equal((await load(send(session, '/echo'))).status, 200)
   held.release()
   assert.deepEqual(await slow, { status: 200, body: 'held' })
+})
+
+test('headers with the names of members of every object are headers', async (t) => {
+  const door = await open(t)
+  const session = door.connect()
+  for (const name of ['constructor', 'tostring', '__proto__', 'hasownproperty', 'valueof']) {
+    const headers = Object.fromEntries([[name, 'x']])
+    assert.equal((await load(send(session, '/echo', headers))).status, 200, name)
+  }
+})
+
+test('a client that connects and sends nothing is disconnected when it ends', async (t) => {
+  const door = await open(t)
+  const socket = createConnection(door.port, '127.0.0.1').end()
+  await once(socket.resume(), 'close')
 })
 
 test('cookies in several headers are one list', async (t) => {

@@ -192,8 +192,8 @@ describe('the package', () => {
     const args = ['--input-type=module', '--eval', program]
     const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
     assert.deepEqual(JSON.parse(stdout), [
-      ['authenticate', 'requireRole', 'requireUser'],
-      ['registerCardea', 'requireRole', 'requireUser'],
+      ['account', 'authenticate', 'requireRole', 'requireUser'],
+      ['registerAccount', 'registerCardea', 'requireRole', 'requireUser'],
     ])
   })
 

@@ -20,7 +20,7 @@ export interface AccountSignInDeps {
   readonly signIn: ApplicationSignIn
   readonly signUp: DoorSignUp
   allowsSignUp(): boolean
-  /** The origins of other sites whose pages may sign users in. */
+  /** The origins of other sites whose pages may sign users up, in and out. */
   origins(): readonly string[]
 }
 
@@ -30,9 +30,9 @@ export const OPEN = 'open'
 export function accountSignInRoutes(deps: AccountSignInDeps): readonly Route[] {
   const rows: Readonly<Record<string, Methods>> = {
     '/session': { GET: (context) => toJsonReply(200, show(identityOf(context))) },
-    '/sign-up': { POST: withRedirects((context) => signUp(context, deps)) },
-    '/sign-in': { POST: withRedirects((context) => signIn(context, deps)) },
-    '/sign-out': { POST: withRedirects((context) => signOut(context, deps)) },
+    '/sign-up': { POST: acceptPage(signUp, deps) },
+    '/sign-in': { POST: acceptPage(signIn, deps) },
+    '/sign-out': { POST: acceptPage(signOut, deps) },
   }
   return Object.entries(rows).map(([path, methods]) => ({ path: `${ACCOUNT_PREFIX}${path}`, right: OPEN, methods }))
 }
@@ -40,14 +40,16 @@ export function accountSignInRoutes(deps: AccountSignInDeps): readonly Route[] {
 const show = ({ name, roles, mustChangePassword }: Identity) =>
   name === null ? { name } : { name, roles, ...(mustChangePassword && { mustChangePassword }) }
 
-const withRedirects =
-  (handle: (context: RequestContext) => Promise<Reply>): Handler =>
+/** Accepts pages of this origin and of trusted ones, and redirects those that ask for it. */
+const acceptPage =
+  (handle: (context: RequestContext, deps: AccountSignInDeps) => Promise<Reply>, deps: AccountSignInDeps): Handler =>
   async (context) => {
     // both are checked first: a request with an invalid one changes nothing
     const next = findRedirect(context, 'next')
     const fail = findRedirect(context, 'fail')
     try {
-      return redirectTo(next, await handle(context))
+      requireTrusted(context, deps.origins())
+      return redirectTo(next, await handle(context, deps))
     } catch (error) {
       if (fail === undefined || !(error instanceof Refusal)) throw error
       const path = `${fail}${fail.includes('?') ? '&' : '?'}error=${error.code}`
@@ -72,7 +74,6 @@ async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise
 }
 
 async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
-  requireTrusted(context, deps.origins())
   const { code = '', ...given } = await readFields(CREDENTIALS, context)
   const account = await deps.signIn.require({ ...given, code }, context)
   const { header } = await deps.signIn.open(account, context)
@@ -99,7 +100,7 @@ async function readFields<T>(schema: Schema<T>, context: RequestContext): Promis
   return requireValid(schema, Object.fromEntries(known.map((name) => [name, fields.get(name)])))
 }
 
-/** A page of an origin that is not trusted must not sign its visitor in, or change an account with a browser's credential. */
+/** A page of an origin that is not trusted must not sign its visitor up, in or out, or use a browser's credential. */
 export function requireTrusted(context: RequestContext, origins: readonly string[]): void {
   if (!isCrossOrigin(context)) return
   const origin = context.header('origin')
