@@ -1,4 +1,5 @@
-// The page of pouchdb.test.ts: an application in a browser, with a live replication through Cardea.
+// The page of pouchdb.test.ts and http2.test.ts: an application in a browser, with live replications and feeds through
+// Cardea.
 import http from 'pouchdb-adapter-http'
 import PouchDB from 'pouchdb-core'
 import replication from 'pouchdb-replication'
@@ -17,4 +18,10 @@ function replicate(from: string, to: string): void {
   live.on('error', ({ name }: { name: string }) => log.push(`replication ended: ${name}`))
 }
 
-Object.assign(globalThis, { app: { ...client, log, replicate } })
+function watch(name: string): void {
+  const feed = open(name).changes({ live: true })
+  feed.on('change', ({ id }: { id: string }) => log.push(`${name}: ${id}`))
+  feed.on('error', (error: { name: string }) => log.push(`${name} ended: ${error.name}`))
+}
+
+Object.assign(globalThis, { app: { ...client, log, replicate, watch } })

@@ -7,13 +7,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import { build } from 'vite'
 import type { Client } from '../../client/src/index.ts'
 import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { beforeDocument } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
+import { servePage } from './serve-page.ts'
 
 // none of these have types
 const load = createRequire(import.meta.url)
@@ -67,20 +67,6 @@ function openCardea(upstream: string) {
     })
 }
 
-async function buildPage(): Promise<string> {
-  const built = await build({
-    configFile: false,
-    logLevel: 'error',
-    root: import.meta.dirname,
-    resolve: { alias: { events: join(import.meta.dirname, 'events.ts') } },
-    define: { global: 'globalThis', 'process.env.NODE_ENV': '"production"' },
-    build: { write: false, lib: { entry: 'page.ts', formats: ['es'] }, target: 'es2022' },
-  })
-  const [output] = [built].flat()
-  assert.ok(output && 'output' in output)
-  return output.output[0].code
-}
-
 interface App extends Client {
   readonly log: string[]
   replicate(from: string, to: string): void
@@ -121,14 +107,10 @@ const isNotRenewing = async () => {
 
 async function openContext(url: string): Promise<BrowserContext> {
   assert.ok(browser)
-  const code = await buildPage()
   const context = await browser.newContext()
   scope.after(() => context.close())
+  await servePage(context, url)
   await context.clock.install()
-  await context.route(`${url}/app/`, (route) =>
-    route.fulfill({ contentType: 'text/html', body: '<script type="module" src="/app/page.js"></script>' }),
-  )
-  await context.route(`${url}/app/page.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: code }))
   return context
 }
 

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { BrowserContext } from 'playwright-core'
+import { build } from 'vite'
+
+async function buildPage(): Promise<string> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    root: import.meta.dirname,
+    resolve: { alias: { events: join(import.meta.dirname, 'events.ts') } },
+    define: { global: 'globalThis', 'process.env.NODE_ENV': '"production"' },
+    build: { write: false, lib: { entry: 'page.ts', formats: ['es'] }, target: 'es2022' },
+  })
+  const [output] = [built].flat()
+  assert.ok(output && 'output' in output)
+  return output.output[0].code
+}
+
+/** Answers `/app/` of that origin, in the browser, with page.ts: an application with PouchDB and the client. */
+export async function servePage(context: BrowserContext, url: string): Promise<void> {
+  const code = await buildPage()
+  await context.route(`${url}/app/`, (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<script type="module" src="/app/page.js"></script>' }),
+  )
+  await context.route(`${url}/app/page.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: code }))
+}
