@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls'
 /** A client that knows that the server speaks HTTP/2 begins with this. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
-/** What becomes of a connection. */
+/** Serves a connection by its version. */
 export interface Versions {
   http1(socket: Socket): void
   http2(socket: Socket): void
@@ -25,7 +25,7 @@ function chooseByFirstBytes(socket: Socket, { http1, http2, timeOut }: Versions,
   const timer = setTimeout(() => finish(timeOut), timeoutMs)
   const finish = (serve: (socket: Socket) => void): void => {
     clearTimeout(timer)
-    socket.off('data', take).off('end', end).off('close', stop).off('error', ignore).pause()
+    socket.off('data', take).off('end', end).off('close', stop).pause()
     if (bytes.length > 0) socket.unshift(bytes)
     serve(socket)
     // HTTP/2 reads what waits by itself
@@ -37,7 +37,8 @@ function chooseByFirstBytes(socket: Socket, { http1, http2, timeOut }: Versions,
     if (!bytes.subarray(0, length).equals(PREFACE.subarray(0, length))) finish(http1)
     else if (length === PREFACE.length) finish(http2)
   }
-  const end = (): void => finish(http1)
+  // without a request there is nothing to reply to
+  const end = (): void => finish((unused) => unused.destroy())
   const stop = (): void => clearTimeout(timer)
   const ignore = (): void => {}
   socket.on('data', take).once('end', end).once('close', stop).on('error', ignore)

@@ -1,5 +1,5 @@
 /** Connections of HTTP/2: their requests are served side by side. */
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, METHODS } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Connection, rememberConnection } from './connections.ts'
@@ -45,6 +45,8 @@ export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): v
   // 'close' follows
   session.on('error', () => {})
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
+    // the parser of HTTP/1.1 knows no other methods
+    if (!METHODS.includes(headers[':method'] ?? '')) return stream.respond({ ':status': 400 }, { endStream: true })
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
     void door.handle(...connection.open(stream, { headers, raw, hasBody }))
   })
@@ -157,6 +159,9 @@ class Http2Connection extends Connection {
       if (nowMs - (response.stalledSinceMs ?? nowMs) >= timeoutMs) response.destroy()
     const { headerTimeoutMs, keepAliveTimeoutMs } = this.#limits
     const idleMs = this.#responses.size > 0 ? 0 : nowMs - this.#idleSinceMs
-    if (idleMs >= (this.#hasServed ? keepAliveTimeoutMs : headerTimeoutMs)) this.end()
+    if (idleMs < (this.#hasServed ? keepAliveTimeoutMs : headerTimeoutMs)) return
+    // half of a head keeps a closed session from ending
+    if (this.#session.closed) this.#socket.destroy()
+    else this.end()
   }
 }

@@ -103,7 +103,8 @@ function toRawHeaders(headers: Http2Headers, raw: readonly string[], hasBody: bo
 }
 
 function toDistinct(raw: readonly string[]): NodeJS.Dict<string[]> {
-  const distinct: NodeJS.Dict<string[]> = {}
+  // without a prototype: a header may be named `constructor`
+  const distinct: NodeJS.Dict<string[]> = Object.create(null)
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string
     const values = distinct[name]
@@ -182,7 +183,7 @@ export class Http2Response extends Writable implements HttpResponse {
 
   /** As in HTTP/1.1, only a body of unknown length has trailers. */
   get #mayHaveTrailers(): boolean {
-    return !this.#headers?.includes('content-length')
+    return !this.#headers?.some((text, index) => index % 2 === 0 && text === 'content-length')
   }
 
   addTrailers(trailers: [string, string][]): void {

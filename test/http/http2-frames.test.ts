@@ -12,6 +12,12 @@ const { endHeaders, endStream } = FLAG
 const GET = request(PATH)
 const open = (further: [string, string][] = []) =>
   frame(TYPE.headers, endHeaders, 1, block([[':method', 'POST'], ...toHead('/echo', further).slice(1)]))
+const METHOD_GET_IN_LOWER_CASE = frame(
+  TYPE.headers,
+  endHeaders | endStream,
+  1,
+  block([[':method', 'get'], ...toHead(PATH).slice(1)]),
+)
 const without = (name: string) =>
   frame(TYPE.headers, endHeaders | endStream, 1, block(toHead(PATH).filter(([given]) => given !== name)))
 const many = (count: number, bytes: (i: number) => Buffer) => Array.from({ length: count }, (_, i) => bytes(i))
@@ -42,6 +48,7 @@ const ROWS: readonly { name: string; bytes: readonly Buffer[]; expect: string | 
   { name: 'a header Upgrade', bytes: [request(PATH, [['upgrade', 'websocket']])], expect: PROTOCOL },
   { name: 'a header TE with a coding', bytes: [request(PATH, [['te', 'gzip']])], expect: PROTOCOL },
   { name: 'a header TE with trailers', bytes: [request(PATH, [['te', 'trailers']])], expect: '200' },
+  { name: 'a method that HTTP/1.1 does not know', bytes: [METHOD_GET_IN_LOWER_CASE], expect: '400' },
   { name: 'a path with a fragment', bytes: [request('/a#b')], expect: '400' },
   { name: 'a path that is a URL', bytes: [request('http://localhost/a')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
   { name: 'a path with a space', bytes: [request('/a b')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
@@ -220,6 +227,12 @@ for (const { name, bytes, expect } of ROWS)
     if (typeof expect === 'string') assert.equal(outcome, expect)
     else assert.match(outcome, expect)
   })
+
+test('HTTP/2: half of a head does not hold the connection', async (t) => {
+  const { port } = await openTestDoor(t, { limits: { usesHttp2: true, headerTimeoutMs: 200 } })
+  const half = frame(TYPE.headers, endStream, 1, block(toHead(PATH)))
+  assert.equal(await exchange(port, [half], () => false), 'closed')
+})
 
 const resets = (count: number): Buffer[] =>
   many(count, (i) => Buffer.concat([request(PATH, [], 2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, uint32(8))]))
