@@ -25,8 +25,7 @@ export interface ProviderTokenDeps {
   readonly providers: Providers
   readonly directory: Pick<
     Directory,
-    | ('findAccount' | 'peekAccount' | 'findLinked' | 'createLinked' | 'isAdministrator')
-    | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
+    ('findAccount' | 'peekAccount' | 'findLinked' | 'createLinked') | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
   /** Seconds after its issue at which a token ends; 0: only its own expiry counts. */
   maxLifetimeSeconds(): number
@@ -119,22 +118,15 @@ async function readToken(
   const now = nowSeconds(deps.clock)
   const claims = readClaims(token, provider, deps.clock)
   if (claims instanceof Refusal) return claims
-  const name =
-    provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
+  const name = provider.users === 'asserted' ? toAssertedName(provider, claims) : await findUser(provider, claims, deps)
   if (name instanceof Refusal) return name
   const roles = provider.users === 'link' ? [] : mapRoles(provider, claims.roles)
   const keyVersion = token?.kind === 'verified' ? token.key.version : ''
   return { provider, keyVersion, claims, readAtSeconds: now, name, roles }
 }
 
-/** The name of an administrator is refused: programs behind Cardea may give it rights by its name alone. */
-function toAssertedName(
-  { name: prefix, keepsNames }: Provider,
-  claims: ProviderClaims,
-  { directory }: ProviderTokenDeps,
-): string | Refusal {
+function toAssertedName({ name: prefix, keepsNames }: Provider, claims: ProviderClaims): string | Refusal {
   const name = keepsNames ? claims.name : `${prefix}/${claims.name}`
-  if (directory.isAdministrator(name)) return refuse('an administrator has this name')
   return isName(name) ? name : refuse('the name in the token is not allowed here')
 }
 
@@ -157,7 +149,7 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const { directory } = deps
   const max = deps.maxLifetimeSeconds()
   if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + max) return refused(refuse('the token is too old'))
-  const account = provider.users === 'asserted' ? undefined : directory.peekAccount(name)
+  const account = directory.peekAccount(name)
   const isKnown = account !== undefined || provider.users === 'asserted'
   if (isKnown && directory.isForeignTokenKnownLive({ name, issuedAt: claims.issuedAt }))
     return accept(reading, account, handler)
@@ -166,7 +158,7 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
 
 async function askDirectory(reading: Reading, handler: string, { directory }: ProviderTokenDeps): Promise<Verdict> {
   const { name, claims, provider } = reading
-  const account = provider.users === 'asserted' ? undefined : await directory.findAccount(name)
+  const account = await directory.findAccount(name)
   if (provider.users !== 'asserted' && !account) return refused(refuse('the user is disabled or was deleted'))
   if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
     return refused(refuse('the token was issued before all sessions of the user were ended'))
@@ -176,16 +168,29 @@ async function askDirectory(reading: Reading, handler: string, { directory }: Pr
 function accept(reading: Reading, account: Account | undefined, handler: string): Verdict {
   const { last, claims, keyVersion, provider } = reading
   if (last && last.account === account) return last.verdict
+  const isAsserted = provider.users === 'asserted'
+  const owner = isAsserted ? findOtherOwner(provider, account) : undefined
+  if (owner !== undefined) return refused(refuse(`${owner} has this name`))
   // an administrator could take a name later, and unlinking counts at once
-  if (provider.users !== 'asserted' && (account === undefined || account.isAdmin || !isLinkedTo(account, claims))) {
+  if (!isAsserted && (account === undefined || account.isAdmin || !isLinkedTo(account, claims))) {
     reading.isOutdated = true
     return refused(refuse(NOT_LINKED))
   }
-  const identity = account ? withRoles(account, reading.roles) : toExternalIdentity(reading.name, reading.roles)
+  const identity =
+    account && !isAsserted ? withRoles(account, reading.roles) : toExternalIdentity(reading.name, reading.roles)
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
   const verdict = { kind: 'accepted', identity, credential } as const
   reading.last = { account, verdict }
   return verdict
+}
+
+/**
+ * Who else has the name of an asserted user, perhaps since its last request. Programs behind Cardea may give rights by the
+ * name alone; with names as they are, an operator has chosen that users of both have the same.
+ */
+function findOtherOwner({ keepsNames }: Provider, account: Account | undefined): string | undefined {
+  if (account?.isAdmin) return 'an administrator'
+  return account && !keepsNames ? 'a user' : undefined
 }
 
 /** `_admin` is given to asserted users only. */

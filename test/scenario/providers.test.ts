@@ -12,6 +12,7 @@ const provider = await startProvider(scope)
 const other = await startProvider(scope)
 const asserting = await startProvider(scope)
 const creating = await startProvider(scope)
+const naming = await startProvider(scope)
 
 const { document, multiModel, cardea, takeEvents } = await startServer(scope, {
   admins: { root: 'rootpassword' },
@@ -31,6 +32,12 @@ const { document, multiModel, cardea, takeEvents } = await startServer(scope, {
     users: 'create',
     'roles-claim': 'roles',
     'role-map': '*',
+  },
+  'provider:named': {
+    issuer: naming.issuer,
+    audience: AUDIENCE,
+    users: 'asserted',
+    names: 'as-is',
   },
 })
 const admin = { authorization: `Basic ${Buffer.from('root:rootpassword').toString('base64')}` }
@@ -112,6 +119,26 @@ describe('a token of an identity provider', () => {
     assert.deepEqual([name, roles], ['staff/eve', ['writer']])
     const boss = await sessionOf(asserting.signToken({ ...claims, realm_access: { roles: ['boss'] } }))
     assert.deepEqual(boss.roles, ['_admin'])
+  })
+
+  it('asserts no name that a user or an administrator has got since', async () => {
+    // newer than the new names, which end the tokens issued before
+    const iat = Math.floor(Date.now() / 1000) + 20
+    const user = asserting.signToken({ azp: 'app', preferred_username: 'mia', iat })
+    assert.equal((await sessionOf(user)).name, 'staff/mia')
+    await cardea.users.create({ name: 'staff/mia', password: 'correct horse 1' })
+    assert.match((await sessionOf(user)).reason, /a user has this name/)
+    const administrator = naming.signToken({ preferred_username: 'zed', iat })
+    assert.equal((await sessionOf(administrator)).name, 'zed')
+    assert.equal((await api('POST', '/administrators', { name: 'zed', password: 'correct horse 1' })).status, 200)
+    assert.match((await sessionOf(administrator)).reason, /an administrator has this name/)
+  })
+
+  it('asserts the name of a user where names are kept, without anything of that user', async () => {
+    await cardea.users.create({ name: 'lea', password: 'correct horse 1', roles: ['writer'] })
+    const token = naming.signToken({ preferred_username: 'lea', iat: Math.floor(Date.now() / 1000) + 20 })
+    const { name, roles } = await sessionOf(token)
+    assert.deepEqual([name, roles], ['lea', []])
   })
 
   it('creates a user at the first sign-in, with a suffix for a taken name', async () => {
