@@ -14,10 +14,10 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
   for (const [door, url] of Object.entries({ document: server.document, 'multi-model': server.multiModel }))
     it(`signs an administrator in and out at the ${door} door, and keeps the address`, async (t) => {
       const { page, open, signIn } = await openWindow(t, browser, { url })
-      await open('#/users?prefix=a')
+      await open('#/users?search=a')
       await signIn('admin', 'adminpw')
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Users' }).waitFor()
-      assert.equal(new URL(page.url()).hash, '#/users?prefix=a')
+      assert.equal(new URL(page.url()).hash, '#/users?search=a')
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('button', { name: 'Sign in' }).waitFor()
     })

@@ -174,7 +174,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
 
   it('changes several users at once, and says which were refused', async () => {
     await Promise.all(['batch-1', 'batch-2', 'batch-3'].map((name) => addUser(name)))
-    await open('#/users?prefix=batch')
+    await open('#/users?search=batch')
     for (const name of ['batch-1', 'batch-2', 'batch-3']) await page.getByLabel(`Select ${name}`).check()
     await ask('DELETE', '/users/batch-3')
     await page.getByRole('button', { name: 'Disable', exact: true }).click()

@@ -52,7 +52,7 @@ const ROWS: readonly Row[] = [
     expect: {
       status: 200,
       headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
-      json: { users: [] },
+      json: { users: [], total: 0 },
     },
   },
   {

@@ -298,8 +298,8 @@ describe('rules for passwords', () => {
     it(`${entrance} is checked`, async (t) => {
       const strict = await openTestNode(t, { settings: { rules } })
       const before = await strict.directory.createUser({ name: 'ada', password: { password: 'analytical 1' } })
-      const about = 'Password does not conform to requirements. It needs a digit.'
-      await assert.rejects(enter(strict.directory), { code: 'password_refused', about })
+      const reason = 'Password does not conform to requirements. It needs a digit.'
+      await assert.rejects(enter(strict.directory), { code: 'password_refused', reason })
       assert.deepEqual(await strict.directory.listUsers({ limit: 10 }), [before])
       assert.deepEqual(strict.directory.listAdministrators(), [])
     })

@@ -156,7 +156,7 @@ describe('an access token at the document door', () => {
     const authorization = basic('tokens', accessToken)
     assert.deepEqual(await scene.whoIs(authorization), ['tokens', ['reader'], 'default'])
     const request = new Request('http://a/', { headers: { Authorization: authorization } })
-    assert.equal((await scene.cardea.authenticate(request))?.name, 'tokens')
+    assert.equal((await scene.cardea.authenticate(request, { peer: '127.0.0.1' }))?.name, 'tokens')
   })
 
   it('is rejected as soon as it is deleted, although the header was accepted before', async () => {

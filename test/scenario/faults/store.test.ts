@@ -271,7 +271,7 @@ describe('the record of a user is damaged inside an intact file', () => {
       assert.equal((await send(document, byAdmin(path))).status, 503, path)
     assert.equal((await send(multiModel, byAdmin('/_api/user/ada'))).status, 503)
 
-    for (const path of ['/_users/_all_docs', '/_cardea/api/users?limit=5', '/_cardea/api/users?prefix=a&limit=5']) {
+    for (const path of ['/_users/_all_docs', '/_cardea/api/users?limit=5', '/_cardea/api/users?search=a&limit=5']) {
       const list = await send(document, byAdmin(path))
       assert.equal(list.status, 200, path)
       assert.ok(!list.body.includes('ada'), path)

@@ -203,7 +203,6 @@ const TESTS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'other protocols': async () => {
     await assertRawStopped('multiModel', 'VST/1.1\r\n\r\n')
-    await assertRawStopped('multiModel', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
     const headers = { ...ADMIN, 'HTTP2-Settings': 'AAMAAABk' }
     const seen = await assertForwarded('multiModel', { path: '/_api/engine', headers })
     assert.deepEqual([seen.all('upgrade'), seen.all('http2-settings')], [[], []])

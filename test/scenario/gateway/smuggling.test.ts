@@ -73,7 +73,7 @@ const REFUSED: readonly (readonly [name: string, bytes: string])[] = [
   ['a line feed in an extension', post(['Transfer-Encoding: chunked'], '3;a\nb\r\nabc\r\n0\r\n\r\n')],
   ['chunks of HTTP/1.0', `POST /db/doc HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('abc')}${SMUGGLED}`],
   ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil\r\n\r\n'],
-  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['the preface of HTTP/2 with another word', 'PRI * HTTP/2.0\r\n\r\nSN\r\n\r\n'],
 ]
 
 const backend = await openBackend({ after })
@@ -117,6 +117,16 @@ for (const door of ['document', 'multiModel'] as const) {
       assert.equal(backend.seen.length, before, 'nothing reached the server behind')
     })
 }
+
+for (const door of ['document', 'multiModel'] as const)
+  test(`${door}: a request of HTTP/1.1 behind the preface of HTTP/2 is never executed`, async () => {
+    const before = backend.seen.length
+    const bytes = `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${CANARY}`
+    const answer = await sendRaw(Number(new URL(front[door]).port), bytes, { untilClosed: true })
+    assert.ok(answer.isClosed, 'the connection stays open')
+    assert.doesNotMatch(answer.text, /HTTP\/1\.1/)
+    assert.equal(backend.seen.length, before, 'nothing reached the server behind')
+  })
 
 const port = Number(new URL(front.document).port)
 
