@@ -1,4 +1,4 @@
-/** Serves a web `Request` by a door: over a connection in memory, so that everything that holds for sockets holds here. */
+/** Serves a web `Request` by a door: over a connection in memory, so that the door's parser and checks are the same. */
 import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -14,9 +14,10 @@ export interface WebTarget {
 
 export async function fetchFrom(request: Request, target: WebTarget): Promise<Response> {
   const [near, far] = duplexPair()
-  const server = createServer((incoming, response) => void target.serve(incoming, response))
+  const failed = Promise.withResolvers<never>()
+  const server = createServer((incoming, response) => void target.serve(incoming, response).catch(failed.reject))
   server.emit('connection', withPeer(far, request, target.peer))
-  const response = await send(request, target.path, near)
+  const response = await Promise.race([send(request, target.path, near), failed.promise])
   const { statusCode: status = 500, headersDistinct } = response
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(headersDistinct))
@@ -54,7 +55,7 @@ async function send(request: Request, path: string, connection: Duplex): Promise
   })
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   sent.once('response', resolve).once('error', reject)
-  // the door may reject a body before it has read it: the response says so
+  // the door may reject a body before it has read it: the response says so. The types of web streams differ.
   if (body) pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), sent).catch(() => {})
   else sent.end()
   return promise

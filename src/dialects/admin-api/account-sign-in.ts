@@ -52,10 +52,15 @@ const acceptPage =
       return redirectTo(next, await handle(context, deps))
     } catch (error) {
       if (fail === undefined || !(error instanceof Refusal)) throw error
-      const path = `${fail}${fail.includes('?') ? '&' : '?'}error=${error.code}`
-      return redirectTo(path, { status: 302, headers: [] })
+      return redirectTo(addError(fail, error.code), { status: 302, headers: [] })
     }
   }
+
+/** A fragment comes after the query. */
+function addError(address: string, code: string): string {
+  const [place = '', ...fragment] = address.split('#')
+  return [`${place}${place.includes('?') ? '&' : '?'}error=${code}`, ...fragment].join('#')
+}
 
 const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
 const NEW_USER = object({ name: text(), password: text() })

@@ -111,7 +111,7 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
       const form = (fields: Record<string, string>, headers = {}) =>
         send(base, {
           method: 'POST',
-          path: '/account/sign-in?next=/home&fail=/sign-in%3Fa=1',
+          path: '/account/sign-in?next=/home&fail=/sign-in%3Fa=1%23form',
           headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
           body: new URLSearchParams(fields).toString(),
         })
@@ -119,10 +119,23 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
       assert.deepEqual([status, lines['location']], [302, ['/home']])
       assert.match(lines['set-cookie']?.join() ?? '', /^AuthSession=\w/)
       const failed = await form({ ...ADA, password: 'wrong' })
-      assert.deepEqual(failed.lines['location'], ['/sign-in?a=1&error=credential_refused'])
+      assert.deepEqual(failed.lines['location'], ['/sign-in?a=1&error=credential_refused#form'])
       const stranger = await form(ADA, { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' })
-      assert.deepEqual(stranger.lines['location'], ['/sign-in?a=1&error=cross_origin'])
+      assert.deepEqual(stranger.lines['location'], ['/sign-in?a=1&error=cross_origin#form'])
       assert.equal(stranger.lines['set-cookie'], undefined)
+    })
+
+    it('refuse forms of another origin', async () => {
+      const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+      for (const row of ['sign-up', 'sign-in', 'sign-out']) {
+        const refused = await send(base, {
+          method: 'POST',
+          path: `/account/${row}`,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...foreign },
+          body: row === 'sign-out' ? '' : new URLSearchParams({ ...ADA, name: 'eve' }).toString(),
+        })
+        assert.deepEqual([refused.status, refused.lines['set-cookie']], [403, undefined], row)
+      }
     })
 
     it('change the password, and keep the session', async () => {
@@ -169,6 +182,11 @@ describe('cardea.fetch', () => {
     assert.deepEqual([response.status, JSON.parse(await response.text()).status], [200, 'ok'])
     const head = new Request('http://a/_up', { method: 'HEAD' })
     assert.equal(await (await cardea.fetch(head, { peer: '192.0.2.1', door: 'document' })).text(), '')
+  })
+
+  it('rejects a door that does not exist', async () => {
+    const options = { peer: '192.0.2.1', door: 'documents' as 'document' }
+    await assert.rejects(cardea.fetch(new Request('http://a/_up'), options), /There is no door "documents"/)
   })
 
   it('keeps sign-up closed unless the options open it', async () => {
