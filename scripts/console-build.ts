@@ -69,7 +69,15 @@ const toConfig = (outDir: string): InlineConfig => ({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   // a placeholder that the server fills for each page
   html: { cspNonce: '{{nonce}}' },
-  build: { outDir, emptyOutDir: true, modulePreload: false, target: 'es2022', cssTarget: 'chrome111' },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    modulePreload: { polyfill: false },
+    target: 'es2022',
+    cssTarget: 'chrome111',
+    // each page is one file, and what several of them need is another: not one for each component
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } } },
+  },
 })
 
 function compress(file) {

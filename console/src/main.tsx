@@ -5,10 +5,13 @@ import './styles/frame.css'
 import './styles/controls.css'
 import './styles/parts.css'
 import './styles/charts.css'
+import 'uplot/dist/uPlot.min.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { loadFirstPage } from './frame/page-table.tsx'
 import { applyTheme } from './frame/theme.ts'
 
+loadFirstPage()
 applyTheme()
 const root = document.getElementById('app')
 if (root) render(<App />, root)

@@ -23,12 +23,33 @@ function download(path: string, accepted: string) {
 }
 
 const MAX_BYTES = 120 * 1024
+const MAX_FIRST_BYTES = 70 * 1024
+
+/** Compressed. */
+async function sumSizes(paths: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(paths.map(async (path) => (await download(path, 'br')).bytes.length))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
 
 describe('the files of the console', () => {
   it('have at most 120 KiB of script and style, compressed', async () => {
-    const sizes = await Promise.all(PATHS.map(async (path) => (await download(path, 'br')).bytes.length))
-    const total = sizes.reduce((sum, size) => sum + size, 0)
+    const total = await sumSizes(PATHS)
     assert.ok(total <= MAX_BYTES, `${total} bytes`)
+  })
+
+  it('have at most 70 KiB for the first page, with its charts; each other page is a file of its own', async () => {
+    const page = (await download('/_cardea/', 'identity')).bytes.toString()
+    const named = PATHS.filter((path) => page.includes(path))
+    const others = PATHS.filter((path) => !named.includes(path))
+    const overview = others.filter((path) => /\/(?:overview|uPlot)/.test(path))
+    assert.equal(named.length, 3)
+    assert.equal(overview.length, 2)
+    const total = await sumSizes([...named, ...overview])
+    assert.ok(total <= MAX_FIRST_BYTES, `${total} bytes`)
+    assert.deepEqual(
+      others.filter((path) => !overview.includes(path)).filter((path) => !/\/\w+-page-[^/]+\.js$/.test(path)),
+      [],
+    )
   })
 
   const CODINGS: readonly [accepted: string, coding: string | undefined, decode: (bytes: Buffer) => Buffer][] = [

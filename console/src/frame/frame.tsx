@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api/client.ts'
-import { navigate, type Route, toHref, useRoute } from '../router.ts'
+import { useResource } from '../api/use-resource.ts'
+import { navigate, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
 import { RecoveryCodes } from '../ui/recovery-codes.tsx'
+import { Failure, Loading } from '../ui/states.tsx'
 import { moveBetweenRows } from '../ui/table.tsx'
 import { notifyProblem, Toasts } from '../ui/toast.tsx'
 import { useTitle } from '../ui/use-title.ts'
@@ -14,7 +16,7 @@ import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
 import { Navigation } from './navigation.tsx'
 import { Page } from './page.tsx'
-import { type PageRow, pagesFor } from './page-table.tsx'
+import { findPage, type PageRow, pagesFor } from './page-table.tsx'
 import { Palette } from './palette.tsx'
 import { useSession } from './session.ts'
 import { useShortcuts } from './shortcuts.ts'
@@ -47,7 +49,7 @@ export function Frame() {
       </button>
       <TopBar title={title} isOffline={isOffline} onFind={openPalette} onHelp={() => setHelpOpen(true)} />
       <Navigation pages={pages} current={page?.name} onHelp={() => setHelpOpen(true)} />
-      {page ? <page.Component /> : <NotFound />}
+      {page ? <PageContent key={page.name} page={page} /> : <NotFound />}
       {isPaletteOpen && <Palette pages={pages} onClose={() => setPaletteOpen(false)} />}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <PasswordProof />
@@ -57,9 +59,24 @@ export function Frame() {
   )
 }
 
-/** The first page is the start. */
-const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>
-  name === undefined || pages.length === 1 ? pages[0] : pages.find((page) => page.name === name)
+/** The page itself, as soon as its code is there. After an upgrade of the server an open window may ask for old code. */
+function PageContent({ page: { name, load } }: { readonly page: PageRow }) {
+  const code = useResource(name, load)
+  if (code.data) return <code.data />
+  return (
+    <Page>
+      {code.error === undefined ? (
+        <Loading shape="rows" />
+      ) : (
+        <Failure
+          what={texts.pages[name]}
+          error={new Error(texts.errors.unreachable)}
+          onRetry={() => location.reload()}
+        />
+      )}
+    </Page>
+  )
+}
 
 const toJumps = (pages: readonly PageRow[]) =>
   Object.fromEntries(pages.map(({ name, key }) => [`g ${key}`, () => navigate(toHref([name]))]))

@@ -1,13 +1,6 @@
 import type { FunctionComponent } from 'preact'
 import type { Rights } from '../api/types.ts'
-import { AccountPage } from '../pages/account/account-page.tsx'
-import { AdministratorsPage } from '../pages/administrators/administrators-page.tsx'
-import { AuditPage } from '../pages/audit/audit-page.tsx'
-import { NodesPage } from '../pages/nodes/nodes-page.tsx'
-import { OverviewPage } from '../pages/overview/overview-page.tsx'
-import { SecretsPage } from '../pages/secrets/secrets-page.tsx'
-import { SettingsPage } from '../pages/settings/settings-page.tsx'
-import { UsersPage } from '../pages/users/users-page.tsx'
+import { type Route, readRoute } from '../router.ts'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { SignedIn } from './session.ts'
@@ -20,7 +13,8 @@ export interface PageRow {
   readonly rights: readonly Rights[]
   /** Whether the bar of narrow windows shows it; the others are under "More". */
   readonly isPrimary?: boolean
-  readonly Component: FunctionComponent
+  /** Its code comes with the first visit. */
+  readonly load: () => Promise<FunctionComponent>
 }
 
 const EVERY_USER: readonly Rights[] = ['administrator', 'userAdmin', 'user']
@@ -29,15 +23,73 @@ const MANAGERS: readonly Rights[] = ['administrator', 'userAdmin']
 
 /** All pages, in the order of the navigation. */
 const PAGES: readonly PageRow[] = [
-  { name: 'overview', key: 'o', rights: ADMINISTRATORS, isPrimary: true, Component: OverviewPage },
-  { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
-  { name: 'administrators', key: 'a', rights: ADMINISTRATORS, Component: AdministratorsPage },
-  { name: 'secrets', key: 's', rights: ADMINISTRATORS, Component: SecretsPage },
-  { name: 'settings', key: 't', rights: ADMINISTRATORS, isPrimary: true, Component: SettingsPage },
-  { name: 'audit', key: 'l', rights: ADMINISTRATORS, isPrimary: true, Component: AuditPage },
-  { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
-  { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
+  {
+    name: 'overview',
+    key: 'o',
+    rights: ADMINISTRATORS,
+    isPrimary: true,
+    load: async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage,
+  },
+  {
+    name: 'users',
+    key: 'u',
+    rights: MANAGERS,
+    isPrimary: true,
+    load: async () => (await import('../pages/users/users-page.tsx')).UsersPage,
+  },
+  {
+    name: 'administrators',
+    key: 'a',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/administrators/administrators-page.tsx')).AdministratorsPage,
+  },
+  {
+    name: 'secrets',
+    key: 's',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/secrets/secrets-page.tsx')).SecretsPage,
+  },
+  {
+    name: 'settings',
+    key: 't',
+    rights: ADMINISTRATORS,
+    isPrimary: true,
+    load: async () => (await import('../pages/settings/settings-page.tsx')).SettingsPage,
+  },
+  {
+    name: 'audit',
+    key: 'l',
+    rights: ADMINISTRATORS,
+    isPrimary: true,
+    load: async () => (await import('../pages/audit/audit-page.tsx')).AuditPage,
+  },
+  {
+    name: 'nodes',
+    key: 'n',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/nodes/nodes-page.tsx')).NodesPage,
+  },
+  {
+    name: 'account',
+    key: 'm',
+    rights: EVERY_USER,
+    isPrimary: true,
+    load: async () => (await import('../pages/account/account-page.tsx')).AccountPage,
+  },
 ]
+
+const findByName = (pages: readonly PageRow[], name: string | undefined) =>
+  name === undefined ? pages[0] : pages.find((page) => page.name === name)
+
+/** Starts loading the page that the address names while the server is still asked who signed in. */
+export const loadFirstPage = (): void =>
+  void findByName(PAGES, readRoute(location.hash).path[0])
+    ?.load()
+    .catch(() => {})
+
+/** The page of this address. The first one is the start. */
+export const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>
+  findByName(pages, pages.length === 1 ? undefined : name)
 
 /** The pages that this user may see. Before a required change of the password, only the one that changes it. */
 export const pagesFor = ({ rights, mustChangePassword }: SignedIn): readonly PageRow[] =>

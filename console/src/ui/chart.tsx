@@ -1,5 +1,4 @@
 // Lines over time. All charts of a page share their cursor.
-import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { useResource } from '../api/use-resource.ts'
