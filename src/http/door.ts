@@ -25,14 +25,23 @@ export function createDoor(options: DoorOptions) {
     admit: (context: RequestContext, socket: Socket) => connections.requireAdmitted(context, socket),
     isStopping: () => connections.isStopping,
   }
+  const logFailure = (error: unknown) => log.error('a request could not be answered', { error })
   const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
 
   return {
     dialect,
-    handle(request: IncomingMessage, response: HttpResponse): Promise<void> {
-      const connection = connectionOf(request.socket)
-      return connection.serveInTurn(request, () => handleRequest(request, response, connection, deps))
+    /** Never rejects. */
+    async handle(request: IncomingMessage, response: HttpResponse): Promise<void> {
+      try {
+        const connection = connectionOf(request.socket)
+        await connection.serveInTurn(request, () => handleRequest(request, response, connection, deps))
+      } catch (error) {
+        // not even an error reply could be written
+        logFailure(error)
+        response.destroy()
+      }
     },
+    logFailure,
     /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
     identify: (request: IncomingMessage, origins: readonly string[]) => identify(request, toIdentifyOptions(), origins),
     /** Runs `work` on behalf of a request to another server, for its client and for security events. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, METHODS } from 'node:http'
 import { Refusal } from '../base/errors.ts'
 import { createHeaderMemo } from '../base/header-memo.ts'
 import type { Dialect } from './request-context.ts'
@@ -55,11 +55,15 @@ export function hasLargeTrailers(
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1', '2.0'])
 
+/** Those of the parser of HTTP/1.1; over HTTP/2 a method may be any word. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
+
 /** TRACE would return the credential in the response body; CONNECT asks for a tunnel. */
 const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])
 const ALLOWED = 'DELETE,GET,HEAD,OPTIONS,POST,PUT'
 
 function checkMethod(method: string, methods = ALLOWED): void {
+  if (!KNOWN_METHODS.has(method)) throw new Refusal('malformed_request', { detail: 'method' })
   if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { value: methods })
 }
 

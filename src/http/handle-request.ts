@@ -56,7 +56,7 @@ interface ActiveRequest {
   readonly deps: HandleRequestDeps
 }
 
-/** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. Never rejects. */
+/** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. */
 export function handleRequest(
   request: IncomingMessage,
   response: HttpResponse,
@@ -89,18 +89,11 @@ function runTraced({ context, deps }: ActiveRequest, tracing: Tracing, work: () 
 
 async function respond(active: ActiveRequest): Promise<void> {
   try {
-    let finding: FoundReply
-    try {
-      // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
-      finding = { reply: await checkAndDispatch(active), endsConnection: false }
-    } catch (error) {
-      finding = await findErrorReply(error, active)
-    }
-    write(active, finding)
+    // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
+    write(active, { reply: await checkAndDispatch(active), endsConnection: false })
   } catch (error) {
-    // Not even an error reply could be written.
-    active.deps.log.error('a request could not be answered', { error })
-    active.response.destroy()
+    if (active.response.headersSent) throw error
+    write(active, await findErrorReply(error, active))
   }
 }
 

@@ -1,12 +1,13 @@
 /** Connections of HTTP/2: their requests are served side by side. */
-import { type IncomingMessage, METHODS } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Connection, rememberConnection } from './connections.ts'
 import type { Door, DoorLimits } from './door.ts'
-import { Http2Request, Http2Response, type StreamHead } from './http2-messages.ts'
+import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-messages.ts'
 import type { IncomingRequest } from './incoming-request.ts'
 import { waitForTurn } from './pipelining.ts'
+import { msBetweenChecks } from './slow-clients.ts'
 
 export interface IdleLimits {
   /** Until the first request of a connection. */
@@ -15,7 +16,7 @@ export interface IdleLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-type Http2Door = Pick<Door, 'handle' | 'limits'>
+type Http2Door = Pick<Door, 'handle' | 'limits' | 'logFailure'>
 
 const { NGHTTP2_NO_ERROR } = constants
 
@@ -30,9 +31,6 @@ const CONNECTION_WINDOW_BYTES = 1_048_576
  */
 const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
 
-const CHECKS_PER_TIMEOUT = 4
-const MAX_MS_BETWEEN_CHECKS = 5000
-
 /** Serves the requests of a connection whose client speaks HTTP/2. */
 export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): void {
   const session = performServerHandshake(socket, toSessionOptions(door.limits()))
@@ -45,10 +43,15 @@ export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): v
   // 'close' follows
   session.on('error', () => {})
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
-    // the parser of HTTP/1.1 knows no other methods
-    if (!METHODS.includes(headers[':method'] ?? '')) return stream.respond({ ':status': 400 }, { endStream: true })
+    // A client may reset the stream at any time. 'close' follows, and says all there is to say.
+    stream.on('error', () => {})
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
-    void door.handle(...connection.open(stream, { headers, raw, hasBody }))
+    try {
+      void door.handle(...connection.open(stream, { headers, raw, hasBody }))
+    } catch (error) {
+      door.logFailure(error)
+      stream.destroy(RESET)
+    }
   })
 }
 
@@ -88,7 +91,9 @@ class Http2Connection extends Connection {
     this.#socket = socket
     this.#session = session
     this.#limits = limits
-    const timer = setInterval(() => this.#check(), this.#msBetweenChecks).unref()
+    const { headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs } = limits
+    const shortestMs = Math.min(headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs())
+    const timer = setInterval(() => this.#check(), msBetweenChecks(shortestMs)).unref()
     socket.once('close', () => clearInterval(timer))
   }
 
@@ -142,12 +147,6 @@ class Http2Connection extends Connection {
 
   override endIfIdle(): void {
     if (this.isIdle && this.#responses.size > 0) this.#session.destroy(undefined, NGHTTP2_NO_ERROR)
-  }
-
-  get #msBetweenChecks(): number {
-    const { headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs } = this.#limits
-    const shortest = Math.min(headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs())
-    return Math.min(shortest / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)
   }
 
   #check(): void {

@@ -9,12 +9,13 @@ import {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
+import { Refusal } from '../base/errors.ts'
 import type { HttpResponse } from './request-context.ts'
 
 const { NGHTTP2_NO_ERROR } = constants
 
 /** Resets a stream. Without an error Node would end its body before, and a part of it would look like the whole. */
-const RESET = new Error('the stream was reset')
+export const RESET = new Error('the stream was reset')
 
 /** The head of a stream. */
 export interface StreamHead {
@@ -120,6 +121,9 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'tr
 /** Node puts names and values between zero bytes, and checks only the names. */
 const INVALID_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
+/** Node sends no higher one. In HTTP/1.1 an upstream may use three digits as it likes. */
+const MAX_STATUS = 599
+
 /** A client that is slow takes at least this much at a time: see `stalledSinceMs`. */
 const PIECE_BYTES = 16_384
 
@@ -143,8 +147,7 @@ export class Http2Response extends Writable implements HttpResponse {
     this.#stream = stream
     this.req = request
     this.socket = request.socket
-    // A client may reset the stream at any time. 'close' follows, and says all there is to say.
-    stream.on('error', () => {}).on('close', () => this.destroy())
+    stream.on('close', () => this.destroy())
     this.on('error', () => {})
   }
 
@@ -154,17 +157,19 @@ export class Http2Response extends Writable implements HttpResponse {
 
   /** HTTP/2 has no reason phrase. */
   writeHead(status: number, ...[first, second]: [headers: string[]] | [reason: string, headers: string[]]): this {
+    if (status > MAX_STATUS) throw new Refusal('upstream_failed', { detail: `status ${status}` })
     const headers = typeof first === 'string' ? (second ?? []) : first
-    this.statusCode = status
-    this.#headers = [':status', String(status)]
+    const sent = [':status', String(status)]
     for (let i = 0; i + 1 < headers.length; i += 2) {
       const name = (headers[i] as string).toLowerCase()
       const value = headers[i + 1] as string
       if (INVALID_IN_VALUE.test(value)) throw new TypeError(`invalid character in the header ${name}`)
       if (HOP_BY_HOP.has(name)) continue
-      this.#headers.push(name, value)
+      sent.push(name, value)
       this.bytesSent += name.length + value.length + 4
     }
+    this.statusCode = status
+    this.#headers = sent
     return this
   }
 

@@ -15,6 +15,10 @@ interface Progress {
 const CHECKS_PER_TIMEOUT = 4
 const MAX_MS_BETWEEN_CHECKS = 5000
 
+/** How often to look whether a timeout has passed. */
+export const msBetweenChecks = (timeoutMs: number): number =>
+  Math.min(timeoutMs / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)
+
 /**
  * Watches a set of connections and closes those on which a client takes no data for `timeoutMs` although some is
  * waiting: each holds memory and a connection to the upstream. All connections are checked from one timer, so requests
@@ -39,8 +43,7 @@ export class SlowClientWatch {
   }
 
   #checkLater(): void {
-    const ms = Math.min(this.#timeoutMs() / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)
-    setTimeout(() => this.#check(), ms).unref()
+    setTimeout(() => this.#check(), msBetweenChecks(this.#timeoutMs())).unref()
   }
 
   async #check(): Promise<void> {

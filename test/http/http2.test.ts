@@ -4,7 +4,8 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Outgoing
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import type { Route } from '../../src/http/request-context.ts'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { sendRaw, request as toText } from '../support/raw.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
@@ -74,6 +75,31 @@ test('headers with the names of members of every object are headers', async (t) 
     const headers = Object.fromEntries([[name, 'x']])
     assert.equal((await load(send(session, '/echo', headers))).status, 200, name)
   }
+})
+
+/** Fails before a reply can be found. */
+const BROKEN: Dialect = {
+  name: 'broken',
+  get requestIdHeader(): string {
+    throw new Error('broken')
+  },
+  readPath: (raw) => ({ raw, segments: [] }),
+  steps: [],
+  routes: [],
+  fallback: () => ({ status: 200, headers: [] }),
+  renderError: () => ({ status: 500, headers: [] }),
+  defaultHeaders: () => [],
+}
+
+test('a failure while a request is built resets its stream alone, and is logged', async (t) => {
+  const failures: string[] = []
+  const log = { ...SILENT_LOG, error: (message: string) => void failures.push(message) }
+  const door = await open(t, { log, mounts: [{ segment: 'broken', dialect: BROKEN }] })
+  const session = door.connect()
+  const [error] = await once(send(session, '/broken'), 'error')
+  assert.equal(error.code, 'ERR_HTTP2_STREAM_ERROR')
+  assert.deepEqual(failures, ['a request could not be answered'])
+  assert.equal((await load(send(session, '/echo'))).status, 200)
 })
 
 test('a client that connects and sends nothing is disconnected when it ends', async (t) => {

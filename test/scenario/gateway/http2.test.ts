@@ -83,3 +83,17 @@ test('a response that breaks off resets its stream, and no other', async (t) => 
   assert.equal(broken.rstCode, 2)
   assert.equal(await text(ask(session, '/db/whole')), 'whole')
 })
+
+test('a status that HTTP/2 does not have is 502, and other streams stay', async (t) => {
+  const front = await startServer(
+    t,
+    beforeDocument((await openServer(t, (_, response) => void response.writeHead(700).end('odd'))).url),
+  )
+  const session = open(t, front)
+  for (let i = 0; i < 2; i += 1) {
+    const stream = ask(session, '/db/odd')
+    const [head] = await once(stream, 'response')
+    assert.equal(head[':status'], 502)
+    assert.equal(JSON.parse(await text(stream)).error, 'bad_gateway')
+  }
+})
