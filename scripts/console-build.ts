@@ -75,10 +75,16 @@ const toConfig = (outDir: string): InlineConfig => ({
     modulePreload: { polyfill: false },
     target: 'es2022',
     cssTarget: 'chrome111',
-    // each page is one file, and what several of them need is another: not one for each component
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } } },
+    rolldownOptions: {
+      input: ['index.html', 'sign-in.html'].map((page) => join(SOURCES, page)),
+      // each page is one file, and what several of them need is another: not one for each component
+      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2, test: isOfConsole }] } },
+    },
   },
 })
+
+/** The sign-in page shares the theme and the styles with the console, and must not load the rest. */
+const isOfConsole = (id: string): boolean => !/\.css$|\/apply-theme\.ts$/.test(id)
 
 function compress(file) {
   const bytes = readFileSync(file)

@@ -8,8 +8,8 @@ import './styles/charts.css'
 import 'uplot/dist/uPlot.min.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { applyTheme } from './frame/apply-theme.ts'
 import { loadFirstPage } from './frame/page-table.tsx'
-import { applyTheme } from './frame/theme.ts'
 
 loadFirstPage()
 applyTheme()

@@ -63,6 +63,7 @@ export const ACCEPTED = {
   cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...COOKIES, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },
   console: { kinds: [CONSOLE_SESSION], limits: [] },
+  signInPage: { kinds: COOKIES, limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */
   library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
   /** Changes of the own account, at routes of the library. */

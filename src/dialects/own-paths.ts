@@ -9,6 +9,9 @@ export const API_PREFIX = `${OWN_PREFIX}/${API_SEGMENT}`
 /** The own account, for applications. */
 export const ACCOUNT_SEGMENT = `${OWN_SEGMENT}/account`
 export const ACCOUNT_PREFIX = `/${ACCOUNT_SEGMENT}`
+/** The page with which browsers sign in. */
+export const SIGN_IN_SEGMENT = `${OWN_SEGMENT}/sign-in`
+export const SIGN_IN_PREFIX = `/${SIGN_IN_SEGMENT}`
 export const LIVE_PATH = `${OWN_PREFIX}/live`
 export const METRICS_PATH = `${OWN_PREFIX}/metrics`
 

@@ -6,6 +6,8 @@ import { createExternalAccountFinder } from '../auth/provider-token.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
+import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
+import { createCookieHandler } from '../auth/session/cookie-handler.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -16,6 +18,7 @@ import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-a
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import { ACCESS, type AdminRoute } from '../dialects/admin-api/rights.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
+import { mountSignInPage } from '../dialects/admin-api/sign-in-page.ts'
 import { openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
@@ -48,7 +51,7 @@ export function createAdminDoor(parts: Parts): Door {
   return createDoor({
     ...toDoorOptions(parts, 'admin'),
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
-    mounts: [mountKeySet(parts.forwardAuth)],
+    mounts: [mountSignIn(parts), mountKeySet(parts.forwardAuth)],
     tracing: parts.tracing,
   })
 }
@@ -133,6 +136,29 @@ export const mountAccount = (
     authenticate: authenticator.authenticate,
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
   })
+
+/** Opens sessions of the document door, whichever listener signs the user in. */
+export const createAccountSignIn = (parts: Parts) => ({
+  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint: 'account', clock: SYSTEM_CLOCK }),
+  signUp: parts.signUp,
+  allowsSignUp: () => parts.config.get().chttpd_auth.allow_sign_up,
+})
+
+/** The sign-in page. `requireEntry` is left out where no door has rules for every path. */
+export function mountSignIn(parts: Parts, requireEntry?: Step['run']): Mount {
+  const accepted = selectHandlers([createCookieHandler(parts.cookies)], ACCEPTED.signInPage)
+  const observer = createSignInObserver(parts.events, parts.recorder)
+  const authenticator = createAuthenticator<RequestContext>({ select: () => accepted, observer, isLenient: true })
+  return mountSignInPage({
+    ...createAccountSignIn(parts),
+    directory: parts.directory,
+    page: findConsoleFiles().signInPage,
+    authenticate: authenticator.authenticate,
+    confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
+    renewalHeaders: parts.cookieHeaders.renewalHeaders,
+    requireEntry,
+  })
+}
 
 /** The path is the same from the sources and from the compiled package. */
 const CONSOLE_FOLDER = new URL('../../dist/console/', import.meta.url)

@@ -13,7 +13,6 @@ import { JWT_HANDLER } from '../auth/jwt.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
-import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { createDocumentSessions } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -35,7 +34,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { mountAccount, mountAdminApi } from './admin-door.ts'
+import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import {
@@ -158,13 +157,13 @@ function mountDocumentAccount(
   authenticator: Authenticator<RequestContext>,
   settings: Live<DocumentSettings>,
 ): Mount {
-  const { config, cookies, cookieHeaders, signUp } = parts
-  const signIn = createApplicationSignIn({ ...parts, ...cookies, endpoint: 'account', clock: SYSTEM_CLOCK })
+  const { cookieHeaders } = parts
+  const signIn = createAccountSignIn(parts)
   return mountAccount(parts, authenticator, {
     cors: createDoorCors(settings.get),
-    reopen: async (context, account, opening) => [(await signIn.open(account, context, opening)).header],
+    reopen: async (context, account, opening) => [(await signIn.signIn.open(account, context, opening)).header],
     renewalHeaders: cookieHeaders.renewalHeaders,
-    signIn: { signIn, signUp, allowsSignUp: () => config.get().chttpd_auth.allow_sign_up },
+    signIn,
   })
 }
 
@@ -175,6 +174,7 @@ function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSetti
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
   return [
     mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
+    mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders }),
   ]

@@ -30,7 +30,7 @@ import { createSignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
-import { mountAccount, mountAdminApi } from './admin-door.ts'
+import { mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
@@ -129,6 +129,7 @@ function createMounts(
   const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
   const mounts: readonly Mount[] = [
     mountAccount(parts, accept(ACCEPTED.multiModelAccount), { cors: createDoorCors(settings.get) }),
+    mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.multiModelAdminApi), requireEntry),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
   ]

@@ -2,29 +2,13 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import axe from 'axe-core'
-import type { Page } from 'playwright-core'
-import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { findViolations, launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
 import { CONSOLE_PAGES, startDemo } from '../support/console-demo.ts'
 import { createSharedScope } from '../support/scope.ts'
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
 const server = await startDemo(scope)
-
-interface Violation {
-  readonly id: string
-  readonly help: string
-  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[]
-}
-
-/** Each violation with the first element that has it. */
-async function findViolations(page: Page): Promise<readonly string[]> {
-  // without resultTypes axe also describes every element that passes, which takes about a fifth of the time
-  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(
-    'axe.run({ resultTypes: ["violations"] })',
-  )
-  return violations.map(({ id, nodes: [node] }) => `${id}: ${node?.target.join(' ')} ${node?.failureSummary}`)
-}
 
 describe('axe finds no violation', { skip: NO_BROWSER }, () => {
   let window: Window

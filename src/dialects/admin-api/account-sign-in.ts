@@ -27,14 +27,14 @@ export interface AccountSignInDeps {
 /** Rows with this right accept every client. A credential that is not accepted leaves the request anonymous. */
 export const OPEN = 'open'
 
-export function accountSignInRoutes(deps: AccountSignInDeps): readonly Route[] {
+export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PREFIX): readonly Route[] {
   const rows: Readonly<Record<string, Methods>> = {
     '/session': { GET: (context) => toJsonReply(200, show(identityOf(context))) },
     '/sign-up': { POST: acceptPage(signUp, deps) },
     '/sign-in': { POST: acceptPage(signIn, deps) },
     '/sign-out': { POST: acceptPage(signOut, deps) },
   }
-  return Object.entries(rows).map(([path, methods]) => ({ path: `${ACCOUNT_PREFIX}${path}`, right: OPEN, methods }))
+  return Object.entries(rows).map(([path, methods]) => ({ path: `${prefix}${path}`, right: OPEN, methods }))
 }
 
 const show = ({ name, roles, mustChangePassword }: Identity) =>

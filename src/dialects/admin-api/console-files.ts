@@ -11,6 +11,8 @@ export interface Asset {
 export interface ConsoleFiles {
   /** Contains the placeholders `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
   readonly page: string
+  /** The sign-in page, with the placeholders `{{options}}` and `{{nonce}}`. */
+  readonly signInPage: string
   readonly assets: ReadonlyMap<string, Asset>
 }
 
@@ -20,13 +22,13 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** For a checkout without a build. The page keeps its placeholders, so it is delivered like the real one. */
-const NOT_BUILT: ConsoleFiles = {
-  page: `<!doctype html>
+const NOT_BUILT_PAGE = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="cardea-page-token" content="{{token}}">
 <meta name="cardea-sign-in" content="{{signIn}}">
+<meta name="cardea-options" content="{{options}}">
 <title>Cardea</title>
 </head>
 <body>
@@ -34,18 +36,17 @@ const NOT_BUILT: ConsoleFiles = {
 <p>The console is not built. Run <code>npm run build</code> and start Cardea again.</p>
 </body>
 </html>
-`,
-  assets: new Map(),
-}
+`
 
 /** Reads what `npm run build` made in this folder. */
 export function loadConsoleFiles(folder: URL): ConsoleFiles {
-  const page = new URL('index.html', folder)
-  if (!existsSync(page)) return NOT_BUILT
+  const [page, signInPage] = [new URL('index.html', folder), new URL('sign-in.html', folder)]
+  if (!existsSync(signInPage)) return { page: NOT_BUILT_PAGE, signInPage: NOT_BUILT_PAGE, assets: new Map() }
   const assets = new URL('assets/', folder)
   const names = readdirSync(assets).filter((name) => TYPES[extensionOf(name)] !== undefined)
   return {
     page: readFileSync(page, 'utf8'),
+    signInPage: readFileSync(signInPage, 'utf8'),
     assets: new Map(names.map((name) => [name, loadAsset(new URL(name, assets))])),
   }
 }

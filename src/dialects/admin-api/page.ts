@@ -82,20 +82,27 @@ const REFUSED = /;\s*q=0(?:\.0*)?$/
 /** Redirects a path without the trailing slash, because browsers do not send the cookie to it. */
 async function showPage(context: RequestContext, options: PageOptions): Promise<Reply> {
   if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', CONSOLE_PATH]] }
-  const nonce = randomBytes(16).toString('base64url')
   const values = {
-    nonce,
     token: await findToken(context, options),
     signIn: isOpen(context, options) ? 'open' : 'closed',
   }
+  return renderPage(options.files.page, values, [
+    ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', PRELOAD_HEADER, ...PURPOSE_HEADERS].join(', ')],
+  ])
+}
+
+/** `values` replace the placeholders of the page. They need no escaping in HTML: base64url, percent-encoded or fixed words. */
+export function renderPage(
+  page: string,
+  values: Readonly<Record<string, string>>,
+  headers: readonly HeaderPair[] = [],
+): Reply {
+  const nonce = randomBytes(16).toString('base64url')
+  const all: Readonly<Record<string, string>> = { ...values, nonce }
   return {
     status: 200,
-    headers: [
-      ['Content-Type', 'text/html; charset=utf-8'],
-      toPolicy(nonce),
-      ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', PRELOAD_HEADER, ...PURPOSE_HEADERS].join(', ')],
-    ],
-    body: fill(options.files.page, values),
+    headers: [['Content-Type', 'text/html; charset=utf-8'], toPolicy(nonce), ...headers],
+    body: page.replace(/\{\{(\w+)\}\}/g, (_match, name: string) => all[name] ?? ''),
   }
 }
 
@@ -128,7 +135,3 @@ const toPolicy = (nonce: string): HeaderPair => [
     "require-trusted-types-for 'script'",
   ].join('; '),
 ]
-
-/** The values are base64url or fixed words, so they need no escaping in HTML. */
-const fill = (page: string, values: Readonly<Record<string, string>>): string =>
-  page.replace(/\{\{(\w+)\}\}/g, (_match, name: string) => values[name] ?? '')

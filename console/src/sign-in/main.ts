@@ -1,0 +1,112 @@
+// The sign-in page: a password, then a one-time code where the account needs one; sign-up where it is on.
+import '../styles/tokens.css'
+import '../styles/base.css'
+import '../styles/frame.css'
+import '../styles/controls.css'
+import '../styles/parts.css'
+import '../styles/sign-in.css'
+import { applyTheme } from '../frame/apply-theme.ts'
+import { button, element, field, form, show } from './elements.ts'
+import { options, post, RefusedRequest } from './server.ts'
+import { texts } from './texts.ts'
+
+interface SignedIn {
+  readonly name: string
+  readonly mustChangePassword?: boolean
+}
+
+interface Credentials {
+  readonly name: string
+  readonly password: string
+}
+
+const NAME = { autocomplete: 'username', spellcheck: 'false' }
+const PASSWORD = { type: 'password', autocomplete: 'current-password' }
+const NEW_PASSWORD = { type: 'password', autocomplete: 'new-password' }
+const CODE = { autocomplete: 'one-time-code', spellcheck: 'false' }
+
+function showSignIn(): void {
+  const fields = [
+    field(texts.name, 'name', NAME),
+    field(texts.password, 'password', PASSWORD),
+    button(texts.action, 'primary'),
+  ]
+  const signUp = options.signUp ? [button(texts.signUp, 'quiet', showSignUp)] : []
+  show(
+    texts.title,
+    form(fields, ({ name = '', password = '' }) => signIn({ name, password })),
+    ...signUp,
+  )
+}
+
+async function signIn(given: Credentials): Promise<void> {
+  try {
+    goOn(await post<SignedIn>('/sign-in', given))
+  } catch (error) {
+    if (isCode(error, 'code_required')) return showCode(given)
+    throw explain(error, texts.refused)
+  }
+}
+
+function showCode(given: Credentials): void {
+  const fields = [
+    element('p', {}, texts.codeText(given.name)),
+    field(texts.code, 'code', CODE),
+    button(texts.action, 'primary'),
+  ]
+  const submit = async ({ code = '' }: Record<string, string>) => {
+    try {
+      goOn(await post<SignedIn>('/sign-in', { ...given, code: code.trim() }))
+    } catch (error) {
+      throw explain(error, texts.codeRefused)
+    }
+  }
+  show(texts.codeTitle, form(fields, submit), button(texts.back, 'quiet', showSignIn))
+}
+
+function showSignUp(): void {
+  const fields = [
+    field(texts.name, 'name', NAME),
+    field(texts.newPassword, 'password', NEW_PASSWORD),
+    button(texts.signUpAction, 'primary'),
+  ]
+  const submit = async ({ name = '', password = '' }: Record<string, string>) => {
+    await post('/sign-up', { name, password })
+    await signIn({ name, password })
+  }
+  show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
+}
+
+function goOn(user: SignedIn): void {
+  if (options.next === undefined || user.mustChangePassword) showSignedIn(user)
+  else location.assign(options.next)
+}
+
+function showSignedIn({ name, mustChangePassword = false }: SignedIn): void {
+  const { next } = options
+  const link = (to: string, label: string) => element('a', { class: 'button primary', href: to }, label)
+  const isOpen = next !== undefined && !mustChangePassword
+  show(
+    texts.signedInTitle,
+    element('p', {}, mustChangePassword ? texts.mustChange : texts.signedIn(name)),
+    ...(mustChangePassword ? [link('/_cardea/#/account', texts.toAccount)] : []),
+    ...(isOpen ? [link(next, texts.goOn)] : []),
+    form([button(texts.signOut, isOpen || mustChangePassword ? 'quiet' : '')], signOut),
+  )
+}
+
+async function signOut(): Promise<void> {
+  await post('/sign-out', {})
+  showSignIn()
+  document.querySelector('#card h1')?.after(element('p', { role: 'status' }, texts.signedOut))
+}
+
+const isCode = (error: unknown, code: string): boolean => error instanceof RefusedRequest && error.code === code
+
+/** `refused` instead of what the server says about a wrong credential. */
+const explain = (error: unknown, refused: string): unknown =>
+  isCode(error, 'credential_refused') ? new Error(refused) : error
+
+applyTheme()
+if (options.name === null) showSignIn()
+else showSignedIn({ name: options.name, mustChangePassword: options.mustChangePassword })

@@ -1,0 +1,40 @@
+// The endpoints of the sign-in page, and what the server says with the page.
+import { texts } from './texts.ts'
+
+export interface Options {
+  /** Who is signed in. */
+  readonly name: string | null
+  readonly mustChangePassword: boolean
+  /** The path to go to afterwards. */
+  readonly next?: string
+  readonly signUp: boolean
+}
+
+const PATH = '/_cardea/sign-in'
+
+export const options: Options = JSON.parse(
+  decodeURIComponent(document.querySelector<HTMLMetaElement>('meta[name=cardea-options]')?.content ?? '%7B%7D'),
+)
+
+export class RefusedRequest extends Error {
+  readonly code: string
+
+  constructor(code: string, reason: string) {
+    super(reason)
+    this.code = code
+  }
+}
+
+/** Throws a `RefusedRequest` that says why. */
+export async function post<T>(path: string, body: object): Promise<T> {
+  const response = await fetch(`${PATH}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }).catch(() => {
+    throw new RefusedRequest('unreachable', texts.unreachable)
+  })
+  const reply = await response.json().catch(() => ({}))
+  if (!response.ok) throw new RefusedRequest(reply.error ?? '', reply.reason ?? response.statusText)
+  return reply
+}

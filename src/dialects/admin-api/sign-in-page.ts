@@ -1,0 +1,63 @@
+/**
+ * The sign-in page of browsers, at `/_cardea/sign-in` of every listener. It opens a session of the document door, whose
+ * cookie browsers send to every port of the host: a proxy that forwards `/_cardea/` and asks `/_gate` needs no more. Its
+ * endpoints are those of `/_cardea/account`, for pages of this origin only.
+ */
+import type { Authenticated } from '../../directory/identity.ts'
+import { identityOf } from '../../directory/identity.ts'
+import type { Mount } from '../../http/dispatch.ts'
+import { findRedirect } from '../../http/form.ts'
+import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { READ_METHODS } from '../../http/router.ts'
+import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
+import { type AccountSignInDeps, accountSignInRoutes } from './account-sign-in.ts'
+import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
+import { renderPage } from './page.ts'
+
+export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'> {
+  /** With a placeholder for the options. */
+  readonly page: string
+  /** Reads the session cookie of the document door. */
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
+  readonly confirmCredential: ConfirmCredential
+  readonly renewalHeaders: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+  /** Throws where a door requires a credential on every path. */
+  readonly requireEntry: Step['run'] | undefined
+}
+
+export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
+  segment: SIGN_IN_SEGMENT,
+  dialect: {
+    ...ADMIN_API_BASE,
+    name: 'sign-in',
+    confirmCredential: deps.confirmCredential,
+    steps: [
+      { name: 'path', run: (context) => void context.path },
+      { name: 'entry', run: (context) => deps.requireEntry?.(context) },
+      {
+        name: 'authenticate',
+        async run(context) {
+          context.authenticated = await deps.authenticate(context)
+          return undefined
+        },
+      },
+    ],
+    routes: [
+      { path: SIGN_IN_PREFIX, allow: READ_METHODS, methods: { GET: (context) => showPage(context, deps) } },
+      ...accountSignInRoutes({ ...deps, origins: () => [] }, SIGN_IN_PREFIX),
+    ],
+    defaultHeaders: (context, reply) => [
+      ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
+      ...(context
+        ? [[ADMIN_API_BASE.requestIdHeader, context.id] as const, ...deps.renewalHeaders(context, reply)]
+        : []),
+    ],
+  },
+})
+
+function showPage(context: RequestContext, { page, allowsSignUp }: SignInPageDeps): Reply {
+  const { name, mustChangePassword = false } = identityOf(context)
+  const next = findRedirect(context, 'next')
+  const options = { name, mustChangePassword, next, signUp: allowsSignUp() }
+  return renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
+}

@@ -1,0 +1,124 @@
+// The page at /_cardea/sign-in in a real browser: it ends in the session cookie of the document door.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import axe from 'axe-core'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
+import { findViolations, launchBrowser, NO_BROWSER, openWindow } from '../support/chromium.ts'
+import { basic, send } from '../support/request.ts'
+import { createSharedScope, type Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const { cardea, document, multiModel, addresses } = await startServer(scope, {
+  admin: { endpoint: 'tcp://127.0.0.1:0' },
+  chttpd_auth: { allow_sign_up: true, same_site: 'strict' },
+})
+await cardea.users.create({ name: 'ada', password: 'analytical engine' })
+
+async function openPage(t: Scope, url: string, query = '') {
+  const { page } = await openWindow(t, browser, { url })
+  await page.goto(`${url}/_cardea/sign-in${query}`)
+  return page
+}
+
+describe('the sign-in page', { skip: NO_BROWSER }, () => {
+  const listeners = { document, 'multi-model': multiModel, admin: addresses.admin[0] ?? '' }
+  for (const [name, url] of Object.entries(listeners))
+    it(`signs a user in and out at the ${name} listener, with the keyboard alone`, async (t) => {
+      const page = await openPage(t, url)
+      await page.keyboard.type('ada')
+      await page.keyboard.press('Tab')
+      await page.keyboard.type('wrong')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').filter({ hasText: 'Wrong name or password.' }).waitFor()
+      await page.getByLabel('Password').fill('analytical engine')
+      await page.keyboard.press('Enter')
+      await page.getByText('You are signed in as ada.').waitFor()
+      const session = await page.request.get(`${document}/_session`)
+      assert.equal((await session.json()).userCtx.name, 'ada')
+      await page.reload()
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByText('You are signed out.').waitFor()
+      const after = await page.request.get(`${document}/_session`)
+      assert.equal((await after.json()).userCtx.name, null)
+    })
+
+  it('asks for a one-time code as a second step, then goes to the path in next', async (t) => {
+    await cardea.users.create({ name: 'hedy', password: 'frequency hopping' })
+    const headers = { Authorization: basic('hedy', 'frequency hopping') }
+    const path = '/_cardea/account/totp'
+    const { secret } = JSON.parse((await send(document, { method: 'POST', path, headers, body: {} })).body)
+    const codeAt = (step: number) =>
+      renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000) + step)
+    await send(document, { method: 'POST', path: `${path}/confirm`, headers, body: { secret, code: codeAt(-1) } })
+    const page = await openPage(t, document, '?next=%2F_session%3Fa%3D1')
+    await page.getByLabel('Name').fill('hedy')
+    await page.getByLabel('Password').fill('frequency hopping')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Second step' }).waitFor()
+    await page.evaluate(axe.source)
+    assert.deepEqual(await findViolations(page), [])
+    await page.getByLabel('One-time code').fill('000000')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'Wrong code.' }).waitFor()
+    await page.getByLabel('One-time code').fill(codeAt(0))
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${document}/_session?a=1`)
+    assert.match((await page.textContent('body')) ?? '', /"name":"hedy"/)
+    await page.goto(`${document}/_cardea/sign-in`)
+  })
+
+  it('creates an account and signs in', async (t) => {
+    const page = await openPage(t, document)
+    await page.getByRole('button', { name: 'Create an account' }).click()
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('New password').fill('a new password')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    await page.getByLabel('Name').fill('grace')
+    await page.keyboard.press('Enter')
+    await page.getByText('You are signed in as grace.').waitFor()
+  })
+
+  it('passes the rules of axe in both themes, and fits a small screen', async (t) => {
+    const page = await openPage(t, document)
+    await page.evaluate(axe.source)
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 390],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      assert.deepEqual(await findViolations(page), [], colorScheme)
+      assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${width} px`)
+    }
+  })
+
+  for (const next of ['//example.com', '/\\example.com', 'https://example.com', 'javascript:alert(1)'])
+    it(`rejects ${next} as the next path`, async () => {
+      const path = `/_cardea/sign-in?next=${encodeURIComponent(next)}`
+      assert.equal((await send(document, { path })).status, 400)
+    })
+
+  it('signs nobody in for a page of another origin', async () => {
+    const path = '/_cardea/sign-in/sign-in'
+    const headers = { Origin: 'https://example.com', 'Content-Type': 'application/json' }
+    const body = { name: 'ada', password: 'analytical engine' }
+    const { status, lines } = await send(document, { method: 'POST', path, headers, body })
+    assert.equal(status, 403)
+    assert.equal(lines['set-cookie'], undefined)
+  })
+
+  it('is closed where a door requires a credential on every path, and open at admin.endpoint', async (t) => {
+    const closed = await startServer(t, {
+      admin: { endpoint: 'tcp://127.0.0.1:0' },
+      chttpd: { require_valid_user: true },
+      server: { 'authentication-system-only': false },
+    })
+    const path = '/_cardea/sign-in'
+    assert.equal((await send(closed.document, { path })).status, 401)
+    assert.equal((await send(closed.multiModel, { path })).status, 401)
+    assert.equal((await send(closed.addresses.admin[0] ?? '', { path })).status, 200)
+  })
+})
