@@ -10,13 +10,13 @@ export interface RequiredClaim {
   readonly value?: string
 }
 
-export type RolesPlace =
+export type ClaimPlace =
   | { readonly kind: 'claim'; readonly name: string }
   | { readonly kind: 'path'; readonly segments: readonly string[] }
 
 export interface DocumentClaimRules {
   readonly required: readonly RequiredClaim[]
-  readonly roles: RolesPlace
+  readonly roles: ClaimPlace
   readonly nowSeconds: number
   readonly isName: (name: string) => boolean
   readonly isRole: (role: string) => boolean
@@ -106,7 +106,7 @@ const refuse = (problem: ClaimProblem): RefusedClaims => ({ kind: 'refused', pro
 const MALFORMED_ROLES = Object.freeze(refuse({ code: 'malformed_roles' }))
 
 /** Splits `roles_claim_path` at its dots; `\.` is a dot inside a name, and nothing else is an escape. */
-export const readRolesPath = (path: string): RolesPlace => ({
+export const readClaimPath = (path: string): ClaimPlace => ({
   kind: 'path',
   segments: path.split(/(?<!\\)\./).map((segment) => segment.replaceAll('\\.', '.')),
 })
@@ -121,7 +121,7 @@ function readRoles(claims: Claims, { roles: place, isRole }: DocumentClaimRules)
 }
 
 /** The value at the place; `undefined`: there is none. */
-export function findRolesAt(claims: Claims, place: RolesPlace): unknown {
+export function findClaim(claims: Claims, place: ClaimPlace): unknown {
   if (place.kind === 'claim') return findMember(claims, place.name)
   const found = followPath(claims, place.segments)
   return found.kind === 'refused' ? undefined : found.value

@@ -1,6 +1,6 @@
 // The claims of a verified access token of an identity provider: RFC 9068, RFC 8725, and what providers really send.
 import { findMember } from '../base/json.ts'
-import { findNumber, findRolesAt, type RolesPlace } from './document-claims.ts'
+import { type ClaimPlace, findClaim, findNumber } from './document-claims.ts'
 import { type Claims, type Refused, refuse, type TokenHeader } from './verify.ts'
 
 export interface ProviderClaimRules {
@@ -9,9 +9,9 @@ export interface ProviderClaimRules {
   readonly clients: readonly string[]
   /** Cardea's own client id, whose ID tokens are no access tokens. */
   readonly clientId: string
-  readonly name: RolesPlace
+  readonly name: ClaimPlace
   /** `undefined`: tokens have no roles. */
-  readonly roles: RolesPlace | undefined
+  readonly roles: ClaimPlace | undefined
   readonly skewSeconds: number
   readonly nowSeconds: number
 }
@@ -75,17 +75,29 @@ function checkAudience(claims: Claims, { audience }: ProviderClaimRules): string
     : 'the token is for another audience'
 }
 
-const HASHES = ['at_hash', 'c_hash', 's_hash', 'nonce', 'events']
+/** Claims of ID tokens and logout tokens. */
+const OTHER_USES = ['at_hash', 'c_hash', 's_hash', 'nonce', 'events']
+/** Claims of access tokens: what the client may do, and which client it is. */
+const ACCESS_CLAIMS = ['scope', 'scp', 'client_id', 'cid']
 
-/** An ID token says who signed in at a client; that client must not be able to use it here as its user. */
+const INSTEAD = 'send the access token that the provider issues with it'
+
+/**
+ * An ID token says who signed in at a client; that client must not be able to use it here as its user. A token without a
+ * sign that it is an access token is refused as well: an ID token need not have a claim of its own.
+ */
 function checkUse(claims: Claims, { typ }: TokenHeader, { clientId }: ProviderClaimRules): string | undefined {
   if (typeof typ === 'string' && typ.toLowerCase().endsWith('at+jwt')) return undefined
   const use = findMember(claims, 'typ')
-  if (use !== undefined) return use === 'Bearer' ? undefined : `this is a token of type ${JSON.stringify(use)}`
-  const isForClient = listTexts(findMember(claims, 'aud')).includes(clientId)
-  const isScoped = ['scope', 'scp', 'client_id'].some((name) => Object.hasOwn(claims, name))
-  const isIdToken = HASHES.some((name) => Object.hasOwn(claims, name)) || (isForClient && !isScoped)
-  return isIdToken ? 'this is an ID token, not an access token' : undefined
+  if (use !== undefined)
+    return use === 'Bearer' ? undefined : `this is a token of type ${JSON.stringify(use)}: ${INSTEAD}`
+  const [audience, client] = [listTexts(findMember(claims, 'aud')), findMember(claims, 'azp')]
+  const hasAny = (names: readonly string[]) => names.some((name) => Object.hasOwn(claims, name))
+  if (hasAny(OTHER_USES)) return `this is an ID token, not an access token: ${INSTEAD}`
+  // the audience of an ID token is the client itself
+  const isForOther = typeof client === 'string' && !audience.includes(client) && !audience.includes(clientId)
+  if (hasAny(ACCESS_CLAIMS) || isForOther) return undefined
+  return `this may be an ID token, as neither typ at+jwt nor a claim scope, scp or client_id says that it is an access token: ${INSTEAD}`
 }
 
 function checkClient(claims: Claims, { clients }: ProviderClaimRules): string | undefined {
@@ -94,14 +106,14 @@ function checkClient(claims: Claims, { clients }: ProviderClaimRules): string | 
   return 'the token was given to another client'
 }
 
-export function findText(claims: Claims, place: RolesPlace): string | undefined {
-  const found = findRolesAt(claims, place)
+export function findText(claims: Claims, place: ClaimPlace): string | undefined {
+  const found = findClaim(claims, place)
   return typeof found === 'string' && found !== '' ? found : undefined
 }
 
 /** Zitadel and others send an object whose keys are the roles. */
-export function findRoles(claims: Claims, place: RolesPlace | undefined): readonly string[] {
-  const found = place && findRolesAt(claims, place)
+export function findRoles(claims: Claims, place: ClaimPlace | undefined): readonly string[] {
+  const found = place && findClaim(claims, place)
   if (typeof found === 'object' && found !== null && !Array.isArray(found)) return Object.keys(found)
   return typeof found === 'string' ? found.split(' ').filter((role) => role !== '') : listTexts(found ?? [])
 }

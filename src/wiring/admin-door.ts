@@ -11,6 +11,7 @@ import { createCookieHandler } from '../auth/session/cookie-handler.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
+import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
@@ -190,6 +191,10 @@ export function createOperationDeps(
     passwordLinks: store,
     publicUrl: () => config().console['public-url'],
     passwordRules: () => toPasswordRules(config()),
+    listIssuers: (provider) =>
+      liveConfig
+        .get()
+        .settings.open.provider.flatMap(({ name, values }) => (name === provider ? listIssuers(values) : [])),
     async reload() {
       const { isApplied, ...report } = await liveConfig.reload()
       return { applied: isApplied, secrets: [], ...report }

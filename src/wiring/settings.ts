@@ -20,7 +20,7 @@ import type { UpstreamSettings } from '../gateway/upstream-request.ts'
 import type { DoorLimits } from '../http/door.ts'
 import type { ListenerLimits } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
-import { readRolesPath } from '../keys/document-claims.ts'
+import { readClaimPath } from '../keys/document-claims.ts'
 import { loadUpstreamAuthorities } from '../live-config/certificates.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/kernel-settings.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
@@ -241,7 +241,7 @@ export function toClaimRules(config: Config): ReturnType<JwtDeps['rules']> {
   const { required_claims: required, roles_claim_path: path } = config.jwt_auth
   return {
     required,
-    roles: path === '' ? { kind: 'claim', name: toWireNames(config).rolesClaim } : readRolesPath(path),
+    roles: path === '' ? { kind: 'claim', name: toWireNames(config).rolesClaim } : readClaimPath(path),
   }
 }
 
@@ -267,8 +267,8 @@ export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' 
       audience: values.audience,
       clients: values.clients,
       clientId: values['client-id'],
-      name: readRolesPath(values['name-claim'] || 'sub'),
-      roles: values['roles-claim'] === '' ? undefined : readRolesPath(values['roles-claim']),
+      name: readClaimPath(values['name-claim'] || 'sub'),
+      roles: values['roles-claim'] === '' ? undefined : readClaimPath(values['roles-claim']),
       skewSeconds: values['clock-skew'],
     },
   }

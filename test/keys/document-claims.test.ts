@@ -5,8 +5,8 @@ import { ALGORITHMS } from '../../src/keys/algorithms.ts'
 import {
   type ClaimProblem,
   type DocumentClaimRules,
+  readClaimPath,
   readDocumentClaims,
-  readRolesPath,
 } from '../../src/keys/document-claims.ts'
 import type { Claims, TokenHeader } from '../../src/keys/verify.ts'
 
@@ -128,12 +128,12 @@ describe('roles', () => {
   ]
   for (const [name, claims, expected, path] of cases) {
     it(name, () => {
-      const result = read(claims, path === undefined ? {} : { roles: readRolesPath(path) })
+      const result = read(claims, path === undefined ? {} : { roles: readClaimPath(path) })
       assert.deepEqual(result.kind === 'accepted' ? result.roles : result.problem, expected)
     })
   }
   const malformed: ClaimProblem = { code: 'malformed_roles' }
-  const path = { roles: readRolesPath('a.b') }
+  const path = { roles: readClaimPath('a.b') }
   runs([
     ['a list with a number', roles(['a', 1]), malformed],
     ['a list with a list', roles([['a']]), malformed],
@@ -153,16 +153,16 @@ describe('roles', () => {
       'a path into Object.prototype',
       GOOD,
       { code: 'missing_roles', segment: '__proto__' },
-      { roles: readRolesPath('__proto__.x') },
+      { roles: readClaimPath('__proto__.x') },
     ],
   ])
   it('a path is split at dots that are not escaped', () => {
-    assert.deepEqual(readRolesPath('resource_access.security\\.settings.account.roles'), {
+    assert.deepEqual(readClaimPath('resource_access.security\\.settings.account.roles'), {
       kind: 'path',
       segments: ['resource_access', 'security.settings', 'account', 'roles'],
     })
     // quirk: reference document 6.2: a backslash cannot be escaped
-    assert.deepEqual(readRolesPath('a\\\\.b'), { kind: 'path', segments: ['a\\.b'] })
+    assert.deepEqual(readClaimPath('a\\\\.b'), { kind: 'path', segments: ['a\\.b'] })
   })
 })
 
@@ -183,7 +183,7 @@ describe('the subject', () => {
 it('document claims: never throws, and accepts no token without a name', () => {
   const name = fc.constantFrom('sub', 'exp', 'nbf', 'iat', 'iss', 'aud', '_couchdb.roles', '__proto__')
   const value = fc.oneof(fc.jsonValue(), fc.constantFrom('jan', NOW + 5, NOW - 5))
-  const rules = [RULES, { ...RULES, ...AUD }, { ...RULES, roles: readRolesPath('aud.iss') }]
+  const rules = [RULES, { ...RULES, ...AUD }, { ...RULES, roles: readClaimPath('aud.iss') }]
   fc.assert(
     fc.property(fc.dictionary(name, value), fc.constantFrom(...rules), (claims, rule) => {
       const result = readDocumentClaims(claims, HEADER, rule)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ALGORITHMS, type Algorithm } from '../../src/keys/algorithms.ts'
-import { readRolesPath } from '../../src/keys/document-claims.ts'
+import { readClaimPath } from '../../src/keys/document-claims.ts'
 import { type ProviderClaimRules, readProviderClaims } from '../../src/keys/provider-claims.ts'
 
 const NOW = 1_800_000_000
@@ -13,7 +13,7 @@ const toRules = (given: Partial<ProviderClaimRules>): ProviderClaimRules => ({
   audience: ['cardea'],
   clients: [],
   clientId: 'web',
-  name: readRolesPath('preferred_username'),
+  name: readClaimPath('preferred_username'),
   roles: undefined,
   skewSeconds: 30,
   nowSeconds: NOW,
@@ -71,7 +71,7 @@ const SHAPES: readonly Shape[] = [
   {
     name: 'an access token of Keycloak with an audience mapper',
     claims: { ...keycloak, aud: ['cardea', 'account'] },
-    rules: { roles: readRolesPath('realm_access.roles') },
+    rules: { roles: readClaimPath('realm_access.roles') },
     expect: ['ada', ['editor', 'offline_access']],
   },
   {
@@ -89,7 +89,7 @@ const SHAPES: readonly Shape[] = [
   {
     name: 'an access token of Entra ID',
     claims: { ...entra, aud: 'api://cardea' },
-    rules: { audience: ['api://cardea'], roles: readRolesPath('roles') },
+    rules: { audience: ['api://cardea'], roles: readClaimPath('roles') },
     expect: ['ada@example.com', ['Editor']],
   },
   {
@@ -101,19 +101,48 @@ const SHAPES: readonly Shape[] = [
   {
     name: 'an access token of Auth0',
     claims: { ...auth0, aud: ['cardea', 'https://shop.eu.auth0.com/userinfo'] },
-    rules: { roles: readRolesPath('https://shop\\.example\\.com/roles') },
+    rules: { roles: readClaimPath('https://shop\\.example\\.com/roles') },
     expect: ['auth0|507f1f77bcf86cd799439020', ['editor']],
   },
   {
     name: 'an access token of Zitadel, whose roles are the keys of an object',
     claims: { ...zitadel, aud: ['1@shop', 'cardea'] },
-    rules: { roles: readRolesPath('urn:zitadel:iam:org:project:roles') },
+    rules: { roles: readClaimPath('urn:zitadel:iam:org:project:roles') },
     expect: ['163840776835432705', ['editor']],
   },
   {
     name: 'an ID token of Google, which has no other JWT',
     claims: { iss: 'https://accounts.google.com', sub: '1', azp: 'web', aud: 'web', at_hash: 'h' },
     rules: { audience: ['web'] },
+    expect: /ID token/,
+  },
+  {
+    name: 'an ID token of Google without a hash or a nonce, and no client-id',
+    claims: { iss: 'https://accounts.google.com', sub: '1', azp: 'app', aud: 'app', email: 'ada@example.com' },
+    rules: { audience: ['app'], clientId: '' },
+    expect: /may be an ID token.*send the access token/,
+  },
+  {
+    name: 'an ID token of Entra ID without a nonce, and no client-id',
+    claims: { ...entra, azp: undefined, scp: undefined, aud: 'app' },
+    rules: { audience: ['app'], clientId: '' },
+    expect: /may be an ID token/,
+  },
+  {
+    name: 'an access token of a program at Entra ID, which has no scp',
+    claims: { ...entra, scp: undefined, aud: 'api://cardea', preferred_username: undefined },
+    rules: { audience: ['api://cardea'], clientId: '', roles: readClaimPath('roles') },
+    expect: [entra.sub, ['Editor']],
+  },
+  {
+    name: 'an ID token of Auth0 without a nonce, and no client-id',
+    claims: { ...auth0, azp: undefined, scope: undefined, aud: 'app' },
+    rules: { audience: ['app'], clientId: '' },
+    expect: /may be an ID token/,
+  },
+  {
+    name: 'an ID token of Zitadel, which has client_id',
+    claims: { ...zitadel, aud: ['1@shop', 'cardea'], azp: '1@shop', at_hash: 'h' },
     expect: /ID token/,
   },
   {

@@ -49,20 +49,27 @@ async function openToken(name: string): Promise<string> {
 }
 
 describe('rights', () => {
-  it('a credential that only has the name of an administrator does not reach its account', async (t) => {
-    const { document } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
-    const headers = { 'X-Auth-CouchDB-UserName': 'admin' }
-    for (const [method, path] of [
-      ['GET', '/account'],
-      ['GET', '/account/sessions'],
-      ['POST', '/account/sessions/end-others'],
-      ['GET', '/account/tokens'],
-    ] as const) {
-      const reply = await send(document, { method, path: `${API}${path}`, headers })
-      assert.deepEqual(errorOf(reply), [403, 'forbidden'], path)
-    }
-    const asAdministrator = { ...headers, 'X-Auth-CouchDB-Roles': '_admin' }
+  it('a credential that only has the name of an account does not reach it', async (t) => {
+    const { document, cardea } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
+    await cardea.users.create({ name: 'sue', password: PASSWORD })
+    for (const name of ['admin', 'sue'])
+      for (const [method, path] of [
+        ['GET', '/account'],
+        ['GET', '/account/sessions'],
+        ['POST', '/account/sessions/end-others'],
+        ['GET', '/account/tokens'],
+        ['GET', '/account/external-accounts'],
+      ] as const) {
+        const headers = { 'X-Auth-CouchDB-UserName': name }
+        const reply = await send(document, { method, path: `${API}${path}`, headers })
+        assert.deepEqual(errorOf(reply), [403, 'forbidden'], `${name} ${path}`)
+      }
+    const asAdministrator = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
     assert.equal((await send(document, { path: `${API}/account`, headers: asAdministrator })).status, 200)
+    const unlink = { method: 'DELETE', path: `${API}/users/sue/external-accounts/1` }
+    assert.equal((await send(document, { ...unlink, headers: asAdministrator })).status, 404)
+    const asOwner = { ...asAdministrator, 'X-Auth-CouchDB-UserName': 'sue' }
+    assert.deepEqual(errorOf(await send(document, { ...unlink, headers: asOwner })), NEEDS_PASSWORD)
   })
 
   it('the session and the account show them', async () => {

@@ -182,6 +182,31 @@ describe('a token of an identity provider', () => {
     assert.equal((await sessionOf(token)).status, 401)
   })
 
+  it('is nobody at the account of a user whose name it asserts', async () => {
+    await cardea.users.create({ name: 'kim', password: 'correct horse 1' })
+    const token = naming.signToken({ preferred_username: 'kim', iat: Math.floor(Date.now() / 1000) + 20 })
+    assert.equal((await sessionOf(token)).name, 'kim')
+    for (const path of ['', '/sessions', '/external-accounts', '/tokens']) {
+      const response = await fetch(`${document}/_cardea/account${path}`, { headers: bearer(token) })
+      assert.deepEqual([response.status, await response.text()].slice(0, 1), [403], path)
+    }
+  })
+
+  it('is linked by an administrator to a configured provider and its own issuer only', async () => {
+    const link = async (body: object) => {
+      const response = await api('POST', '/users/ada/external-accounts', { subject: 'u-5', ...body })
+      return [response.status, await response.text()] as const
+    }
+    for (const body of [
+      { provider: 'absent', issuer: provider.issuer },
+      { provider: 'linked', issuer: other.issuer },
+    ]) {
+      const [status, text] = await link(body)
+      assert.equal(status, 400)
+      assert.match(text, /No identity provider/)
+    }
+  })
+
   it('is linked by the user, who proves both accounts', async () => {
     const sign = (claims: object = {}) => provider.signToken({ sub: 'u-9', ...claims })
     const link = (headers: Record<string, string>, token: string) =>

@@ -71,6 +71,8 @@ export interface OperationDeps {
   explainAccess(account: Account, database: string): readonly DoorAccess[]
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
+  /** The values of `iss` of an identity provider; empty: none of this name is configured. */
+  listIssuers(provider: string): readonly string[]
   /** Left out for a command that has opened the store itself. */
   readonly server?: RunningServer
   /** Reads the whole configuration again. */
@@ -100,8 +102,11 @@ export interface Caller {
   readonly sessionId: string | undefined
   /** Whether it is the owner of the process, at its socket. */
   readonly isOwner: boolean
-  /** Whether it has the name of an administrator without being one: another issuer or a proxy has given the name. */
-  readonly isNamesake: boolean
+  /**
+   * Whether the account of its name is its own. Otherwise another issuer or a proxy has given the name. An administrator may
+   * use every account.
+   */
+  readonly hasAccount: boolean
   /** Throws unless the credential has proved the password recently and `current`, if it was sent, is that password. */
   requirePassword(current: string | undefined): Promise<void>
   /** The same, but a session needs `current` even if it proved the password recently. */
@@ -112,9 +117,9 @@ export interface Caller {
   readonly peer: string
 }
 
-/** The name of the caller's own account. The owner of the process, superuser tokens and namesakes have none. */
+/** The name of the caller's own account. The owner of the process, superuser tokens and asserted users have none. */
 export function requireAccountName({ caller }: Call): string {
-  if (caller && caller.name !== null && !caller.isNamesake) return caller.name
+  if (caller?.hasAccount && caller.name !== null) return caller.name
   throw new Refusal('forbidden', { reason: 'This credential belongs to no account.' })
 }
 

@@ -3,7 +3,7 @@
  * same rows when it has opened the store itself, so the two cannot differ.
  */
 import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
-import type { Account } from '../../directory/account.ts'
+import { type Account, isAccount } from '../../directory/account.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
@@ -121,7 +121,7 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
     right: findRight(identity, deps.userAdminRole()),
     sessionId: credential?.session?.id,
     isOwner: credential?.kind === SOCKET_OWNER,
-    isNamesake: !hasAllRights(identity) && deps.directory.isAdministrator(identity.name ?? ''),
+    hasAccount: isAccount(identity) || hasAllRights(identity),
     peer: context.client.address,
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),

@@ -1,5 +1,5 @@
 // The accounts at identity providers that sign in as a user.
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { type ExternalAccount, toExternalKey, type User } from '../../../directory/users/user.ts'
 import {
   type Call,
@@ -53,19 +53,27 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       provider: text('Its name in the configuration.'),
       issuer: text('The claim `iss` of its tokens.'),
       subject: text('The claim `sub`: the id of the account there.'),
+      ...CURRENT_PASSWORD,
     }),
     reply: EXTERNAL_ACCOUNTS,
     async run(deps, call) {
       const { name } = await requireManagedUser(deps, call)
-      await requireOwnPassword(call, name, undefined)
+      await requireOwnPassword(call, name, call.body.current_password)
       const { provider, issuer, subject } = call.body
+      if (!deps.listIssuers(provider).includes(issuer))
+        throw badRequest(`No identity provider ${JSON.stringify(provider)} with this issuer is configured.`)
       return showLinks(await deps.directory.linkAccount(name, { provider, issuer, subject }))
     },
   }),
   'user.unlink-account': operation('DELETE /users/{name}/external-accounts/{id}', 'userAdmin', {
     summary: 'Stop an account at an identity provider from signing in as a user, and end all sessions of the user',
+    ...PROOF,
     reply: EXTERNAL_ACCOUNTS,
-    run: async (deps, call) => unlink(deps, call, await requireManagedUser(deps, call)),
+    async run(deps, call) {
+      const user = await requireManagedUser(deps, call)
+      await requireOwnPassword(call, user.name, call.body.current_password)
+      return unlink(deps, call, user)
+    },
   }),
 }
 
