@@ -263,6 +263,19 @@ export const texts = {
     certificate: 'Certificate',
     ends: 'expires',
     secret: 'Secret',
+    backup: 'Last backup',
+    backupOld: {
+      title: 'The last backup is old',
+      text: 'No backup was made for more than a week: cardea backup on a node makes one.',
+    },
+    verification: 'Audit trail verified',
+    verify: 'Verify now',
+    verified: (records: number) => `${plural(records, 'audit record', 'audit records')} verified: none was changed.`,
+    changedTrail: (findings: number) => ({
+      title: 'The audit trail was changed',
+      text: `The last verification has ${plural(findings, 'finding', 'findings')}: verify it again to see them, and on every node.`,
+    }),
+    changes: (findings: number) => plural(findings, 'finding', 'findings'),
     age: (duration: string) => `${duration} old`,
   },
   nodes: {

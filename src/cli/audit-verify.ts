@@ -1,11 +1,9 @@
 import { resolve } from 'node:path'
-import { loadAuditKey, loadKeyFile } from '../kernel/audit.ts'
+import { countVerified, loadAuditKey, loadKeyFile, verifyStored } from '../kernel/audit.ts'
 import { readVerifyingKey } from '../observe/audit/audit-key.ts'
-import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint.ts'
-import { type VerifiedChain, type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
-import { readAuditContent } from '../store/backup/audit-content.ts'
-import { openSnapshot } from '../store/backup/engines.ts'
+import type { VerifiedChain, VerifiedTrail } from '../observe/audit/verify.ts'
 import { withBackupErrors } from './backup-report.ts'
+import { recordAtServer } from './client.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { toPrintable } from './table.ts'
@@ -20,6 +18,7 @@ export function verifyAudit(context: Context, options: AuditVerifyOptions): Prom
   return withBackupErrors(json, async () => {
     const { verified, hasKeys } = await readTrail(context, options)
     context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, hasKeys))
+    await recordAtServer(context, { event: 'audit.verified', ...countVerified(verified) })
     if (verified.findings.length === 0) return
     throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
   })
@@ -31,14 +30,8 @@ async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptio
   const keyFile = audit['key-file']
   const own = files.length === 0 ? loadAuditKey(keyFile) : undefined
   const keys = own ? [own] : files.map((file) => loadKeyFile('--key', resolve(context.cwd, file), readVerifyingKey))
-  const local = keyFile === '' ? undefined : { node: node.name, ...loadCheckpoint(toCheckpointPath(keyFile)) }
-  const snapshot = await openSnapshot(store.url)
-  try {
-    const verified = await verifyTrail(await readAuditContent(snapshot), { keys, local })
-    return { verified, hasKeys: keys.length > 0 }
-  } finally {
-    await snapshot.close()
-  }
+  const verified = await verifyStored(store.url, { keyFile, node: node.name }, keys)
+  return { verified, hasKeys: keys.length > 0 }
 }
 
 function renderTrail({ chains, findings }: VerifiedTrail, hasKeys: boolean): string {

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { openSnapshot } from '../store/backup/engines.ts'
+import { countRows } from '../store/backup/format.ts'
 import { writeBackup } from '../store/backup/write-backup.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
+import { recordAtServer } from './client.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
@@ -34,6 +36,7 @@ function backup(context: Context, file: string, { json = false }: BackupOptions)
         onProgress: report.onProgress,
       })
       report.end('Saved', file, summary)
+      await recordAtServer(context, { event: 'store.saved', records: countRows(summary.tables) })
       if (problems.length > 0) throw new ExitError(EXIT.failed, renderDamage(problems))
     } finally {
       await snapshot.close()

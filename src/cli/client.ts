@@ -4,6 +4,7 @@
  * directly.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../base/errors.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
 import { API_PREFIX, LIVE_PATH } from '../dialects/own-paths.ts'
@@ -69,6 +70,23 @@ const NOT_RUNNING = 'No server is running with this configuration. Name another 
 export async function findRunning(context: Context): Promise<Control | undefined> {
   const server = await findServer(readPlace(context).seed)
   return server && createRemoteControl(server)
+}
+
+/**
+ * Lets the running server record what a command has read, if there is one: such a command leaves the store as it is, so
+ * it does not open the store for a record. Never fails.
+ */
+export async function recordAtServer(context: Context, body: RecordedCommand): Promise<void> {
+  const server = await findRunning(context).catch(() => undefined)
+  await server?.call('audit.record-command', { body }).catch((error: unknown) => {
+    context.printError(`Warning: the server did not record this: ${messageOf(error)}`)
+  })
+}
+
+interface RecordedCommand {
+  readonly event: 'store.saved' | 'audit.verified'
+  readonly records: number
+  readonly findings?: number
 }
 
 /** For commands that replace the store. A server on another machine cannot be seen. */

@@ -2,20 +2,24 @@
 
 import { randomBytes } from 'node:crypto'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { badRequest, Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import { readSigningKey, type SigningKey } from '../observe/audit/audit-key.ts'
+import { readSigningKey, type SigningKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
-import type { AuditRange, AuditReader, AuditStore } from '../observe/audit/audit-store.ts'
+import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { AuditTrail } from '../observe/audit/audit-trail.ts'
-import { toCheckpointPath } from '../observe/audit/checkpoint.ts'
+import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint.ts'
 import { Checkpoints } from '../observe/audit/checkpoints.ts'
 import type { Delivery } from '../observe/audit/delivery.ts'
 import { Copy, createDestination, toDestinationNames } from '../observe/audit/destinations.ts'
+import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
+import { readAuditContent } from '../store/backup/audit-content.ts'
+import { BackupError } from '../store/backup/backup-error.ts'
+import { openSnapshot } from '../store/backup/engines.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
 export interface AuditSettings {
@@ -43,13 +47,14 @@ export interface CopyOptions {
 
 export interface AuditOptions extends CopyOptions {
   readonly store: AuditStore
+  readonly storeUrl: string
 }
 
 const PURGE_EVERY_MS = 3_600_000
 const DAY_MS = 86_400_000
 const PSEUDONYM_BYTES = 6
 
-export class Audit implements AuditReader, RecordGuard {
+export class Audit implements RecordGuard {
   readonly #options: AuditOptions
   readonly #key: SigningKey | undefined
   readonly #trail: AuditTrail
@@ -57,6 +62,7 @@ export class Audit implements AuditReader, RecordGuard {
   /** The store, the file with the checkpoint, and the copies. */
   readonly #deliveries: readonly Delivery<unknown>[]
   #timer: NodeJS.Timeout | undefined
+  #verifying: Promise<VerifiedTrail> | undefined
   #purging: Promise<void> = Promise.resolve()
 
   /** Throws a `StartError` if a key cannot be used. */
@@ -102,13 +108,18 @@ export class Audit implements AuditReader, RecordGuard {
     return failing && `${failing.name}: ${failing.figures().problem}`
   }
 
+  /** One page, with the records that were not written yet when it was called. */
   async list(range: AuditRange): Promise<readonly AuditRecord[]> {
     // while the store cannot be written, it may still be read
     await this.#trail.delivery.flush().catch(() => {})
     return this.#options.store.listAuditRecords(range)
   }
 
-  /** The erasure is recorded, so that `verify` can tell it from a name that an attacker has removed. */
+  /**
+   * Replaces the name in all records of the store, and the addresses that this user had. Records that other nodes are
+   * writing at this moment keep the name. Returns what the records show instead, and how many were changed. The erasure
+   * is recorded, so that `verify` can tell it from a name that an attacker has removed.
+   */
   async erase(name: string) {
     const { store, events } = this.#options
     await confirmChange(events)
@@ -118,6 +129,29 @@ export class Audit implements AuditReader, RecordGuard {
     if (records > 0) events.record('user.erased', { subject: pseudonym, records })
     await this.#trail.delivery.flush()
     return { pseudonym, records }
+  }
+
+  /** Several callers at a time get the result of one verification. */
+  verify(): Promise<VerifiedTrail> {
+    this.#verifying ??= this.#verify().finally(() => {
+      this.#verifying = undefined
+    })
+    return this.#verifying
+  }
+
+  async #verify(): Promise<VerifiedTrail> {
+    const { settings, storeUrl, events } = this.#options
+    const { node } = settings()
+    await this.#trail.delivery.flush()
+    const { chains, findings: all } = await verifyStored(storeUrl, settings(), this.#key ? [this.#key] : []).catch(
+      (error) => {
+        throw error instanceof BackupError ? badRequest(error.message) : error
+      },
+    )
+    // other nodes may have other keys: only they can check their checkpoints
+    const findings = all.filter((finding) => finding.kind !== 'checkpoint' || finding.node === node)
+    events.record('audit.verified', countVerified({ chains, findings }))
+    return { chains, findings }
   }
 
   /** Deletes records that are too old, now and from time to time until it is closed. */
@@ -204,6 +238,27 @@ const findFailing = (deliveries: readonly Delivery<unknown>[]) =>
 function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
   if (findFailing(deliveries)) throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
 }
+
+/** Reads the store by itself, and before it the checkpoint beside the key, which must not be newer. */
+export async function verifyStored(
+  storeUrl: string,
+  { keyFile, node }: Pick<AuditSettings, 'keyFile' | 'node'>,
+  keys: readonly VerifyingKey[],
+): Promise<VerifiedTrail> {
+  const local = keyFile === '' ? undefined : { node, ...loadCheckpoint(toCheckpointPath(keyFile)) }
+  const snapshot = await openSnapshot(storeUrl)
+  try {
+    return await verifyTrail(await readAuditContent(snapshot), { keys, local })
+  } finally {
+    await snapshot.close()
+  }
+}
+
+/** What is recorded of a verification. */
+export const countVerified = ({ chains, findings }: VerifiedTrail) => ({
+  records: chains.reduce((sum, chain) => sum + chain.records, 0),
+  findings: findings.length,
+})
 
 /** `undefined`: no key is configured. */
 export const loadAuditKey = (file: string): SigningKey | undefined =>

@@ -69,7 +69,7 @@ export async function openKernel(url: string, first: KernelSettings, options: Ke
       requireRecording: () => audit.requireRecording(),
       ...(observer?.onEvent && { onEvent: observer.onEvent }),
     })
-    const audit = new Audit({ settings: () => settings(), store, events, log, isCommand })
+    const audit = new Audit({ settings: () => settings(), store, storeUrl: url, events, log, isCommand })
     const follow: Kernel['follow'] = (current) => {
       settings = current
     }

@@ -237,6 +237,9 @@ export const SECURITY_EVENTS = {
   'store.back': normal('store can be reached again', 'The store can be reached again, after {seconds} seconds', {
     seconds: number('For how long it could not be reached.'),
   }),
+  'store.saved': done('backup made', 'A backup of the store was made, with {records} records', {
+    records: number('How many records the backup has.'),
+  }),
   'store.restored': rowOf('warn', 'success', 'server')(
     'store restored from a backup',
     'The store was restored from a backup of {createdAt}, with {records} records',
@@ -244,6 +247,14 @@ export const SECURITY_EVENTS = {
       createdAt: text('When the backup was made.'),
       records: number('How many records the backup has.'),
       sha256: text('SHA-256 of its content, as `cardea restore` prints it.'),
+    },
+  ),
+  'audit.verified': done(
+    'audit trail verified',
+    'The audit trail was verified: {findings} findings in {records} records',
+    {
+      records: number('How many records were read.'),
+      findings: number('How many changes were found; 0: none.'),
     },
   ),
   'audit.failed': failure('audit records cannot be written', 'Audit records cannot be written to {destination}', {

@@ -64,6 +64,39 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await page.unroute(library)
   })
 
+  it('verifies the audit trail, and says when that and the last backup were', async () => {
+    const { page, open } = window
+    await open('#/overview')
+    const health = page.getByRole('region', { name: 'Health' })
+    await health.getByText('Audit trail verified').waitFor()
+    assert.match(await health.innerText(), /Last backup\s+never/)
+    await health.getByRole('button', { name: 'Verify now' }).click()
+    await page.getByText(/^[\d,]+ audit records? verified: none was changed\.$/).waitFor()
+    await health.getByText('just now').waitFor()
+  })
+
+  it('takes the verdict from the figures: an old backup, a changed trail, a certificate that expires', async () => {
+    const { page, open } = window
+    const now = Math.floor(Date.now() / 1000)
+    await page.route('**/_cardea/api/overview?*', async (route) => {
+      const response = await route.fetch()
+      const overview = await response.json()
+      overview.health.lastBackup = { at: now - 8 * 86_400, records: 12 }
+      overview.health.lastVerification = { at: now - 60, records: 12, findings: 2 }
+      overview.health.certificates = [{ listener: 'document', expiresAt: now + 3 * 86_400 }]
+      await route.fulfill({ response, json: overview })
+    })
+    await open('#/overview?range=7d')
+    const findings = page.getByRole('status', { name: 'What needs attention' })
+    for (const text of ['The last backup is old', 'The audit trail was changed', 'A certificate expires in'])
+      await findings.getByText(text).waitFor()
+    const health = await page.getByRole('region', { name: 'Health' }).innerText()
+    assert.match(health, /Last backup\s+8 days ago/)
+    assert.match(health, /2 findings/)
+    assert.match(health, /document expires in [23] days/)
+    await page.unroute('**/_cardea/api/overview?*')
+  })
+
   it('shows a locked account without being loaded again, with a link to it', async () => {
     const { page, open } = window
     await open('#/overview')

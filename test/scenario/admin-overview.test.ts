@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { addLostNode } from '../support/console-history.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
@@ -61,6 +62,37 @@ test('totals survive a restart', async (t) => {
   const second = await startServer(t, store)
   const { json } = await send(second.document, { path: `${API}/overview?range=24h`, as: AS_ADMIN })
   assert.equal(json.totals.signIns, 2)
+})
+
+test('the overview says when the audit trail was verified, and whether it was changed', async (t) => {
+  const path = `${makeFolder(t)}/cardea.db`
+  const { document: url } = await startServer(t, { store: { url: `sqlite:${path}` } })
+  const ask = async (path: string, method = 'GET', body?: unknown) =>
+    (await send(url, { path: `${API}${path}`, method, as: AS_ADMIN, body })).json
+  const { lastBackup, lastVerification } = (await ask('/overview')).health
+  assert.deepEqual([lastBackup, lastVerification], [null, null])
+  const unchanged = await ask('/audit/verification', 'POST')
+  assert.deepEqual(unchanged.findings, [])
+  const verified = (await ask('/overview')).health.lastVerification
+  assert.deepEqual([verified.records, verified.findings], [unchanged.records, 0])
+  const database = new DatabaseSync(path)
+  database.exec("UPDATE cardea_audit SET outcome = 'failure' WHERE sequence = 1")
+  database.close()
+  const { findings } = await ask('/audit/verification', 'POST')
+  assert.deepEqual(
+    findings.map(({ kind }: { kind: string }) => kind),
+    ['altered'],
+  )
+  assert.equal((await ask('/overview')).health.lastVerification.findings, 1)
+  const recorded = await ask('/audit/commands', 'POST', { event: 'store.saved', records: 1 })
+  assert.equal(recorded.error, 'forbidden', 'an administrator could say anything')
+})
+
+test('a store in memory cannot be verified, and the reason says so', async (t) => {
+  const { document: url } = await startServer(t)
+  const { status, json } = await send(url, { path: `${API}/audit/verification`, method: 'POST', as: AS_ADMIN })
+  assert.deepEqual([status, json.error], [400, 'bad_request'])
+  assert.match(json.reason, /^A store in memory/)
 })
 
 test('the list of nodes shows this node, and no longer one that stopped', async (t) => {

@@ -23,7 +23,9 @@ export type {
   Line,
   Overview,
   OverviewHealth,
+  RecordedCommand,
   ServerNode,
+  Verification,
 } from '../../../src/dialects/admin-api/schemas/system.ts'
 export type {
   AccessReport,

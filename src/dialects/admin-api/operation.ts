@@ -5,7 +5,7 @@ import type { Directory } from '../../directory/directory.ts'
 import type { DoorAccess } from '../../directory/door-access.ts'
 import type { Identity } from '../../directory/identity.ts'
 import type { PasswordLinkStore } from '../../directory/store-port/one-time-secrets.ts'
-import type { AuditReader } from '../../observe/audit/audit-store.ts'
+import type { Audit } from '../../kernel/audit.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import { readQuery, requireValid } from './json.ts'
@@ -63,7 +63,7 @@ export interface OperationDeps {
   publicUrl(): string
   readonly limits: SharedLimits
   readonly events: SecurityEvents
-  readonly audit: AuditReader
+  readonly audit: Pick<Audit, 'list' | 'erase' | 'verify'>
   readonly settings: SettingsEditor
   /** The role of users who may manage other users; empty: there are none. */
   userAdminRole(): string
@@ -134,6 +134,12 @@ export const PROOF = { body: object(CURRENT_PASSWORD), isBodyOptional: true } as
 /** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
 export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {
   if (caller?.name === name) await caller.requirePassword(current)
+}
+
+/** For what a command on the server has done and only says so: an administrator could say anything. */
+export function requireOwner(caller: Caller | undefined): void {
+  if (caller && !caller.isOwner)
+    throw new Refusal('forbidden', { reason: 'Only a command on the server can record this.' })
 }
 
 /** For operations that make sense only while a server runs. */

@@ -66,14 +66,3 @@ export interface AuditStore {
   /** Replaces the name in all records. Returns in how many. */
   eraseAudit(erasure: AuditErasure): Promise<number>
 }
-
-/** What the admin API needs of the trail. */
-export interface AuditReader {
-  /** One page, with the records that were not written yet when it was called. */
-  list(range: AuditRange): Promise<readonly AuditRecord[]>
-  /**
-   * Replaces the name in all records of the store, and the addresses that this user had. Records that other nodes are
-   * writing at this moment keep the name. Returns what the records show instead, and how many were changed.
-   */
-  erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
-}

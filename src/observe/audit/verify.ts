@@ -2,6 +2,7 @@
  * Checks the audit trail as it was read from the store. A record that is altered, missing or moved breaks the chain of
  * its node. A checkpoint shows that newer records were removed, or that a whole chain was written again.
  */
+import { createPace } from '../../base/pace.ts'
 import type { VerifyingKey } from './audit-key.ts'
 import { type AuditRecord, CHAIN_START, type ChainPlace, hashRecord } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
@@ -48,7 +49,10 @@ export async function verifyTrail({ chains, records }: TrailContent, options: Ve
   )
   const orphans = new Set<string>()
   const erasures = new ErasureCounts()
+  // a server verifies the trail while it serves requests
+  const pace = createPace()
   for await (const record of records) {
+    if (pace.isDue()) await pace.rest()
     erasures.add(record)
     const verifier = verifiers.get(record.node)
     if (verifier) verifier.add(record)

@@ -64,6 +64,9 @@ for (const [direction, makeFrom, makeTo] of DIRECTIONS) {
     await findName(server.document, ended, 'DELETE')
     const saved = await from.cardea(['backup', 'saved.gz', '--json'])
     assert.equal(saved.code, 0, saved.stderr)
+    assert.equal((await from.cardea(['audit', 'verify'])).code, 0)
+    const events = (await from.cardea(['audit', 'list', '--json'])).stdout
+    for (const event of ['store.saved', 'audit.verified']) assert.match(events, new RegExp(`"${event}"`))
     await stop(server)
 
     copyFileSync(join(from.folder, 'saved.gz'), join(to.folder, 'saved.gz'))

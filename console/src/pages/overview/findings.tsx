@@ -47,6 +47,7 @@ function listFindings(overview: Overview): readonly Finding[] {
   return [
     ...listFailures(health),
     ...listCertificates(health, now),
+    ...listCommands(health, now),
     ...listAlarms(overview),
     ...(refusedUnknownNames > 0
       ? [{ isFailure: false, ...texts.overview.unknownNames(refusedUnknownNames), href: LOCKOUTS }]
@@ -89,6 +90,16 @@ function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Fin
       : []),
   ]
 }
+
+const MAX_BACKUP_AGE = 7 * DAY
+
+/** A store without any backup is no finding: it may be saved in another way. */
+const listCommands = ({ lastBackup, lastVerification }: OverviewHealth, now: number): readonly Finding[] => [
+  ...(lastVerification?.findings
+    ? [{ isFailure: true, ...texts.overview.changedTrail(lastVerification.findings) }]
+    : []),
+  ...(lastBackup && now - lastBackup.at > MAX_BACKUP_AGE ? [{ isFailure: false, ...texts.overview.backupOld }] : []),
+]
 
 const listCertificates = ({ certificates }: OverviewHealth, now: number): readonly Finding[] =>
   certificates

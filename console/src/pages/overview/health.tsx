@@ -5,6 +5,7 @@ import { Badge, Card, type Fact } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time, toDuration } from '../../ui/time.tsx'
+import { Verification } from './verification.tsx'
 
 const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)
 
@@ -47,7 +48,12 @@ export function Handlers({ overview: { series }, range }: { readonly overview: O
   )
 }
 
-export function HealthFacts({ health }: { readonly health: OverviewHealth }) {
+interface HealthFactsProps {
+  readonly health: OverviewHealth
+  readonly onChange: () => void
+}
+
+export function HealthFacts({ health, onChange }: HealthFactsProps) {
   const { overview } = texts
   const facts: readonly Fact[] = [
     ...health.parts.map(
@@ -66,6 +72,8 @@ export function HealthFacts({ health }: { readonly health: OverviewHealth }) {
         </>,
       ],
     ),
+    [overview.backup, health.lastBackup ? <Time at={health.lastBackup.at} /> : texts.time.never],
+    [overview.verification, <Verification key="verification" last={health.lastVerification} onChange={onChange} />],
     ...health.secrets.map(
       ({ option, ageSeconds }): Fact => [
         overview.secret,

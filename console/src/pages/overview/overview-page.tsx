@@ -47,7 +47,7 @@ export function OverviewPage() {
           <div class="wide">
             <Findings overview={overview} />
             <Tiles overview={overview} range={texts.overview.ranges[range]} />
-            <HealthFacts health={overview.health} />
+            <HealthFacts health={overview.health} onChange={resource.reload} />
             <Charts overview={overview} isTable={isTable} />
             <div class="pair">
               <MostRefused overview={overview} range={texts.overview.ranges[range]} />

@@ -89,6 +89,13 @@ export type Certificate = Static<typeof CERTIFICATE>
 const SECRET_AGE = object({ option: text(), ageSeconds: number('Since the newest file was changed.') })
 export type SecretAge = Static<typeof SECRET_AGE>
 
+const RECORDED = namedObject('RecordedCommand', {
+  at: integer('Seconds since the epoch.'),
+  records: integer('How many records it has read.'),
+  'findings?': integer('Of a verification; 0: nothing was changed.'),
+})
+export type RecordedCommand = Static<typeof RECORDED>
+
 const OVERVIEW_HEALTH = namedObject('OverviewHealth', {
   node: text(),
   store: text('The engine.'),
@@ -96,6 +103,8 @@ const OVERVIEW_HEALTH = namedObject('OverviewHealth', {
   nodes: nullable(object({ total: integer(), ready: integer() }), 'null: the store cannot be read.'),
   certificates: listOf(CERTIFICATE),
   secrets: listOf(SECRET_AGE),
+  lastBackup: nullable(RECORDED, 'The last `cardea backup` that the audit trail has; null: none.'),
+  lastVerification: nullable(RECORDED, 'The last verification of the audit trail that it has; null: none.'),
   warnings: listOf(text()),
   needRestart: listOf(text()),
 })
@@ -161,6 +170,12 @@ const RECORD: Schema<AuditRecord> = { title: 'AuditRecord', ...RECORD_MEMBERS, a
 
 export const AUDIT_LIST = object({ records: listOf(RECORD), 'next?': text('The value of `after` for the next page.') })
 export type AuditList = Static<typeof AUDIT_LIST>
+
+export const VERIFICATION = namedObject('Verification', {
+  records: integer('How many records were read.'),
+  findings: listOf(object({ node: text(), kind: text(), message: text() }), 'Empty: nothing was changed.'),
+})
+export type Verification = Static<typeof VERIFICATION>
 
 const EVENT_KIND = object({
   event: text(),

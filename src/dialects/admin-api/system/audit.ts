@@ -1,11 +1,12 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { readJson } from '../../../base/json.ts'
+import { countVerified } from '../../../kernel/audit.ts'
 import { toShownRecord } from '../../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
-import { operation } from '../operation.ts'
-import { count, integer, object, oneOf, type Static, text } from '../schemas/schema.ts'
-import { AUDIT_EVENTS, AUDIT_LIST, OUTCOME } from '../schemas/system.ts'
+import { operation, requireOwner } from '../operation.ts'
+import { count, flag, integer, object, oneOf, type Static, text } from '../schemas/schema.ts'
+import { AUDIT_EVENTS, AUDIT_LIST, OUTCOME, VERIFICATION } from '../schemas/system.ts'
 
 const MAX_RECORDS = 1000
 
@@ -45,6 +46,29 @@ export const AUDIT_OPERATIONS = {
       if (directory.isAdministrator(name) || (await directory.findUser(name)))
         throw new Refusal('conflict', { reason: 'An account has this name. Remove it first.' })
       return audit.erase(name)
+    },
+  }),
+  'audit.verify': operation('POST /audit/verification', 'administrator', {
+    summary: 'Read the whole audit trail and find what was changed, as `cardea audit verify` on this node',
+    reply: VERIFICATION,
+    async run({ audit }) {
+      const verified = await audit.verify()
+      return { ...countVerified(verified), findings: verified.findings }
+    },
+  }),
+  'audit.record-command': operation('POST /audit/commands', 'administrator', {
+    summary: 'Record a backup or a verification that a command has made; only at the control socket',
+    body: object({
+      event: oneOf(['store.saved', 'audit.verified']),
+      records: integer('How many records it has read.'),
+      'findings?': integer('For `audit.verified`: how many findings; absent: none.'),
+    }),
+    reply: object({ recorded: flag() }),
+    run({ events }, { body: { event, records, findings = 0 }, caller }) {
+      requireOwner(caller)
+      if (event === 'store.saved') events.record(event, { records })
+      else events.record(event, { records, findings })
+      return { recorded: true }
     },
   }),
   'audit.events': operation('GET /audit/events', 'administrator', {

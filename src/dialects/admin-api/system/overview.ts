@@ -1,11 +1,12 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
+import type { EventKind } from '../../../observe/security-event-table.ts'
 import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { addCounts, type Counts } from '../../../observe/totals.ts'
 import { type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { RunningServer } from '../ports.ts'
 import { object } from '../schemas/schema.ts'
-import { OVERVIEW, RANGE } from '../schemas/system.ts'
+import { OVERVIEW, RANGE, type RecordedCommand } from '../schemas/system.ts'
 import { isNodeReady } from './nodes.ts'
 
 export const OVERVIEW_OPERATIONS = {
@@ -29,7 +30,7 @@ export const OVERVIEW_OPERATIONS = {
         series: toTotalSeries(steps),
         totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
         ...countLocked(deps),
-        health: await showHealth(server),
+        health: { ...(await showHealth(server)), ...(await findCommands(deps)) },
       }
     },
   }),
@@ -71,6 +72,17 @@ async function showHealth({ monitor, health }: RunningServer) {
     warnings,
     needRestart,
   }
+}
+
+async function findCommands({ audit }: OperationDeps) {
+  const find = async (event: EventKind): Promise<RecordedCommand | null> => {
+    const [record] = await audit.list({ event, order: 'newest', limit: 1 }).catch(listNone)
+    if (!record) return null
+    const { records, findings } = record.fields
+    const found = typeof findings === 'number' ? { findings } : {}
+    return { at: Math.floor(record.time / 1000), records: Number(records), ...found }
+  }
+  return { lastBackup: await find('store.saved'), lastVerification: await find('audit.verified') }
 }
 
 /** `null`: the store cannot be read. */

@@ -1,8 +1,8 @@
 // The secrets that sign and verify, by their hashes. No operation returns a secret.
-import { badRequest, Refusal } from '../../../base/errors.ts'
+import { badRequest } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
-import { operation, requireServer } from '../operation.ts'
+import { operation, requireOwner, requireServer } from '../operation.ts'
 import { flag, object, oneOf, text } from '../schemas/schema.ts'
 import { RELOADED, ROTATION, SECRET_LIST, SETTING_CHANGE, STEP, STEP_DONE } from '../schemas/settings.ts'
 
@@ -41,8 +41,7 @@ export const SECRET_OPERATIONS = {
     }),
     reply: object({ recorded: flag() }),
     async run({ events }, { body, caller }) {
-      if (caller && !caller.isOwner)
-        throw new Refusal('forbidden', { reason: 'Only `cardea secret rotate` on the server can record a step.' })
+      requireOwner(caller)
       const { step, file } = body
       if (step === undefined) await confirmChange(events)
       else if (file === undefined) throw badRequest('file is missing.')

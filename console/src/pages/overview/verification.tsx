@@ -1,0 +1,61 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { RecordedCommand, Verification as Verified } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Badge } from '../../ui/parts.tsx'
+import { Time } from '../../ui/time.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+
+interface VerificationProps {
+  readonly last: RecordedCommand | null
+  readonly onChange: () => void
+}
+
+/** When the audit trail was last verified, and a button that does it now. */
+export function Verification({ last, onChange }: VerificationProps) {
+  const [isBusy, setBusy] = useState(false)
+  const [findings, setFindings] = useState<Verified['findings']>([])
+  const verify = async () => {
+    setBusy(true)
+    try {
+      const verified = await api.post<Verified>('/audit/verification')
+      setFindings(verified.findings)
+      if (verified.findings.length === 0) notify(texts.overview.verified(verified.records))
+      onChange()
+    } catch (error) {
+      notifyProblem(error)
+    }
+    setBusy(false)
+  }
+  return (
+    <>
+      {last ? <Time at={last.at} /> : texts.time.never}{' '}
+      {last?.findings ? <Badge tone="danger">{texts.overview.changes(last.findings)}</Badge> : null}{' '}
+      <Button kind="quiet" isBusy={isBusy} onClick={verify}>
+        {texts.overview.verify}
+      </Button>
+      {findings.length > 0 && <Findings findings={findings} onClose={() => setFindings([])} />}
+    </>
+  )
+}
+
+interface FindingsProps extends Pick<Verified, 'findings'> {
+  readonly onClose: () => void
+}
+
+const Findings = ({ findings, onClose }: FindingsProps) => (
+  <Dialog title={texts.overview.changedTrail(findings.length).title} onClose={onClose}>
+    <ul class="problems">
+      {findings.map(({ node, message }) => (
+        <li key={node + message}>
+          <span class="mono">{node}</span> {message}
+        </li>
+      ))}
+    </ul>
+    <div class="row end">
+      <Button onClick={onClose}>{texts.actions.close}</Button>
+    </div>
+  </Dialog>
+)
