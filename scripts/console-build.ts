@@ -50,7 +50,8 @@ export async function buildConsole() {
   mkdirSync(dirname(TARGET), { recursive: true })
   const work = mkdtempSync(`${TARGET}-`)
   try {
-    await build(toConfig(work))
+    // apart: the sign-in page loads no file of the console
+    for (const page of PAGES) await build(toConfig(work, page))
     for (const file of listFiles(join(work, 'assets'))) compress(file)
     chmodSync(work, 0o755)
     rmSync(TARGET, { recursive: true, force: true, maxRetries: 3 })
@@ -60,7 +61,9 @@ export async function buildConsole() {
   }
 }
 
-const toConfig = (outDir: string): InlineConfig => ({
+const PAGES = ['index.html', 'sign-in.html']
+
+const toConfig = (outDir: string, page: string): InlineConfig => ({
   configFile: false,
   root: SOURCES,
   base: '/_cardea/',
@@ -71,20 +74,17 @@ const toConfig = (outDir: string): InlineConfig => ({
   html: { cspNonce: '{{nonce}}' },
   build: {
     outDir,
-    emptyOutDir: true,
+    emptyOutDir: false,
     modulePreload: { polyfill: false },
     target: 'es2022',
     cssTarget: 'chrome111',
     rolldownOptions: {
-      input: ['index.html', 'sign-in.html'].map((page) => join(SOURCES, page)),
+      input: join(SOURCES, page),
       // each page is one file, and what several of them need is another: not one for each component
-      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2, test: isOfConsole }] } },
+      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } },
     },
   },
 })
-
-/** The sign-in page shares the theme and the styles with the console, and must not load the rest. */
-const isOfConsole = (id: string): boolean => !/\.css$|\/apply-theme\.ts$/.test(id)
 
 function compress(file) {
   const bytes = readFileSync(file)
