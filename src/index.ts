@@ -19,9 +19,11 @@ import type { AuthenticatedRequest } from './directory/identity.ts'
 import { StartError } from './kernel/start-error.ts'
 import { type FetchOptions, fetchDoor, toAccountRequest } from './library/account.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
-import { addHeaders, createEmptyRequest, type HeaderSink, readGuess, readRequest } from './library/requests.ts'
+import type { Credentials } from './library/credentials.ts'
+import type { Events } from './library/events.ts'
+import { addHeaders, type HeaderSink, readGuess, readRequest } from './library/requests.ts'
 import { createSessions, type Sessions } from './library/sessions.ts'
-import { createUsers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
+import { createUsers, type OtherMembers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
 import { ConfigError } from './live-config/load.ts'
 import type { ReloadReport } from './live-config/reload.ts'
 import type { Addresses, App, DoorName } from './wiring/app.ts'
@@ -29,7 +31,16 @@ import type { Addresses, App, DoorName } from './wiring/app.ts'
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
 export type { FetchOptions } from './library/account.ts'
-export type { HeaderSink } from './library/requests.ts'
+export type {
+  AccessTokens,
+  CardeaAccessToken,
+  NewAccessToken,
+  PasswordLink,
+  PasswordLinks,
+  SecondFactor,
+} from './library/credentials.ts'
+export type { CardeaEvent, Events } from './library/events.ts'
+export type { ClientOptions, HeaderSink } from './library/requests.ts'
 export type {
   CardeaSession,
   CreatedSession,
@@ -40,8 +51,11 @@ export type {
 } from './library/sessions.ts'
 export type {
   CardeaUser,
+  ChangedPassword,
   Grants,
   NewUser,
+  OtherMembers,
+  PasswordCheck,
   PasswordCheckOptions,
   UserChange,
   UserListOptions,
@@ -118,9 +132,11 @@ export interface Authenticator {
   ): Promise<AuthenticatedUser | undefined>
 }
 
-export interface Cardea extends Authenticator, AsyncDisposable {
-  readonly users: Users
+/** `Members`: the type of the other members of your users. */
+export interface Cardea<Members extends object = OtherMembers> extends Authenticator, AsyncDisposable, Credentials {
+  readonly users: Users<Members>
   readonly sessions: Sessions
+  readonly events: Events
   /** Opens both doors at the configured addresses. */
   listen(): Promise<Addresses>
   /** Handles one request of your own server, by the rules of one door. */
@@ -146,14 +162,20 @@ export interface Cardea extends Authenticator, AsyncDisposable {
  * neither files, environment nor options say otherwise, new passwords need 12 characters and cookies have SameSite=Lax,
  * as in a folder made by `cardea init`.
  */
-export const createCardea = (given: CreateCardea = {}): Promise<Cardea> => openCardea(given, STRICT_DEFAULTS)
+export const createCardea = <Members extends object = OtherMembers>(given: CreateCardea = {}) =>
+  openCardea<Members>(given, STRICT_DEFAULTS)
 
-async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] = []): Promise<Cardea> {
+async function openCardea<Members extends object>(
+  given: CreateCardea,
+  defaults: LoadInput['defaults'] = [],
+): Promise<Cardea<Members>> {
   checkGiven(given)
   // loaded here: an older Node cannot link these modules, and would fail before it reports which version is needed
   const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
   const { createApp } = await import('./wiring/app.ts')
   const { ACCEPTED } = await import('./auth/credential.ts')
+  const { createCredentials } = await import('./library/credentials.ts')
+  const { createEvents } = await import('./library/events.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const read = { pipes: new Map(), filled: new Set<string>() }
@@ -163,7 +185,9 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
-    ...createPrograms(app),
+    ...createPrograms<Members>(app),
+    ...createCredentials(app),
+    events: createEvents(app),
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     fetch: (request, options) => fetchDoor(app, request, options),
@@ -186,17 +210,14 @@ async function openCardea(given: CreateCardea, defaults: LoadInput['defaults'] =
 }
 
 /** Users and sessions for routes of the program itself. */
-function createPrograms(app: App): Pick<Cardea, 'users' | 'sessions'> {
+function createPrograms<Members extends object>(app: App) {
   const verified = new WeakMap<VerifiedUser, Account>()
-  const users = createUsers(app.directory, async ({ name, password, code = '', request, peer }) => {
-    const incoming = request ? readGuess(request, 'verifyPassword', peer) : createEmptyRequest()
-    const account = await app.runFor(incoming, (context) => app.signIn.find({ name, password, code }, context))
-    if (!account) return undefined
+  const toVerified = (account: Account): VerifiedUser => {
     const user = toVerifiedUser(account)
     verified.set(user, account)
     return user
-  })
-  return { users, sessions: createSessions(app, verified) }
+  }
+  return { users: createUsers<Members>(app, toVerified), sessions: createSessions(app, verified) }
 }
 
 /** A program without types may give anything. */
@@ -240,9 +261,11 @@ const TEST_OPTIONS: CardeaOptions = {
  * For tests: nothing on disk, any free ports, few iterations, passwords of any length, fixed secrets, one known
  * administrator. Never for real use.
  */
-export function createTestCardea(given: CreateCardea = {}): Promise<Cardea> {
+export function createTestCardea<Members extends object = OtherMembers>(
+  given: CreateCardea = {},
+): Promise<Cardea<Members>> {
   const merged: Record<string, object> = { ...TEST_OPTIONS }
   for (const [section, values] of Object.entries(given.options ?? {}))
     merged[section] = { ...merged[section], ...values }
-  return openCardea({ ...given, options: merged })
+  return openCardea<Members>({ ...given, options: merged })
 }

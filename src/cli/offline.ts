@@ -58,7 +58,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     async run(name, call) {
       try {
         if (OPERATIONS[name].method !== 'GET') await liveConfig.kernel.audit.probe()
-        return { kind: 'done', value: await runOperation(OPERATIONS[name], deps, call) }
+        return { kind: 'done', value: await runOperation<unknown>(OPERATIONS[name], deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         return { kind: 'refused', ...toErrorBody(error) }

@@ -4,6 +4,14 @@ import { isJsonObject } from '../base/json.ts'
 import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 
+/** The client of a call. */
+export interface ClientOptions {
+  /** The request that led to it. Failed attempts count for the address of its client. */
+  readonly request?: IncomingMessage | Request
+  /** The address of the client. Required if the request is a web `Request`. */
+  readonly peer?: string
+}
+
 /** A response of Node or Express. */
 export interface HeaderSink {
   readonly headersSent?: boolean

@@ -70,30 +70,39 @@ export interface Sessions {
   revoke(id: string): Promise<boolean>
   /** Ends all sessions of a user but the one with the id `kept`. Returns how many. Access tokens stay valid. */
   revokeAll(name: string, options?: { readonly kept?: string }): Promise<number>
+  /** Ends all sessions of a user but the one of the request: `request.user` as `cardea.authenticate` returned it. */
+  revokeOthers(user: { readonly name: string | null; readonly sessionId?: string }): Promise<number>
   /** Removes the session cookie from the browser. Call it after `revoke`. */
   clearCookie(response: HeaderSink | Headers, options?: Pick<CreateSessionOptions, 'request' | 'peer'>): Promise<void>
 }
 
 /** `verified` has the account of each user that `verifyPassword` returned. */
 export function createSessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
-  const { directory } = app
+  const revokeAll: Sessions['revokeAll'] = (name, options = {}) =>
+    withCardeaErrors(async () => {
+      requireText(name, 'name')
+      requireMembers(options, 'options', ['kept'])
+      if (options.kept !== undefined) requireText(options.kept, 'kept')
+      return app.directory.revokeSessions(name, options.kept)
+    })
   return {
     create: (user, options = {}) =>
       withCardeaErrors(() =>
         createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
       ),
-    list: (name, options = {}) => withCardeaErrors(() => listSessions(directory, name, options)),
+    list: (name, options = {}) => withCardeaErrors(() => listSessions(app.directory, name, options)),
     revoke: (id) =>
       withCardeaErrors(async () => {
         requireText(id, 'id')
-        return (await directory.revokeSession(id)) !== undefined
+        return (await app.directory.revokeSession(id)) !== undefined
       }),
-    revokeAll: (name, options = {}) =>
+    revokeAll,
+    revokeOthers: (user) =>
       withCardeaErrors(async () => {
-        requireText(name, 'name')
-        requireMembers(options, 'options', ['kept'])
-        if (options.kept !== undefined) requireText(options.kept, 'kept')
-        return directory.revokeSessions(name, options.kept)
+        requireText(user?.name, 'the name of the user')
+        // without an id, the session of the request would end too
+        requireText(user.sessionId, 'the sessionId of the user')
+        return revokeAll(user.name, { kept: user.sessionId })
       }),
     clearCookie: (response, options = {}) =>
       withCardeaErrors(async () => {

@@ -1,22 +1,40 @@
-import type { IncomingMessage } from 'node:http'
+import { badRequest, Refusal } from '../base/errors.ts'
+import { isJsonObject } from '../base/json.ts'
+import { ACCOUNT_SECRET_OPERATIONS } from '../dialects/admin-api/users/account-secrets.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { withGrant } from '../directory/grants.ts'
-import type { Grant, GrantLevel, User, UserDraft } from '../directory/users/user.ts'
+import {
+  type Grant,
+  type GrantLevel,
+  type Json,
+  TOTP_MEMBER,
+  type User,
+  type UserDraft,
+} from '../directory/users/user.ts'
+import { readMembers } from '../transfer/draft.ts'
+import type { App } from '../wiring/app.ts'
 import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requireText } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
+import { createRun } from './credentials.ts'
+import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
 
 /** Rights at the multi-model door, by database; `*` is the default for all. */
 export type Grants = Readonly<Record<string, GrantLevel>>
 
-export interface CardeaUser {
+/** Those of a user whose type the program has not given. */
+export type OtherMembers = Readonly<Record<string, unknown>>
+
+export interface CardeaUser<Members extends object = OtherMembers> {
   readonly name: string
   readonly isActive: boolean
   readonly roles: readonly string[]
   readonly grants: Grants
+  /** The other members of the user document. Users can change their own at the document door. */
+  readonly members: Members
 }
 
-export interface NewUser {
+export interface NewUser<Members extends object = OtherMembers> {
   readonly name: string
   /** `null`: the user cannot sign in with a password. */
   readonly password: string | null
@@ -24,15 +42,18 @@ export interface NewUser {
   readonly grants?: Grants
   /** `true` by default. */
   readonly isActive?: boolean
+  readonly members?: Members
 }
 
 /** Members that are left out stay as they are. */
-export interface UserChange {
+export interface UserChange<Members extends object = OtherMembers> {
   /** Replaces all roles. */
   readonly roles?: readonly string[]
   /** Replaces the levels of these databases; `null` removes one. */
   readonly grants?: Readonly<Record<string, GrantLevel | null>>
   readonly isActive?: boolean
+  /** Replaces these members; `null` removes one. */
+  readonly members?: { readonly [M in keyof Members]?: Members[M] | null }
 }
 
 export interface UserListOptions {
@@ -42,17 +63,13 @@ export interface UserListOptions {
   readonly limit?: number
 }
 
-export interface UserPage {
-  readonly users: readonly CardeaUser[]
+export interface UserPage<Members extends object = OtherMembers> {
+  readonly users: readonly CardeaUser<Members>[]
   /** The next page begins after it; absent on the last page. */
   readonly next?: string
 }
 
-export interface PasswordCheckOptions {
-  /** The request that brought the password. Failed attempts count for the address of its client. */
-  readonly request?: IncomingMessage | Request
-  /** The address of the client. Required if the request is a web `Request`. */
-  readonly peer?: string
+export interface PasswordCheckOptions extends ClientOptions {
   /** The one-time code of a user with a second factor. */
   readonly code?: string
 }
@@ -64,59 +81,116 @@ export interface VerifiedUser {
   readonly isAdmin: boolean
 }
 
+/**
+ * `wrong_password`: the name, the password or the code is wrong. `code_required`: ask for the one-time code. `locked`:
+ * too many attempts; the next one is possible after `retryAfter` seconds.
+ */
+type RefusedPassword =
+  | { readonly status: 'wrong_password' | 'code_required' }
+  | { readonly status: 'locked'; readonly retryAfter: number }
+
+export type PasswordCheck = { readonly status: 'verified'; readonly user: VerifiedUser } | RefusedPassword
+/** All sessions of the user have ended: open another one for `user`. */
+export type ChangedPassword = { readonly status: 'changed'; readonly user: VerifiedUser } | RefusedPassword
+
+export interface PasswordChange extends PasswordCheckOptions {
+  readonly currentPassword: string
+  readonly password: string
+}
+
 /** The users of the directory. Every method throws a `CardeaError` for an expected failure. */
-export interface Users {
+export interface Users<Members extends object = OtherMembers> {
   /** Throws `conflict` if the name is taken, `password_refused` if the password breaks a rule. */
-  create(user: NewUser): Promise<CardeaUser>
-  find(name: string): Promise<CardeaUser | undefined>
+  create(user: NewUser<Members>): Promise<CardeaUser<Members>>
+  find(name: string): Promise<CardeaUser<Members> | undefined>
   /** One page in the order of names. */
-  list(options?: UserListOptions): Promise<UserPage>
+  list(options?: UserListOptions): Promise<UserPage<Members>>
   /** Throws `not_found` for an unknown name, like the methods below. */
-  update(name: string, change: UserChange): Promise<CardeaUser>
+  update(name: string, change: UserChange<Members>): Promise<CardeaUser<Members>>
   /** Revokes all sessions and tokens of the user, unless it is the current password. */
   setPassword(name: string, password: string): Promise<void>
-  /**
-   * `undefined`: wrong name, password or code. Counts for the lockout, and throws `account_locked` or
-   * `too_many_requests` where it is reached. Administrators are verified too.
-   */
+  /** The same for a user or administrator who gives the current password. Throws `password_refused` for the new one. */
+  changePassword(name: string, change: PasswordChange): Promise<ChangedPassword>
+  /** Counts for the lockout. Administrators are verified too. */
+  checkPassword(name: string, password: string, options?: PasswordCheckOptions): Promise<PasswordCheck>
+  /** The same without the reason: `undefined` unless it is verified. Throws `account_locked` or `too_many_requests`. */
   verifyPassword(name: string, password: string, options?: PasswordCheckOptions): Promise<VerifiedUser | undefined>
   /** The user cannot sign in any more; its sessions and tokens are revoked. `update` with `isActive` enables it again. */
   disable(name: string): Promise<void>
   remove(name: string): Promise<void>
 }
 
-type Verify = (
-  credentials: { name: string; password: string } & PasswordCheckOptions,
-) => Promise<VerifiedUser | undefined>
-
 const DEFAULT_LIMIT = 100
+const CHECK_OPTIONS = ['request', 'peer', 'code']
 
-export function createUsers(directory: Directory, verify: Verify): Users {
+/** `toVerified`: the user as the proof of a right password. */
+export function createUsers<Members extends object>(
+  app: App,
+  toVerified: (account: Account) => VerifiedUser,
+): Users<Members> {
   return {
-    create: (user) => withCardeaErrors(async () => toCardeaUser(await directory.createUser(toDraft(user)))),
+    create: (user) => withCardeaErrors(async () => toCardeaUser(await app.directory.createUser(toDraft(user)))),
     find: (name) =>
       withName(name, async () => {
-        const user = await directory.findUser(name)
+        const user = await app.directory.findUser(name)
         return user && toCardeaUser(user)
       }),
-    list: (options = {}) => withCardeaErrors(() => listUsers(directory, options)),
+    list: (options = {}) => withCardeaErrors(() => listUsers(app.directory, options)),
     update: (name, change) =>
-      withName(name, async () => toCardeaUser(await directory.changeUser(name, toChange(change)))),
+      withName(name, async () => toCardeaUser(await app.directory.changeUser(name, toChange(change)))),
     setPassword: (name, password) =>
       withName(name, async () => {
         requireText(password, 'password')
-        await directory.setPassword(name, { password })
+        await app.directory.setPassword(name, { password })
+      }),
+    changePassword: (name, change) =>
+      withName(name, async () => {
+        requireMembers(change, 'a change', ['currentPassword', 'password', ...CHECK_OPTIONS])
+        const { currentPassword, password, ...options } = change
+        requireText(password, 'password')
+        const account = await findVerified(app, ['changePassword', name, currentPassword], options).catch(toLocked)
+        if ('status' in account) return account
+        await createRun(app)(ACCOUNT_SECRET_OPERATIONS['account.set-password'], {
+          user: name,
+          body: () => ({ password }),
+        })
+        // the account before the change opens sessions that have ended
+        return { status: 'changed', user: toVerified((await app.directory.findAccount(name)) ?? account) }
+      }),
+    checkPassword: (name, password, options = {}) =>
+      withName(name, async () => {
+        const account = await findVerified(app, ['checkPassword', name, password], options).catch(toLocked)
+        return 'status' in account ? account : { status: 'verified', user: toVerified(account) }
       }),
     verifyPassword: (name, password, options = {}) =>
       withName(name, async () => {
-        requireText(password, 'password')
-        requireMembers(options, 'options', ['request', 'peer', 'code'])
-        if (options.code !== undefined) requireText(options.code, 'code')
-        return verify({ ...options, name, password })
+        const account = await findVerified(app, ['verifyPassword', name, password], options)
+        return 'status' in account ? undefined : toVerified(account)
       }),
-    disable: (name) => withName(name, async () => void (await directory.setActive(name, false))),
-    remove: (name) => withName(name, async () => void (await directory.removeUser(name, 'any'))),
+    disable: (name) => withName(name, async () => void (await app.directory.setActive(name, false))),
+    remove: (name) => withName(name, async () => void (await app.directory.removeUser(name, 'any'))),
   }
+}
+
+async function findVerified(
+  app: App,
+  [caller, name, password]: readonly [caller: string, name: string, password: unknown],
+  options: PasswordCheckOptions,
+): Promise<Account | RefusedPassword> {
+  requireText(password, 'password')
+  requireMembers(options, 'options', CHECK_OPTIONS)
+  const { request, peer, code = '' } = options
+  requireText(code, 'code')
+  const incoming = request ? readGuess(request, caller, peer) : createEmptyRequest()
+  const checked = await app.runFor(incoming, (context) => app.signIn.check({ name, password, code }, context))
+  if (typeof checked !== 'string') return checked
+  return { status: checked === 'code_required' ? checked : 'wrong_password' }
+}
+
+function toLocked(error: unknown): RefusedPassword {
+  const isLimit = error instanceof Refusal && ['account_locked', 'too_many_requests'].includes(error.code)
+  if (!isLimit) throw error
+  return { status: 'locked', retryAfter: error.retryAfterSeconds ?? 0 }
 }
 
 const withName = <T>(name: unknown, work: () => Promise<T>): Promise<T> =>
@@ -125,7 +199,10 @@ const withName = <T>(name: unknown, work: () => Promise<T>): Promise<T> =>
     return work()
   })
 
-async function listUsers(directory: Directory, options: UserListOptions): Promise<UserPage> {
+async function listUsers<Members extends object>(
+  directory: Directory,
+  options: UserListOptions,
+): Promise<UserPage<Members>> {
   requireMembers(options, 'options', ['after', 'limit'])
   const { after, limit = DEFAULT_LIMIT } = options
   if (after !== undefined) requireText(after, 'after')
@@ -135,16 +212,21 @@ async function listUsers(directory: Directory, options: UserListOptions): Promis
     ...(after !== undefined && { from: { name: after, isInclusive: false } }),
   })
   const last = page.at(-1)
-  return { users: page.map(toCardeaUser), ...(page.length === limit && last && { next: last.name }) }
+  return {
+    users: page.map((user) => toCardeaUser<Members>(user)),
+    ...(page.length === limit && last && { next: last.name }),
+  }
 }
 
-const toCardeaUser = ({ name, isActive, document, multiModel }: User): CardeaUser => ({
+const toCardeaUser = <Members extends object>({ name, isActive, document, multiModel }: User): CardeaUser<Members> => ({
   name,
   isActive,
   roles: [...document.roles],
   grants: Object.fromEntries(
     [...multiModel.grants].flatMap(([database, { level }]) => (level ? [[database, level]] : [])),
   ),
+  // the program knows what it has stored
+  members: Object.fromEntries(document.members.filter(([member]) => member !== TOTP_MEMBER)) as Members,
 })
 
 export const toVerifiedUser = ({ name, roles, isAdmin }: Account): VerifiedUser => ({
@@ -153,9 +235,9 @@ export const toVerifiedUser = ({ name, roles, isAdmin }: Account): VerifiedUser 
   isAdmin,
 })
 
-function toDraft(user: NewUser): UserDraft {
-  requireMembers(user, 'a user', ['name', 'password', 'roles', 'grants', 'isActive'])
-  const { name, password, roles, grants, isActive } = user
+function toDraft(user: NewUser<object>): UserDraft {
+  requireMembers(user, 'a user', ['name', 'password', 'roles', 'grants', 'isActive', 'members'])
+  const { name, password, roles, grants, isActive, members } = user
   requireText(name, 'name')
   // required, so that a request without one does not take the name
   if (password !== null) requireText(password, 'password')
@@ -167,22 +249,38 @@ function toDraft(user: NewUser): UserDraft {
     ...(password !== null && { password: { password } }),
     ...(roles && { roles }),
     ...(isActive !== undefined && { isActive }),
+    members: withMembers([], members),
     multiModel: { grants: withGrants(new Map(), grants) },
   }
 }
 
-function toChange(change: UserChange): (user: User) => User {
-  requireMembers(change, 'a change', ['roles', 'grants', 'isActive'])
-  const { roles, grants, isActive } = change
+function toChange(change: UserChange<object>): (user: User) => User {
+  requireMembers(change, 'a change', ['roles', 'grants', 'isActive', 'members'])
+  const { roles, grants, isActive, members } = change
   checkTexts(roles, 'roles')
   checkFlag(isActive, 'isActive')
   checkGrants(grants)
   return (user) => ({
     ...user,
     isActive: isActive ?? user.isActive,
-    document: { ...user.document, roles: roles ?? user.document.roles },
+    document: {
+      ...user.document,
+      roles: roles ?? user.document.roles,
+      members: withMembers(user.document.members, members),
+    },
     multiModel: { ...user.multiModel, grants: withGrants(user.multiModel.grants, grants) },
   })
+}
+
+type Member = readonly [name: string, value: Json]
+
+/** The second factor is a member of the document too, which only its own operations change. */
+function withMembers(before: readonly Member[], given: object = {}): readonly Member[] {
+  if (!isJsonObject(given) || TOTP_MEMBER in given) throw badRequest('members must be an object, without totp.')
+  // also leaves out what JSON does not have
+  const members = readMembers(Object.entries(JSON.parse(JSON.stringify(given))))
+  const kept = before.filter(([name]) => !Object.hasOwn(given, name))
+  return [...kept, ...members.filter(([, value]) => value !== null)]
 }
 
 function withGrants(

@@ -161,7 +161,7 @@ function readSessionEpoch(value: Json): SessionEpoch {
 /** A draft has its own fields for these; here they would appear in the document twice. */
 const TAKEN_MEMBERS: ReadonlySet<string> = new Set([...DOCUMENT_MEMBERS, ...PASSWORD_MEMBERS])
 
-function readMembers(value: Json): readonly (readonly [string, Json])[] {
+export function readMembers(value: Json): readonly (readonly [string, Json])[] {
   const members = requireList(value, 'members').map(readMember)
   if (new Set(members.map(([name]) => name)).size < members.length) throw badRequest('A member is duplicated.')
   return members

@@ -7,12 +7,15 @@ import { type AcceptedCredentials, isAccepted } from '../auth/credential.ts'
 import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
 import { checkOpenFileLimit } from '../base/node-internals/open-files.ts'
+import { createNotifier, type Notifier } from '../base/notifier.ts'
 import { PRODUCT } from '../base/product.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
+import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Certificates } from '../http/certificates.ts'
@@ -28,8 +31,9 @@ import { describeOpenServices } from '../live-config/open-access.ts'
 import type { ReloadReport } from '../live-config/reload.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
+import type { SecurityRecord } from '../observe/security-record.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
+import { createAdminDoor, createMetricsDoor, createOperationDeps, openControlSocket } from './admin-door.ts'
 import { createAccountDoor, createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { openParts, type Parts } from './parts.ts'
@@ -69,12 +73,17 @@ export async function createApp(options: AppOptions): Promise<App> {
     observer.onOperation(operation)
     tracing?.onStoreOperation(operation)
   }
-  const liveConfig = await openLiveConfig({ ...options, observer: { ...observer, onOperation } })
+  const listeners = createNotifier<SecurityRecord>(options.log)
+  const onEvent = (record: SecurityRecord) => {
+    observer.onEvent(record)
+    listeners.notify(record)
+  }
+  const liveConfig = await openLiveConfig({ ...options, observer: { ...observer, onOperation, onEvent } })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
   const parts = await openParts(liveConfig, metrics)
   tracing = parts.tracing
   try {
-    return new App(parts, options)
+    return new App(parts, options, listeners.add)
   } catch (error) {
     await parts.close()
     throw error
@@ -83,7 +92,11 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 export class App {
   readonly settings: Live<Settings>
-  readonly directory: Directory
+  readonly log: Log
+  /** Calls the listener with every security event of this process, until the function it returns is called. */
+  readonly onEvent: Notifier<SecurityRecord>['add']
+  /** What programs do for their users: the operations of the admin API. */
+  readonly operations: OperationDeps
   /** Signs users in for routes of another server. */
   readonly signIn: ApplicationSignIn
   /** Whether the upstream servers can be used. */
@@ -99,9 +112,11 @@ export class App {
   #closing: Promise<void> | undefined
   #hasStarted = false
 
-  constructor(parts: Parts, options: AppOptions) {
+  constructor(parts: Parts, options: AppOptions, onEvent: App['onEvent']) {
     this.#parts = parts
     this.#options = options
+    this.log = options.log
+    this.onEvent = onEvent
     this.#doors = {
       document: createDocumentDoor(parts),
       'multi-model': createMultiModelDoor(parts),
@@ -115,7 +130,7 @@ export class App {
     const endpoint = 'library'
     this.signIn = createApplicationSignIn({ ...parts, ...parts.cookies, endpoint, clock: SYSTEM_CLOCK })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
-    this.directory = parts.directory
+    this.operations = createOperationDeps(parts.liveConfig, parts.directory, parts.limits)
     this.readiness = parts.gateway.readiness
     // after every other listener: the upstreams must have the new options
     if (options.inspectsUpstreams) parts.liveConfig.onChange(() => queueMicrotask(this.readiness.inspect))
@@ -149,9 +164,14 @@ export class App {
     return this.#doors.document.runFor(request, work)
   }
 
+  get directory(): Directory {
+    this.#requireOpen()
+    return this.#parts.directory
+  }
+
   /** A closed server follows no changes, so its answer could be out of date. */
   #requireOpen(): void {
-    if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
+    if (this.#closing) throw new StartError('This Cardea is closed: create another')
   }
 
   /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */

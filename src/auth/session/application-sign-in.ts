@@ -6,6 +6,9 @@ import type { CredentialSource } from '../handler.ts'
 import { createSessionService, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'
 import type { CookieHeaders } from './set-cookie.ts'
 
+/** The name, the password or the code is wrong; or only the code is missing. */
+type SignInProblem = 'credential_refused' | 'code_required'
+
 export type ApplicationSignIn = ReturnType<typeof createApplicationSignIn>
 
 /** For applications: `endpoint` is what security events name. The requests may be those to another server. */
@@ -13,18 +16,19 @@ export function createApplicationSignIn(
   deps: SessionServiceDeps & { readonly cookieHeaders: CookieHeaders; readonly clock: Clock },
 ) {
   const service = createSessionService(deps)
+  const check = async (credentials: SignInCredentials, source: CredentialSource): Promise<Account | SignInProblem> => {
+    let problem: SignInProblem = 'credential_refused'
+    const onCodeMissing = () => {
+      problem = 'code_required'
+    }
+    return (await deps.signIn({ ...credentials, source, handler: deps.endpoint, onCodeMissing })) ?? problem
+  }
   return {
-    /** `undefined`: wrong name, password or code. */
-    find: (credentials: SignInCredentials, source: CredentialSource) =>
-      deps.signIn({ ...credentials, source, handler: deps.endpoint }),
-    /** Throws `credential_refused` if name, password or code is wrong, `code_required` if only the code is missing. */
+    check,
+    /** Throws the problem. */
     async require(credentials: SignInCredentials, source: CredentialSource): Promise<Account> {
-      let problem: 'credential_refused' | 'code_required' = 'credential_refused'
-      const onCodeMissing = () => {
-        problem = 'code_required'
-      }
-      const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint, onCodeMissing })
-      if (!account) throw new Refusal(problem)
+      const account = await check(credentials, source)
+      if (typeof account === 'string') throw new Refusal(account)
       return account
     },
     /** A session of the document door, and the header that sets its cookie. Every use postpones its expiry. */

@@ -49,7 +49,11 @@ export function operation<Query, Body, Result>(
 const NO_QUERY = object({})
 
 /** Checks query and body by the schemas of the operation, and runs it. */
-export async function runOperation(row: Operation, deps: OperationDeps, request: UncheckedCall): Promise<unknown> {
+export async function runOperation<Result>(
+  row: Operation<unknown, unknown, Result>,
+  deps: OperationDeps,
+  request: UncheckedCall,
+): Promise<Result> {
   const { query: parameters = NO_QUERY, body: schema, isBodyOptional } = row
   const query = readQuery(parameters, request.query)
   const sent = request.body === undefined && isBodyOptional ? {} : request.body
