@@ -281,4 +281,13 @@ export const MIGRATIONS: readonly Migration[] = [
   ),
   // Parts of names became entries: the next search adds them.
   forBoth(13, 'search for parts of names', 'UPDATE cardea_state SET searched = 0'),
+  // Sessions are searched by address and client. A session of before gets its client with its next use.
+  forBoth(
+    14,
+    'search for sessions',
+    `
+    ALTER TABLE cardea_sessions ADD COLUMN client text COLLATE "C" NOT NULL DEFAULT '';
+    CREATE INDEX cardea_sessions_peer ON cardea_sessions (peer COLLATE "C", created_at, id);
+    CREATE INDEX cardea_sessions_client ON cardea_sessions (client, created_at, id);`,
+  ),
 ]

@@ -8,6 +8,11 @@ export const INDEXED_ROWS = 1000
 
 const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
 
+/** A range of the index of this column, from its end. The age is compared in the index too. */
+const toSessionSearch = (column: 'name' | 'peer' | 'client') => `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
+    WHERE (${column}, created_at, id) < ($1, $2, $3) AND ${column} >= $4 AND created_at >= $5 AND created_at < $6
+    ORDER BY ${column} DESC, created_at DESC, id DESC LIMIT $7`
+
 export const AUDIT_COLUMNS =
   'node, sequence, time_ms, event, outcome, actor, subject, fields, salts, erased, previous, hash'
 const AUDIT_CHAIN_COLUMNS = 'node, sequence, hash, purged_sequence, purged_hash, checkpoint, written_ms'
@@ -60,14 +65,18 @@ const TEXTS = {
   purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
-  putSession: `INSERT INTO cardea_sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  putSession: `INSERT INTO cardea_sessions (${SESSION_COLUMNS}, client) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, peer = excluded.peer, user_agent = excluded.user_agent,
+      client = excluded.client,
       expires_at = CASE WHEN excluded.expires_at > cardea_sessions.expires_at
         THEN excluded.expires_at ELSE cardea_sessions.expires_at END
     WHERE excluded.seen_at >= cardea_sessions.seen_at`,
   findSession: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions WHERE id = $1`,
   listSessions: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
-    WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`,
+    WHERE (created_at, id) < ($1, $2) AND created_at >= $3 ORDER BY created_at DESC, id DESC LIMIT $4`,
+  searchSessionsByName: toSessionSearch('name'),
+  searchSessionsByPeer: toSessionSearch('peer'),
+  searchSessionsByClient: toSessionSearch('client'),
   listSessionsOf: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
     WHERE name = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
   // at most 1000 at a time: SQLite blocks the process meanwhile, and the next write removes more

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { SessionRecord } from '../../src/directory/store-port/sessions.ts'
+import type { SessionRecord, SessionRecordRange } from '../../src/directory/store-port/sessions.ts'
 import type { StoreTests } from './store.ts'
 import { isRefusal } from './store-values.ts'
 
@@ -32,6 +32,25 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     assert.deepEqual(await store.listSessionRecords({ name: 'a\0', limit: 1 }), [])
     assert.deepEqual(await store.findSessionRecord('three'), THREE)
     assert.equal(await store.findSessionRecord('four'), undefined)
+  },
+
+  async 'finds sessions by the beginning of the user, the address or the client, page by page'({ store }) {
+    const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0'
+    const four = { ...THREE, id: 'four', name: 'alina', peer: '192.0.3.1', userAgent: firefox }
+    await store.putSessionRecords([ONE, TWO, THREE, four])
+    const find = async (range: Omit<SessionRecordRange, 'limit'>) =>
+      (await store.listSessionRecords({ ...range, limit: 2 })).map(({ id }) => id)
+    const names = { search: { by: 'user', text: 'al' } } as const
+    assert.deepEqual(await find(names), ['four', 'two'])
+    assert.deepEqual(await find({ ...names, after: { ...TWO, key: 'alice' } }), ['one'])
+    assert.deepEqual(await find({ ...names, openedBefore: TWO.createdAt }), ['one'])
+    assert.deepEqual(await find({ ...names, openedFrom: TWO.createdAt }), ['four', 'two'])
+    assert.deepEqual(await find({ search: { by: 'address', text: '192.0.2.' } }), ['three', 'one'])
+    assert.deepEqual(await find({ search: { by: 'client', text: 'FireFox on L' } }), ['four'])
+    assert.deepEqual(await find({ search: { by: 'client', text: 'Linux' } }), [])
+    assert.deepEqual(await find({ search: { by: 'user', text: '\0' } }), [])
+    assert.deepEqual(await find({ openedBefore: TWO.createdAt }), ['one'])
+    assert.deepEqual(await find({ openedFrom: TWO.createdAt + 1 }), [])
   },
 
   async 'keeps the beginning and the latest use of a known session'({ store, openAnother }) {

@@ -2,8 +2,11 @@
 export type {
   AccessToken,
   Account,
+  EndedPage,
+  ListedSession,
   Rights,
   Session,
+  SessionPage,
   UserSession,
 } from '../../../src/dialects/admin-api/schemas/account.ts'
 export type {

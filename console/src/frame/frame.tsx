@@ -41,7 +41,7 @@ export function Frame() {
     ...toJumps(pages),
   })
   const title = page ? texts.pages[page.name] : texts.frame.notFound
-  useTitle(page && route.path[1], title)
+  useTitle(page && !page.hasIds ? route.path[1] : undefined, title)
   return (
     <div class="frame">
       <button class="skip" type="button" onClick={skipToContent}>

@@ -13,6 +13,8 @@ export interface PageRow {
   readonly rights: readonly Rights[]
   /** Whether the bar of narrow windows shows it; the others are under "More". */
   readonly isPrimary?: boolean
+  /** What is open there has an id that says nothing to people: the title of the window leaves it out. */
+  readonly hasIds?: true
   /** Its code comes with the first visit. */
   readonly load: () => Promise<FunctionComponent>
 }
@@ -36,6 +38,13 @@ const PAGES: readonly PageRow[] = [
     rights: MANAGERS,
     isPrimary: true,
     load: async () => (await import('../pages/users/users-page.tsx')).UsersPage,
+  },
+  {
+    name: 'sessions',
+    key: 'e',
+    rights: ADMINISTRATORS,
+    hasIds: true,
+    load: async () => (await import('../pages/sessions/sessions-page.tsx')).SessionsPage,
   },
   {
     name: 'administrators',

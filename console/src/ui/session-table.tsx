@@ -69,36 +69,13 @@ const toEndButton = (end: (session: UserSession) => void) => (session: UserSessi
     </Button>
   )
 
-const Client = ({ session: { peer, door, userAgent } }: { readonly session: UserSession }) => (
+const Client = ({ session: { peer, door, userAgent, client } }: { readonly session: UserSession }) => (
   <div class="two-lines">
     <div>
       <span class="mono">{peer}</span> <span class="quiet">{texts.doors[door] ?? door}</span>
     </div>
     <div class="quiet small cut" title={userAgent}>
-      {describeAgent(userAgent) || texts.sessions.noAgent}
+      {client || texts.sessions.noAgent}
     </div>
   </div>
 )
-
-const BROWSERS = [
-  ['Firefox', /Firefox\//],
-  ['Edge', /Edg\//],
-  ['Opera', /OPR\//],
-  ['Chrome', /Chrom(e|ium)\//],
-  ['Safari', /Safari\//],
-] as const
-const SYSTEMS = [
-  ['Android', /Android/],
-  ['iOS', /iPhone|iPad/],
-  ['Windows', /Windows/],
-  ['macOS', /Mac OS X/],
-  ['Linux', /Linux/],
-] as const
-
-/** "Chrome on Linux"; the name of a program that is no browser as it is. */
-function describeAgent(agent: string): string {
-  const browser = BROWSERS.find(([, pattern]) => pattern.test(agent))?.[0]
-  if (browser === undefined) return agent
-  const system = SYSTEMS.find(([, pattern]) => pattern.test(agent))?.[0]
-  return system === undefined ? browser : texts.sessions.browserOn(browser, system)
-}

@@ -24,6 +24,8 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[]
   readonly rows: readonly T[]
   readonly keyOf: (row: T) => string
+  /** What screen readers call a row that can be selected; its key if it is left out. */
+  readonly nameOf?: (row: T) => string
   /** The row whose details are open. */
   readonly current?: string | undefined
   readonly selection?: Selection
@@ -32,7 +34,16 @@ interface TableProps<T> {
 }
 
 /** A table. Below 720 px every row becomes a block with labels. */
-export function Table<T>({ caption, columns, rows, keyOf, current, selection, sort = '' }: TableProps<T>) {
+export function Table<T>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  nameOf = keyOf,
+  current,
+  selection,
+  sort = '',
+}: TableProps<T>) {
   useEffect(() => document.querySelector('.page tr.current')?.scrollIntoView({ block: 'nearest' }), [current])
   return (
     <div class="table">
@@ -51,7 +62,7 @@ export function Table<T>({ caption, columns, rows, keyOf, current, selection, so
             const key = keyOf(row)
             return (
               <tr key={key} class={key === current ? 'current' : ''}>
-                {selection && <TickOne selection={selection} name={key} />}
+                {selection && <TickOne selection={selection} row={key} name={nameOf(row)} />}
                 {columns.map((column) => (
                   <Cell key={column.label} column={column} row={row} />
                 ))}
@@ -123,15 +134,21 @@ function TickAll({ selection, keys }: { readonly selection: Selection; readonly 
   )
 }
 
-function TickOne({ selection: { keys, onChange }, name }: { readonly selection: Selection; readonly name: string }) {
+interface TickOneProps {
+  readonly selection: Selection
+  readonly row: string
+  readonly name: string
+}
+
+function TickOne({ selection: { keys, onChange }, row, name }: TickOneProps) {
   const toggle = () => {
     const next = new Set(keys)
-    if (!next.delete(name)) next.add(name)
+    if (!next.delete(row)) next.add(row)
     onChange(next)
   }
   return (
     <td class="tick">
-      <input type="checkbox" aria-label={texts.table.select(name)} checked={keys.has(name)} onChange={toggle} />
+      <input type="checkbox" aria-label={texts.table.select(name)} checked={keys.has(row)} onChange={toggle} />
     </td>
   )
 }

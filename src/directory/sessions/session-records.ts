@@ -6,7 +6,12 @@ import { NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
 import { generationOf } from '../session-epoch.ts'
-import { MAX_SESSION_RECORDS, type SessionRecord, type SessionRecordRange } from '../store-port/sessions.ts'
+import {
+  MAX_SESSION_RECORDS,
+  SESSION_KEYS,
+  type SessionRecord,
+  type SessionRecordRange,
+} from '../store-port/sessions.ts'
 import { compareOpening } from './session.ts'
 import type { SessionOpening, SessionUse } from './session-directory.ts'
 import type { SessionDirectory } from './sessions.ts'
@@ -49,7 +54,9 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
       const page = await store.listSessionRecords(range)
       const live: SessionRecord[] = []
       for (const record of page) if (await isLive(parts, record)) live.push(record)
-      return { sessions: live, next: page.length < range.limit ? undefined : page.at(-1) }
+      const last = page.length < range.limit ? undefined : page.at(-1)
+      const key = last && range.search && { key: SESSION_KEYS[range.search.by](last) }
+      return { sessions: live, next: last && { createdAt: last.createdAt, id: last.id, ...key } }
     },
     /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */
     revokeSession: (id: string, name?: string) => revokeSession(parts, id, name),

@@ -1,3 +1,5 @@
+import { describeClient } from '../sessions/client-name.ts'
+
 export interface EndedSession {
   readonly id: string
   readonly name: string
@@ -43,13 +45,31 @@ export interface SessionRecord {
   readonly userAgent: string
 }
 
+/** What sessions can be searched by, with the value of a record. Case does not matter for clients. */
+export const SESSION_KEYS = {
+  user: ({ name }: SessionRecord) => name,
+  address: ({ peer }: SessionRecord) => peer,
+  client: ({ userAgent }: SessionRecord) => describeClient(userAgent).toLowerCase(),
+} as const
+
+export type SessionKey = keyof typeof SESSION_KEYS
+
 export interface SessionRecordRange {
   /** Only sessions of this name. */
   readonly name?: string
-  /** The last record of the previous page. */
-  readonly after?: Pick<SessionRecord, 'createdAt' | 'id'>
+  /** Only sessions whose value begins with the text. The page is ordered by that value, the last one first. */
+  readonly search?: { readonly by: SessionKey; readonly text: string }
+  /** Only sessions opened then or later, and only earlier ones, in seconds since the epoch. */
+  readonly openedFrom?: number
+  readonly openedBefore?: number
+  /** The last record of the previous page, for a search with its value. */
+  readonly after?: SessionPosition
   /** 1 to 10 000. A shorter page is the last one. */
   readonly limit: number
+}
+
+export interface SessionPosition extends Pick<SessionRecord, 'createdAt' | 'id'> {
+  readonly key?: string
 }
 
 /** How many records of one name are kept: a holder of a token can open any number of sessions. */
@@ -62,7 +82,7 @@ export interface SessionRecordStore {
    */
   putSessionRecords(records: readonly SessionRecord[]): Promise<void>
   findSessionRecord(id: string): Promise<SessionRecord | undefined>
-  /** One page, the newest session first. */
+  /** One page, the newest session first. Reads a range of an index, however many sessions there are. */
   listSessionRecords(range: SessionRecordRange): Promise<readonly SessionRecord[]>
   /** Deletes expired records. Returns how many. */
   purgeSessionRecords(nowSeconds: number): Promise<number>

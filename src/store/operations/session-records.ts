@@ -1,4 +1,10 @@
-import type { SessionRecord, SessionRecordRange, SessionRecordStore } from '../../directory/store-port/sessions.ts'
+import {
+  SESSION_KEYS,
+  type SessionKey,
+  type SessionRecord,
+  type SessionRecordRange,
+  type SessionRecordStore,
+} from '../../directory/store-port/sessions.ts'
 import {
   type Engine,
   manyKeys,
@@ -9,6 +15,7 @@ import {
   purgeExpired,
   putSorted,
   type Row,
+  type Statement,
   textOf,
   type Value,
 } from '../engine.ts'
@@ -29,7 +36,8 @@ export const createSessionRecordStore = (engine: Engine): SessionRecordStore => 
   },
   async listSessionRecords(range) {
     requireLimit(range.limit)
-    if (range.name !== undefined && !isKey(range.name)) return []
+    const { name, search, after } = range
+    if (![name, search?.text, after?.id, after?.key].every((text) => text === undefined || isKey(text))) return []
     return (await engine.ask(listSessions(range))).map(readSession)
   },
   purgeSessionRecords: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeSessions, nowSeconds),
@@ -57,13 +65,26 @@ const toRow = (record: SessionRecord): readonly [string, ...Value[]] => [
   record.expiresAt,
   record.peer,
   record.userAgent,
+  SESSION_KEYS.client(record),
 ]
 
-const NEWEST = { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
+const SEARCHES: Readonly<Record<SessionKey, Statement>> = {
+  user: STATEMENTS.searchSessionsByName,
+  address: STATEMENTS.searchSessionsByPeer,
+  client: STATEMENTS.searchSessionsByClient,
+}
 
-function listSessions({ name, after: { createdAt, id } = NEWEST, limit }: SessionRecordRange): OneStep {
-  if (name === undefined) return one(STATEMENTS.listSessions, createdAt, id, limit)
-  return one(STATEMENTS.listSessionsOf, name, createdAt, id, limit)
+/** Sorted after every other text that begins alike. */
+const LAST = '\u{10ffff}'
+
+function listSessions({ name, search, after, limit, ...range }: SessionRecordRange): OneStep {
+  const { openedFrom = 0, openedBefore = Number.MAX_SAFE_INTEGER } = range
+  const { createdAt, id } = after ?? { createdAt: openedBefore, id: '' }
+  if (name !== undefined) return one(STATEMENTS.listSessionsOf, name, createdAt, id, limit)
+  if (!search) return one(STATEMENTS.listSessions, createdAt, id, openedFrom, limit)
+  const text = search.by === 'client' ? search.text.toLowerCase() : search.text
+  const key = after?.key ?? `${text}${LAST}`
+  return one(SEARCHES[search.by], key, createdAt, id, text, openedFrom, openedBefore, limit)
 }
 
 const readSession = (row: Row): SessionRecord => ({

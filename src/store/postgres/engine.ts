@@ -116,6 +116,8 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
       'SELECT jsonb_array_elements_text($1::jsonb)',
     ),
   ],
+  // the order of the index; the column has that of the database
+  ['searchSessionsByPeer', STATEMENTS.searchSessionsByPeer.text.replaceAll('peer', 'peer COLLATE "C"')],
   ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 
@@ -123,7 +125,7 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
 const BULK_INSERTS = {
   putUser: 'text, bigint, smallint, text, text, bigint',
   putTokenUse: 'text, text, bigint',
-  putSession: 'text, text, bigint, text, bigint, bigint, bigint, text, text',
+  putSession: 'text, text, bigint, text, bigint, bigint, bigint, text, text, text',
   putSignIn: 'text, bigint, text',
   putTotals: 'integer, bigint, text, text',
   putRecoveryCode: 'text, text, text',

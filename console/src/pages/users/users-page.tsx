@@ -6,10 +6,11 @@ import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
-import { changeQuery, closeDialog, openDialog, toHref, useRoute } from '../../router.ts'
+import { closeDialog, openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
+import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { ListEnd, STEP } from '../../ui/list-end.tsx'
 import { Chips, Heading } from '../../ui/parts.tsx'
 import { Command, Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -22,8 +23,6 @@ import { ImportUsers } from './import-users.tsx'
 import { toRefusalColumn, useRefusals } from './refusals.tsx'
 import { UserStatus } from './status.tsx'
 import { UserPanel } from './user-panel.tsx'
-
-const STEP = 50
 
 export function UsersPage() {
   const { path, query } = useRoute()
@@ -81,7 +80,13 @@ export function UsersPage() {
                   sort={sort}
                   selection={{ keys: selected, onChange: setSelected }}
                 />
-                <ListEnd text={describeCount(found)} hasMore={found.next !== undefined} shown={shown} />
+                <ListEnd
+                  text={describeCount(found)}
+                  hasMore={found.next !== undefined}
+                  shown={shown}
+                  max={MAX_SHOWN}
+                  narrow={texts.users.narrow}
+                />
               </>
             )
           }
@@ -132,22 +137,6 @@ const toColumns = (
 
 const describeCount = ({ users, next, total }: UserPage): string =>
   next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length, total)
-
-interface ListEndProps {
-  readonly text: string
-  readonly hasMore: boolean
-  readonly shown: number
-}
-
-const ListEnd = ({ text, hasMore, shown }: ListEndProps) => (
-  <p class="list-end row between quiet">
-    <span>{text}</span>
-    {hasMore && shown < MAX_SHOWN && (
-      <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
-    )}
-    {hasMore && shown >= MAX_SHOWN && <span>{texts.users.narrow}</span>}
-  </p>
-)
 
 interface NoUsersProps {
   readonly search: string

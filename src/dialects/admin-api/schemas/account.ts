@@ -1,5 +1,9 @@
 // What the API shows a signed-in user of its own account.
-import { flag, integer, listOf, namedObject, nullable, object, oneOf, type Static, text } from './schema.ts'
+import { SESSION_KEYS, type SessionKey } from '../../../directory/store-port/sessions.ts'
+import { count, flag, integer, listOf, namedObject, nullable, object, oneOf, type Static, text } from './schema.ts'
+
+/** `Object.keys` loses the names of the table. */
+const SESSION_KEY_NAMES = Object.keys(SESSION_KEYS) as SessionKey[]
 
 const RIGHTS = oneOf(['administrator', 'userAdmin', 'user'])
 export type Rights = Static<typeof RIGHTS>
@@ -31,7 +35,7 @@ export type Account = Static<typeof ACCOUNT>
 
 export const LINK_OWNER = object({ name: text(), passwordRules: PASSWORD_RULES })
 
-export const SESSION_RECORD = namedObject('SessionRecord', {
+const SESSION_MEMBERS = {
   id: text(),
   door: text('The door or listener that opened it.'),
   createdAt: integer('Seconds since the epoch, like the next two.'),
@@ -39,11 +43,47 @@ export const SESSION_RECORD = namedObject('SessionRecord', {
   expiresAt: integer('When it ends, unless it is used before.'),
   peer: text('Address of the client that used it last. Empty on a Unix socket.'),
   userAgent: text(),
+  client: text('Browser and system, as the user agent names them; that of another program as it is.'),
   isCurrent: flag('Whether the request was sent with it.'),
-})
+}
+export const SESSION_RECORD = namedObject('SessionRecord', SESSION_MEMBERS)
 export type UserSession = Static<typeof SESSION_RECORD>
 
 export const SESSIONS = object({ sessions: listOf(SESSION_RECORD, 'The newest first.') })
+const LISTED_SESSION = namedObject('ListedSession', {
+  name: text(),
+  isAdministrator: flag('Whether an administrator has the name.'),
+  ...SESSION_MEMBERS,
+})
+export type ListedSession = Static<typeof LISTED_SESSION>
+
+const NEXT = text('The value of `after` for the next page; absent on the last one.')
+export const SESSION_PAGE = object({ sessions: listOf(LISTED_SESSION), 'next?': NEXT })
+export type SessionPage = Static<typeof SESSION_PAGE>
+
+export const MAX_LISTED_SESSIONS = 500
+/** Which sessions are listed or ended. */
+export const SESSION_FILTER = {
+  'by?': oneOf(SESSION_KEY_NAMES, 'What `search` is the beginning of; user if it is left out.'),
+  'search?': text('Only sessions whose value begins so. They are ordered by it then, otherwise by age.'),
+  'minAge?': integer('Only sessions opened at least so many seconds ago.'),
+  'maxAge?': integer('Only sessions opened at most so many seconds ago.'),
+  'after?': text('`next` of the previous page.'),
+}
+export const SESSION_QUERY = object({
+  ...SESSION_FILTER,
+  'limit?': count(MAX_LISTED_SESSIONS, `Sessions on the page, at most ${MAX_LISTED_SESSIONS}.`),
+})
+export const SESSION_BATCH = object({
+  'ids?': listOf(text(), `Sessions to end, at most ${MAX_LISTED_SESSIONS}.`),
+  'all?': flag('Whether all sessions end that the other members select; with none of them, every session.'),
+  ...SESSION_FILTER,
+})
+export type SessionFilter = Omit<Static<typeof SESSION_BATCH>, 'ids' | 'all'>
+
+export const ENDED_PAGE = object({ endedSessions: integer('How many.'), 'next?': NEXT })
+export type EndedPage = Static<typeof ENDED_PAGE>
+
 export const ENDED_SESSIONS = object({ endedSessions: integer('How many.') })
 export const RECOVERY_CODES = object({ recoveryCodes: listOf(text(), 'Shown only once.') })
 

@@ -1,12 +1,64 @@
-// The sessions of an account: shows where they are from, and ends them.
-import { Refusal } from '../../../base/errors.ts'
-import { MAX_SESSION_RECORDS, type SessionRecord } from '../../../directory/store-port/sessions.ts'
+// Sessions of one account and of all: shows where they are from, and ends them.
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { toBase64Url } from '../../../base/encoding.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
+import { isJsonObject, readJson } from '../../../base/json.ts'
+import { describeClient } from '../../../directory/sessions/client-name.ts'
+import type { SessionPage } from '../../../directory/sessions/session-records.ts'
+import {
+  MAX_SESSION_RECORDS,
+  type SessionPosition,
+  type SessionRecord,
+} from '../../../directory/store-port/sessions.ts'
 import { type Call, type OperationDeps, operation, requireAccountName } from '../operation.ts'
-import { ENDED_SESSIONS, SESSION_RECORD, SESSIONS, type UserSession } from '../schemas/account.ts'
+import {
+  ENDED_PAGE,
+  ENDED_SESSIONS,
+  type ListedSession,
+  MAX_LISTED_SESSIONS,
+  SESSION_BATCH,
+  SESSION_PAGE,
+  SESSION_QUERY,
+  SESSION_RECORD,
+  SESSIONS,
+  type SessionFilter,
+  type UserSession,
+} from '../schemas/account.ts'
 import { requireManagedName } from './delegation.ts'
 import { nameOf } from './users.ts'
 
 export const SESSION_OPERATIONS = {
+  'session.list': operation('GET /sessions', 'administrator', {
+    summary: 'List the sessions of all users and administrators',
+    query: SESSION_QUERY,
+    reply: SESSION_PAGE,
+    async run(deps, call) {
+      const { sessions, next } = await readSessions(deps, call.query, call.query.limit ?? MAX_LISTED_SESSIONS)
+      const show = (record: SessionRecord): ListedSession => ({
+        name: record.name,
+        isAdministrator: deps.directory.isAdministrator(record.name),
+        ...showSession(record, call),
+      })
+      return { sessions: sessions.map(show), ...showNext(next) }
+    },
+  }),
+  'session.end': operation('POST /sessions/end', 'administrator', {
+    summary: `End these sessions, or up to ${MAX_LISTED_SESSIONS} that match, except the one of the request`,
+    body: SESSION_BATCH,
+    reply: ENDED_PAGE,
+    async run(deps, call) {
+      const { ids = [], all: isAll = false, ...filter } = call.body
+      if (isAll === ids.length > 0 || ids.length > MAX_LISTED_SESSIONS || (!isAll && Object.keys(filter).length > 0))
+        throw badRequest(`Either ids of 1 to ${MAX_LISTED_SESSIONS} sessions, or all: true with or without a filter.`)
+      const page = isAll ? await readSessions(deps, filter, MAX_LISTED_SESSIONS) : undefined
+      let endedSessions = 0
+      for (const id of new Set(page?.sessions.map((session) => session.id) ?? ids)) {
+        if (call.signal?.aborted) break
+        if (id !== call.caller?.sessionId && (await deps.directory.revokeSession(id))) endedSessions += 1
+      }
+      return { endedSessions, ...showNext(page?.next) }
+    },
+  }),
   'account.sessions': operation('GET /account/sessions', 'self', {
     summary: 'List your sessions',
     reply: SESSIONS,
@@ -48,6 +100,42 @@ export const SESSION_OPERATIONS = {
   }),
 }
 
+/** Records of ended sessions stay until they expire. So many pages are read until one is full. */
+const MAX_READS = 10
+
+async function readSessions({ directory }: OperationDeps, filter: SessionFilter, limit: number): Promise<SessionPage> {
+  const { by = 'user', search: wanted, minAge, maxAge = Number.POSITIVE_INFINITY } = filter
+  const now = nowSeconds(SYSTEM_CLOCK)
+  const range = {
+    ...(wanted && { search: { by, text: wanted } }),
+    ...(minAge !== undefined && { openedBefore: now - minAge + 1 }),
+    openedFrom: Math.max(0, now - maxAge),
+  }
+  const sessions: SessionRecord[] = []
+  let next = filter.after === undefined ? undefined : readPosition(filter.after)
+  for (let reads = 0; reads < MAX_READS; reads += 1) {
+    const page = await directory.listSessions({
+      ...range,
+      ...(next && { after: next }),
+      limit: limit - sessions.length,
+    })
+    sessions.push(...page.sessions)
+    next = page.next
+    if (!next || sessions.length === limit) break
+  }
+  return { sessions, next }
+}
+
+const showNext = (next: SessionPage['next']) => (next ? { next: toBase64Url(JSON.stringify(next)) } : {})
+
+function readPosition(text: string): SessionPosition {
+  const reading = readJson(Buffer.from(text, 'base64url').toString())
+  const { createdAt, id, key } = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  if (Number.isSafeInteger(createdAt) && typeof id === 'string' && (key === undefined || typeof key === 'string'))
+    return { createdAt: Number(createdAt), id, ...(key !== undefined && { key }) }
+  throw badRequest('after must be the `next` of the previous page.')
+}
+
 /** Sessions of administrators can be shown and ended too. */
 async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<void> {
   const name = nameOf(call)
@@ -64,6 +152,7 @@ export async function showSessions({ directory }: OperationDeps, call: Call, nam
 
 const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { caller }: Call) => ({
   ...record,
+  client: describeClient(record.userAgent),
   isCurrent: caller?.sessionId === record.id,
 })
 

@@ -1,0 +1,74 @@
+import { api } from '../../api/client.ts'
+import type { ListedSession } from '../../api/types.ts'
+import { toHref } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button, ButtonLink } from '../../ui/button.tsx'
+import { Badge, Facts } from '../../ui/parts.tsx'
+import { SidePanel } from '../../ui/side-panel.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+
+interface SessionPanelProps {
+  /** `undefined`: the list does not have it. */
+  readonly session: ListedSession | undefined
+  readonly back: string
+  readonly onChange: () => void
+}
+
+export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
+  if (!session)
+    return (
+      <SidePanel title={texts.sessions.one} back={back}>
+        <Empty title={texts.sessions.notListed} text={texts.sessions.notListedText} />
+      </SidePanel>
+    )
+  const { name, peer, client, userAgent, door, createdAt, seenAt, expiresAt, isCurrent, isAdministrator } = session
+  return (
+    <SidePanel
+      title={texts.sessions.openedFrom(name, peer)}
+      badges={isCurrent && <Badge tone="accent">{texts.sessions.current}</Badge>}
+      back={back}
+    >
+      <Facts
+        facts={[
+          [
+            texts.sessions.keys.user,
+            <a key="name" class="mono" href={toHref([isAdministrator ? 'administrators' : 'users', name])}>
+              {name}
+            </a>,
+          ],
+          [texts.sessions.client, client || texts.sessions.noAgent],
+          [texts.sessions.door, texts.doors[door] ?? door],
+          [texts.sessions.opened, <Time key="opened" at={createdAt} />],
+          [texts.sessions.seen, <Time key="seen" at={seenAt} />],
+          [texts.sessions.expires, <Time key="expires" at={expiresAt} />],
+          [texts.sessions.agent, <span key="agent">{userAgent || texts.sessions.noAgent}</span>],
+        ]}
+      />
+      <div class="row">
+        {!isCurrent && (
+          <Button kind="danger" onClick={() => end(session, onChange)}>
+            {texts.sessions.endOne}
+          </Button>
+        )}
+        <ButtonLink href={toHref(['sessions'], { search: name })}>{texts.sessions.ofUser(name)}</ButtonLink>
+        {peer !== '' && (
+          <ButtonLink href={toHref(['sessions'], { by: 'address', search: peer })}>
+            {texts.sessions.fromAddress}
+          </ButtonLink>
+        )}
+      </div>
+    </SidePanel>
+  )
+}
+
+async function end({ id }: ListedSession, onChange: () => void): Promise<void> {
+  try {
+    await api.post('/sessions/end', { ids: [id] })
+    notify(texts.sessions.ended)
+    onChange()
+  } catch (error) {
+    notifyProblem(error)
+  }
+}

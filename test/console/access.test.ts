@@ -1,0 +1,96 @@
+// The pages that show who reaches what: sessions.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PASSWORD = 'analytical-engine'
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const server = await startServer(scope)
+
+const ask = (method: string, path: string, body?: object) =>
+  send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, ...(body && { body }) })
+
+const signIn = (name: string, userAgent: string) =>
+  send(server.document, {
+    method: 'POST',
+    path: '/_session',
+    headers: { 'User-Agent': userAgent },
+    body: { name, password: PASSWORD },
+  })
+
+let page: Page
+let open: Window['open']
+
+before(async () => {
+  if (NO_BROWSER) return
+  for (const name of ['ada', 'alan', 'grace']) await ask('POST', '/users', { name, password: PASSWORD })
+  const window = await openAsAdmin(scope, browser, { url: server.document })
+  page = window.page
+  open = window.open
+})
+
+describe('the sessions page', { skip: NO_BROWSER }, () => {
+  const rowOf = (name: string) => page.getByRole('row', { name })
+
+  before(async () => {
+    for (const name of ['ada', 'ada', 'alan', 'grace']) await signIn(name, 'nano/10')
+  })
+
+  it('searches by user, address and client, and keeps the filter in the address', async () => {
+    await open('#/sessions')
+    await rowOf('grace').waitFor()
+    await page.getByLabel('Search for the beginning').fill('a')
+    await rowOf('grace').waitFor({ state: 'detached' })
+    await rowOf('alan').waitFor()
+    await page.getByLabel('Search by').selectOption('client')
+    await page.getByLabel('Search for the beginning').fill('NANO')
+    await rowOf('grace').waitFor()
+    assert.equal(await rowOf('admin').count(), 0)
+    await page.getByLabel('Age', { exact: true }).selectOption('Older than a day')
+    await page.getByRole('heading', { name: 'No session matches' }).waitFor()
+    assert.match(page.url(), /search=NANO&by=client&age=min\+86400/)
+  })
+
+  it('ends one in its panel, and marks the own one', async () => {
+    await open('#/sessions?search=grace')
+    await rowOf('grace').getByRole('link').click()
+    const panel = page.getByRole('complementary')
+    await panel.getByText('nano/10').first().waitFor()
+    assert.equal(await page.title(), 'Sessions · Cardea')
+    await panel.getByRole('button', { name: 'End session' }).click()
+    await panel.getByRole('heading', { name: 'This session is not in the list' }).waitFor()
+    await page.getByRole('heading', { name: 'No session matches' }).waitFor()
+    await open('#/sessions?search=admin')
+    await rowOf('admin').getByText('this session').waitFor()
+  })
+
+  it('ends several, and all that match', async () => {
+    await open('#/sessions')
+    await rowOf('ada').first().getByRole('checkbox').check()
+    await rowOf('alan').getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'End 2 sessions' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End 2 sessions' }).click()
+    await rowOf('alan').waitFor({ state: 'detached' })
+    assert.equal(await rowOf('ada').count(), 1)
+    await page.getByLabel('Search for the beginning').fill('ad')
+    await page.getByRole('button', { name: 'End all that match' }).click()
+    const dialog = page.getByRole('dialog', { name: 'End all that match' })
+    await dialog.getByText('whose user begins with “ad”').waitFor()
+    await dialog.getByRole('button', { name: 'End all that match' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await rowOf('ada').waitFor({ state: 'detached' })
+    await rowOf('admin').getByText('this session').waitFor()
+  })
+
+  it('follows sign-ins', async () => {
+    await open('#/sessions')
+    await rowOf('admin').waitFor()
+    await signIn('alan', 'PouchDB/9')
+    await rowOf('alan').getByText('PouchDB/9').waitFor()
+  })
+})
