@@ -48,6 +48,28 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.deepEqual(JSON.parse((await ask('GET', '/users/ada')).body).roles, ['editor', 'reader'])
   })
 
+  it('adds a user with grants, an expiry and a link in place of a password', async () => {
+    await open('#/users?do=add')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('mary')
+    await dialog.getByLabel('Create a link').check()
+    assert.equal(await dialog.getByLabel('Password', { exact: true }).count(), 0)
+    await dialog.getByLabel('Roles').fill('editor n')
+    await page.locator('#new-roles option[value="editor navy"]').waitFor({ state: 'attached' })
+    await dialog.getByLabel('Grants at the multi-model door').fill('shop lab')
+    await dialog.getByLabel('Level').selectOption('ro')
+    await dialog.getByLabel('First day without access').fill('2090-01-31')
+    await dialog.getByRole('button', { name: 'Add user' }).click()
+    const shown = page.getByRole('dialog', { name: 'Password link for mary' })
+    assert.match(await shown.locator('output').innerText(), /#\/password-link\/./)
+    await shown.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('heading', { name: 'mary' }).waitFor()
+    const { grants, expires, password } = JSON.parse((await ask('GET', '/users/mary')).body)
+    assert.deepEqual(grants, { shop: { level: 'ro' }, lab: { level: 'ro' } })
+    assert.deepEqual([expires, password], ['2090-01-31T00:00:00Z', null])
+    await page.locator('#known-databases option[value="shop"]').waitFor({ state: 'attached' })
+  })
+
   it('keeps the form and says why a name is refused', async () => {
     await open('#/users?do=add')
     const dialog = page.getByRole('dialog')
@@ -183,6 +205,23 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await report.getByText('batch-3').waitFor()
     await report.getByRole('button', { name: 'Close' }).click()
     assert.equal(JSON.parse((await ask('GET', '/users/batch-1')).body).active, false)
+  })
+
+  it('undoes a change of several users, and only what it has changed', async () => {
+    await addUser('undo-1', { roles: ['kept'] })
+    await addUser('undo-2')
+    await open('#/users?search=undo')
+    for (const name of ['undo-1', 'undo-2']) await page.getByLabel(`Select ${name}`).check()
+    await page.getByRole('button', { name: 'Add roles' }).click()
+    await page.getByRole('dialog').getByLabel('Roles').fill('kept new')
+    await page.getByRole('button', { name: 'Add roles to 2 users' }).click()
+    const toast = page.locator('.toast', { hasText: 'Add roles: 2 users were changed.' })
+    await toast.waitFor()
+    assert.deepEqual(JSON.parse((await ask('GET', '/users/undo-2')).body).roles, ['kept', 'new'])
+    await toast.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('2 users are as before.').waitFor()
+    const rolesOf = async (name: string) => JSON.parse((await ask('GET', `/users/${name}`)).body).roles
+    assert.deepEqual([await rolesOf('undo-1'), await rolesOf('undo-2')], [['kept'], []])
   })
 
   it('explains what a user may reach', async () => {

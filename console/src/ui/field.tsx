@@ -53,6 +53,7 @@ interface InputProps {
   readonly name?: string
   readonly placeholder?: string
   readonly autoComplete?: string
+  readonly list?: string
   readonly autoCapitalize?: 'none'
   readonly autoFocus?: boolean
   readonly required?: boolean

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import type { BatchReport } from '../../api/types.ts'
+import type { BatchReport, User } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { readNames } from '../../ui/name-field.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { Suggestions } from './suggestions.tsx'
 
 type BatchAction = keyof typeof texts.batch.actions
 
@@ -16,12 +17,14 @@ const WITH_ROLES: ReadonlySet<BatchAction> = new Set(['addRoles', 'removeRoles']
 
 interface BatchBarProps {
   readonly names: readonly string[]
+  /** As the list shows them now. */
+  readonly users: readonly User[]
   readonly onClear: () => void
   readonly onDone: () => void
 }
 
 /** Actions for all selected users. */
-export function BatchBar({ names, onClear, onDone }: BatchBarProps) {
+export function BatchBar({ names, users, onClear, onDone }: BatchBarProps) {
   const [action, setAction] = useState<BatchAction>()
   const finish = () => {
     setAction(undefined)
@@ -39,30 +42,63 @@ export function BatchBar({ names, onClear, onDone }: BatchBarProps) {
       <Button kind="quiet" onClick={onClear}>
         {texts.batch.clear}
       </Button>
-      {action && <BatchDialog action={action} names={names} onClose={() => setAction(undefined)} onDone={finish} />}
+      {action && <BatchDialog {...{ action, names, users }} onClose={() => setAction(undefined)} onDone={finish} />}
     </section>
   )
 }
 
-interface BatchDialogProps {
+interface Batch {
   readonly action: BatchAction
   readonly names: readonly string[]
+  readonly roles?: readonly string[]
+}
+
+const send = (batch: Batch) => api.post<BatchReport>('/user-batch', batch)
+
+/** What restores these users as they were before. Ended sessions and deleted users do not come back. */
+function invert({ action, roles = [] }: Omit<Batch, 'names'>, users: readonly User[]): readonly Batch[] {
+  // those whom the action left as they were keep what they have
+  const toBatch = (back: BatchAction, isChanged: (user: User) => boolean) => ({
+    action: back,
+    names: users.filter(isChanged).map(({ name }) => name),
+  })
+  const rows: Partial<Record<BatchAction, readonly Batch[]>> = {
+    disable: [toBatch('enable', ({ active }) => active)],
+    enable: [toBatch('disable', ({ active }) => !active)],
+    addRoles: roles.map((role) => ({
+      ...toBatch('removeRoles', (user) => !user.roles.includes(role)),
+      roles: [role],
+    })),
+    removeRoles: roles.map((role) => ({ ...toBatch('addRoles', (user) => user.roles.includes(role)), roles: [role] })),
+  }
+  return (rows[action] ?? []).filter(({ names }) => names.length > 0)
+}
+
+interface BatchDialogProps extends Omit<BatchBarProps, 'onClear'> {
+  readonly action: BatchAction
   readonly onClose: () => void
-  readonly onDone: () => void
 }
 
 const SAMPLE = 5
 
-function BatchDialog({ action, names, onClose, onDone }: BatchDialogProps) {
+function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps) {
   const [roles, setRoles] = useState('')
   const [failed, setFailed] = useState<BatchReport['outcomes']>()
   const hasRoles = WITH_ROLES.has(action)
   const run = async () => {
-    const body = { names, action, ...(hasRoles && { roles: readNames(roles) }) }
-    const { outcomes } = await api.post<BatchReport>('/user-batch', body)
-    const problems = outcomes.filter(({ ok }) => !ok)
-    if (problems.length > 0) return setFailed(problems)
-    notify(texts.batch.done(outcomes.length))
+    const change = { action, ...(hasRoles && { roles: readNames(roles) }) }
+    const { outcomes } = await send({ ...change, names })
+    const done = new Set(outcomes.filter(({ ok }) => ok).map(({ name }) => name))
+    const changed = users.filter(({ name }) => done.has(name))
+    const back = invert(change, changed)
+    const undo = async () => {
+      for (const batch of back) await send(batch)
+      notify(texts.batch.undone(changed.length))
+      onDone()
+    }
+    if (done.size > 0)
+      notify(texts.batch.done(texts.batch.actions[action], done.size), back.length > 0 ? undo : undefined)
+    if (done.size < outcomes.length) return setFailed(outcomes.filter(({ ok }) => !ok))
     onDone()
   }
   if (failed) return <Problems failed={failed} total={names.length} onClose={onDone} />
@@ -85,7 +121,18 @@ function BatchDialog({ action, names, onClose, onDone }: BatchDialogProps) {
       </p>
       <p>{texts.batch.effects[action]}</p>
       {hasRoles && (
-        <TextField label={texts.users.roles} hint={texts.users.rolesHint} isMono value={roles} onValue={setRoles} />
+        <>
+          <TextField
+            label={texts.users.roles}
+            hint={texts.users.rolesHint}
+            isMono
+            autoComplete="off"
+            list="batch-roles"
+            value={roles}
+            onValue={setRoles}
+          />
+          <Suggestions id="batch-roles" of="roles" typed={roles} />
+        </>
       )}
     </FormDialog>
   )

@@ -9,6 +9,7 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
 import type { EditedUser } from './role-section.tsx'
+import { Suggestions } from './suggestions.tsx'
 
 interface Row {
   readonly database: string
@@ -88,21 +89,13 @@ function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
         class="input mono"
         aria-label={texts.users.database}
         placeholder={texts.users.databaseHint}
+        autoComplete="off"
+        list="known-databases"
         value={database}
         onInput={(event) => setDatabase(event.currentTarget.value)}
       />
-      <select
-        class="input"
-        aria-label={texts.users.level}
-        value={level}
-        onChange={(event) => setLevel(event.currentTarget.value as GrantLevel)}
-      >
-        {Object.entries(texts.users.levels).map(([value, label]) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </select>
+      <Suggestions id="known-databases" of="databases" typed={database} />
+      <LevelChoice level={level} onChange={setLevel} />
       <Button type="submit" isBusy={isBusy}>
         {texts.users.grant}
       </Button>
@@ -110,3 +103,23 @@ function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
     </form>
   )
 }
+
+interface LevelChoiceProps {
+  readonly level: GrantLevel
+  readonly onChange: (level: GrantLevel) => void
+}
+
+export const LevelChoice = ({ level, onChange }: LevelChoiceProps) => (
+  <select
+    class="input"
+    aria-label={texts.users.level}
+    value={level}
+    onChange={(event) => onChange(event.currentTarget.value as GrantLevel)}
+  >
+    {Object.entries(texts.users.levels).map(([value, label]) => (
+      <option key={value} value={value}>
+        {label}
+      </option>
+    ))}
+  </select>
+)

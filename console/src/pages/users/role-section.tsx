@@ -8,6 +8,7 @@ import { readNames } from '../../ui/name-field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
+import { Suggestions } from './suggestions.tsx'
 
 export interface EditedUser {
   readonly user: UserDetails
@@ -59,9 +60,12 @@ function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => Pro
         class="input mono"
         aria-label={texts.users.addRole}
         placeholder={texts.users.addRole}
+        autoComplete="off"
+        list="known-roles"
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
       />
+      <Suggestions id="known-roles" of="roles" typed={text} />
       <Button type="submit" isBusy={isBusy}>
         {texts.actions.add}
       </Button>

@@ -78,26 +78,37 @@ function SetPassword({ user: { name, sessions }, onChange }: EditProps) {
 function CreateLink({ user: { name } }: { readonly user: UserDetails }) {
   const [link, setLink] = useState<PasswordLink>()
   const create = async () => setLink(await api.post<PasswordLink>(toPath('users', name, 'password-link')))
-  const title = texts.users.linkFor(name)
-  if (!link)
-    return (
-      <FormDialog title={title} action={texts.users.createLink} onClose={closeDialog} onSubmit={create}>
-        <p>{texts.users.linkText}</p>
-      </FormDialog>
-    )
+  if (link) return <ShownLink name={name} link={link} onClose={closeDialog} />
   return (
-    <ShownOnce
-      title={title}
-      value={new URL(link.url, location.href).href}
-      action={texts.actions.done}
+    <FormDialog
+      title={texts.users.linkFor(name)}
+      action={texts.users.createLink}
       onClose={closeDialog}
+      onSubmit={create}
     >
-      <p class="quiet">
-        {texts.users.linkExpires} <Time at={link.expiresAt} />
-      </p>
-    </ShownOnce>
+      <p>{texts.users.linkText}</p>
+    </FormDialog>
   )
 }
+
+interface ShownLinkProps {
+  readonly name: string
+  readonly link: PasswordLink
+  readonly onClose: () => void
+}
+
+export const ShownLink = ({ name, link, onClose }: ShownLinkProps) => (
+  <ShownOnce
+    title={texts.users.linkFor(name)}
+    value={new URL(link.url, location.href).href}
+    action={texts.actions.done}
+    onClose={onClose}
+  >
+    <p class="quiet">
+      {texts.users.linkExpires} <Time at={link.expiresAt} />
+    </p>
+  </ShownOnce>
+)
 
 function SetExpiry({ user: { name, expires }, onChange }: EditProps) {
   const [day, setDay] = useState(expires?.slice(0, 10) ?? '')

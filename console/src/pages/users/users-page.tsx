@@ -49,7 +49,12 @@ export function UsersPage() {
       </Heading>
       <div class="wide">
         {selected.size > 0 ? (
-          <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
+          <BatchBar
+            names={[...selected]}
+            users={list.data?.users ?? []}
+            onClear={() => setSelected(new Set())}
+            onDone={list.reload}
+          />
         ) : (
           <Toolbar
             name="search"
