@@ -18,12 +18,11 @@ export interface PasswordProof {
 }
 
 export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
-  const call = (method: string, path: string, body?: unknown): Promise<Response> =>
-    credential.send(`${base}_cardea/account${path}`, {
-      method,
-      headers: JSON_HEADERS,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+  const send = async (method: string, path: string, body: unknown): Promise<Response> => {
+    if (credential.isDue()) await keeper.renew()
+    return credential.send(base + path, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
+  }
+  const call = (method: string, path: string, body: unknown) => send(method, `_cardea/account${path}`, body)
   const read = async <T>(response: Response): Promise<T> => {
     if (response.ok) return (await response.json()) as T
     throw await toError(response)
@@ -31,11 +30,8 @@ export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
   return {
     /** Creates a user, if the server allows sign-up. It does not sign in. */
     async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
-      const response = await credential.send(`${base}_users/${encodeURIComponent(`org.couchdb.user:${name}`)}`, {
-        method: 'PUT',
-        headers: JSON_HEADERS,
-        body: JSON.stringify({ ...members, name, password, roles: [], type: 'user' }),
-      })
+      const id = encodeURIComponent(`org.couchdb.user:${name}`)
+      const response = await send('PUT', `_users/${id}`, { ...members, name, password, roles: [], type: 'user' })
       if (response.ok) return { status: 'signed_up' }
       if (response.status === 409) return { status: 'name_taken' }
       const error = findLock(response) ?? (await toError(response))

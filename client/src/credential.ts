@@ -4,6 +4,8 @@ export interface LiveSession {
   readonly session: Session
   /** Until when it is valid without a renewal, in milliseconds. */
   readonly expiresAt: number
+  /** Until when it can be renewed. Left out: until `expiresAt`. */
+  readonly endsAt?: number
   /** Every request renews it for this time. */
   readonly slidingMs?: number
 }
@@ -25,7 +27,7 @@ export interface Credential {
   /** Renews the session. `null`: there is none, or it has ended. Throws if the server cannot be reached. */
   renew(): Promise<LiveSession | null>
   /** Whether a request must wait for a renewal. */
-  isDue(expiresAt: number): boolean
+  isDue(): boolean
   signOut(): Promise<void>
   /** A new password ends this session too. */
   readonly endsWithPassword?: true

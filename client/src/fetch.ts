@@ -26,7 +26,7 @@ export const createSessionFetch =
     if (keeper.live === undefined) await keeper.renew().catch(() => {})
     if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
     const seen = keeper.live
-    if (seen && credential.isDue(seen.expiresAt)) await keeper.renew()
+    if (credential.isDue()) await keeper.renew()
     const response = await send()
     if (response.status !== 401 || !seen || isStream(input, init)) return response
     if (!(await keeper.check()) && !(await keeper.waitForSession(signal))) return response

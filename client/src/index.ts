@@ -31,10 +31,10 @@ export interface ClientOptions {
   readonly url: string
   /**
    * How requests prove the session: with the cookie of the document door, which no script can read (the default), or
-   * with a token of the multi-model door, which works on pages of other sites and in mobile apps.
+   * with tokens, which work at both doors, on pages of other sites and in mobile apps.
    */
   readonly credential?: 'cookie' | 'token'
-  /** Where the token is kept. Left out: in memory, until the page is closed. */
+  /** Where tokens are kept. Left out: in memory, until the page is closed. */
   readonly storage?: TokenStorage
   /** The `fetch` that sends the requests. Left out: that of the platform. */
   readonly fetch?: typeof globalThis.fetch

@@ -88,7 +88,8 @@ export class SessionKeeper {
     const before = this.#live
     if (next && before) return next.expiresAt === before.expiresAt ? undefined : 'renewed'
     if (next) return before === null ? 'signed_in' : undefined
-    return before ? (Date.now() >= this.#expiresAt ? 'expired' : 'revoked') : undefined
+    if (!before) return undefined
+    return Date.now() >= (before.endsAt ?? this.#expiresAt) ? 'expired' : 'revoked'
   }
 
   signedIn(live: LiveSession): void {

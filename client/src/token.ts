@@ -1,27 +1,37 @@
-// The token of the multi-model door, in the `Authorization` header: for pages of other sites and for mobile apps.
+// A short token in the `Authorization` header, and the renewal token that replaces it: for pages of other sites and for
+// mobile apps.
 import { type Credential, JSON_HEADERS, type LiveSession } from './credential.ts'
 import type { TokenStorage } from './platform.ts'
 import { type Session, toError } from './results.ts'
 
-/** A request waits for a renewal if the token is valid for less than this. */
-const DUE_MS = 60_000
+/** A token is renewed after this part of its lifetime, so that several attempts fit in. */
+const DUE_AFTER = 0.4
 
 interface StoredToken extends LiveSession {
   readonly token: string
+  readonly renewalToken: string
+  readonly endsAt: number
+  /** In milliseconds. */
+  readonly dueAt: number
 }
 
 export function createTokenCredential(
   base: string,
   { fetch, storage }: { readonly fetch: typeof globalThis.fetch; readonly storage: TokenStorage },
 ): Credential {
-  const endpoint = `${base}_open/auth`
+  const account = `${base}_cardea/account`
   const key = `cardea ${base}`
   // read again for each request: another tab may have renewed it
   const find = (): StoredToken | null => JSON.parse(storage.getItem(key) ?? 'null')
+  const isDue = () => Date.now() >= (find()?.dueAt ?? Number.POSITIVE_INFINITY)
   const keep = (stored: StoredToken): LiveSession => {
     storage.setItem(key, JSON.stringify(stored))
-    return toLiveSession(stored)
+    const { session, expiresAt, endsAt } = stored
+    return { session, expiresAt, endsAt }
   }
+  const accept = async (response: Response) => keep(toStored((await response.json()) as TokenPair))
+  const call = (method: string, path: string, body: object): Promise<Response> =>
+    fetch(account + path, { method, headers: JSON_HEADERS, body: JSON.stringify(body), credentials: 'omit' })
   const send: Credential['send'] = (input, init = {}) => {
     const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
     const stored = find()
@@ -31,55 +41,55 @@ export function createTokenCredential(
   return {
     send,
     // without the token of an earlier session
-    signIn: ({ name, password, code }) =>
-      fetch(endpoint, {
-        method: 'POST',
-        headers: JSON_HEADERS,
-        body: JSON.stringify({ username: name, password, ...(code && { token: code }) }),
-      }),
-    async accept(response) {
-      const { jwt } = (await response.json()) as { readonly jwt: string }
-      const headers = { ...JSON_HEADERS, Authorization: `Bearer ${jwt}` }
-      const account = await fetch(`${base}_cardea/account`, { headers })
-      if (!account.ok) throw await toError(account)
-      const { name, roles, mustChangePassword } = (await account.json()) as ShownAccount
-      const session = { name, roles, ...(mustChangePassword && ({ mustChangePassword } as const)) }
-      return keep({ token: jwt, session, expiresAt: findExpiry(jwt) })
-    },
+    signIn: ({ name, password, code }) => call('POST', '/token', { name, password, ...(code && { code }) }),
+    accept,
     async renew() {
       const stored = find()
       if (!stored) return null
-      const response = await send(`${endpoint}/renew`, { method: 'POST', headers: JSON_HEADERS })
-      // 404: the endpoint is open, and a token that is no longer valid has no user there
-      if (response.status === 401 || response.status === 404) {
-        storage.removeItem(key)
-        return null
-      }
-      if (!response.ok) throw await toError(response)
-      const { jwt } = (await response.json()) as { readonly jwt?: string }
-      // the server renews a token shortly before it expires
-      if (jwt === undefined) return toLiveSession(stored)
-      return keep({ ...stored, token: jwt, expiresAt: findExpiry(jwt) })
+      // a renewal whose response is lost may end the session, so there is none without need
+      const checked = isDue() ? undefined : await send(account, { headers: JSON_HEADERS })
+      if (checked?.ok) return keep({ ...stored, session: toSession((await checked.json()) as ShownSession) })
+      if (checked && checked.status !== 401) throw await toError(checked)
+      const response = await call('POST', '/token/renew', { renewalToken: stored.renewalToken })
+      if (response.ok) return accept(response)
+      if (response.status !== 401) throw await toError(response)
+      storage.removeItem(key)
+      return null
     },
     endsWithPassword: true,
-    isDue: (expiresAt) => expiresAt - Date.now() < DUE_MS,
+    isDue,
     async signOut() {
-      const response = await send(endpoint, { method: 'DELETE', headers: JSON_HEADERS })
+      const stored = find()
+      if (!stored) return
+      const response = await call('DELETE', '/token', { renewalToken: stored.renewalToken })
       storage.removeItem(key)
-      if (!response.ok && response.status !== 401) throw await toError(response)
+      if (!response.ok) throw await toError(response)
     },
   }
 }
 
-interface ShownAccount extends Omit<Session, 'mustChangePassword'> {
-  readonly mustChangePassword: boolean
+interface ShownSession extends Omit<Session, 'mustChangePassword'> {
+  readonly mustChangePassword?: boolean
 }
 
-const toLiveSession = ({ session, expiresAt }: StoredToken): LiveSession => ({ session, expiresAt })
+interface TokenPair extends ShownSession {
+  readonly token: string
+  readonly renewalToken: string
+  /** Seconds. */
+  readonly expiresIn: number
+  readonly renewalExpiresIn: number
+}
+
+const toSession = ({ name, roles, mustChangePassword }: ShownSession): Session => ({
+  name,
+  roles,
+  ...(mustChangePassword && { mustChangePassword }),
+})
 
 /** By the clock of this machine, which may differ from that of the server. */
-function findExpiry(jwt: string): number {
-  const [, claims = ''] = jwt.split('.')
-  const { iat, exp } = JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/')))
-  return Date.now() + (exp - iat) * 1000
+function toStored({ token, renewalToken, expiresIn, renewalExpiresIn, ...shown }: TokenPair): StoredToken {
+  const now = Date.now()
+  const expiresAt = now + expiresIn * 1000
+  const [dueAt, endsAt] = [now + DUE_AFTER * expiresIn * 1000, now + renewalExpiresIn * 1000]
+  return { token, renewalToken, expiresAt, dueAt, endsAt, session: toSession(shown) }
 }

@@ -27,6 +27,8 @@ export interface UserToken extends Credential {
   readonly renewableUntil: number | undefined
 }
 
+export type RenewableToken = Omit<UserToken, 'kind' | 'handler'>
+
 export const isUserToken = (credential: Credential | undefined): credential is UserToken =>
   credential?.kind === ISSUED_TOKEN || credential?.kind === FOREIGN_TOKEN
 
@@ -90,7 +92,7 @@ export const createIssuedTokens = (deps: IssueDeps) => ({
     return { id: session.id, value: sign(token, deps), maxAgeSeconds: lifetimeSeconds }
   },
   /** A new token for the same session. A token that another program has signed has no session yet. */
-  async renew(name: string, token: UserToken, lifetimeSeconds: number): Promise<string> {
+  async renew(name: string, token: RenewableToken, lifetimeSeconds: number): Promise<string> {
     const { session: known, accessToken, allowedPaths } = token
     if (!known) deps.events.requireRecording()
     const session = known ?? (await createForeignSession(deps, name, token))
@@ -109,7 +111,7 @@ function limitRenewal({ maxLifetimeSeconds }: IssueDeps, until: number | undefin
   return max === 0 ? until : Math.min(until ?? Number.POSITIVE_INFINITY, openedAt + max)
 }
 
-async function createForeignSession({ directory }: IssueDeps, name: string, token: UserToken): Promise<Session> {
+async function createForeignSession({ directory }: IssueDeps, name: string, token: RenewableToken): Promise<Session> {
   const account = await directory.findAccount(name)
   if (!account) throw new Refusal('user_not_found')
   const foreignToken = toForeignMark(name, [token.issuedAt, token.expiresAt])

@@ -455,6 +455,15 @@ export const OPTIONS = {
       3600,
       'Maximum lifetime in seconds a client may request at POST /_open/auth.',
     ),
+    'token-timeout': live(seconds(1), 600, 'Lifetime in seconds of a token from POST /_cardea/account/token.', {
+      details: 'Its renewal token replaces it without a password.',
+    }),
+    'renewal-timeout': live(
+      seconds(1),
+      30 * 24 * 3600,
+      'Seconds without a renewal at which the session of a renewal token expires.',
+      { details: 'The longest life of a session, however often it is renewed, is chttpd_auth.max_lifetime.' },
+    ),
     'min-password-length': live(whole(0, 256), 0, 'Minimum length of a new password, in characters.', {
       details: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
     }),

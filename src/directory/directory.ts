@@ -12,6 +12,7 @@ import { createExternalAccounts } from './external-accounts.ts'
 import { createSignInNotes, createTokenUses } from './last-uses.ts'
 import { loadParts } from './parts.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
+import { createRenewals } from './sessions/renewals.ts'
 import { createSessionRecords } from './sessions/session-records.ts'
 import { createSessions } from './sessions/sessions.ts'
 import { createImportUsers } from './users/import-users.ts'
@@ -42,6 +43,7 @@ export async function createDirectory(deps: DirectoryDeps) {
     ...createSecondFactors(parts, editor),
     ...sessions,
     ...records,
+    ...createRenewals({ ...parts, ...records, sessions }),
     ...tokenUses,
     ...signIns,
     findAccount,

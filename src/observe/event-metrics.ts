@@ -32,6 +32,7 @@ const OWN_COUNTERS: Partial<Record<EventKind, FindCounter>> = {
   'sign-in.refused': signIn('refused'),
   'session.revoked': revoked('all'),
   'session.ended': revoked('one'),
+  'session.reused': revoked('one'),
   'sign-out': revoked('sign-out'),
   'limit.started': (metrics, { limit }) => metrics.counter('cardea_limits_reached_total', { limit: textOf(limit) }),
 }

@@ -92,6 +92,11 @@ export const SECURITY_EVENTS = {
     ...USER,
     openedBy: text('Door that opened the session.'),
   }),
+  'session.reused': refused(
+    'session ended, because its renewal token was used twice',
+    'A renewal token of {subject} was used twice: its session was ended',
+    USER,
+  ),
   'limit.started': refused(
     'limit on password checks or sign-ups reached',
     'The limit {limit} was reached: attempts of {subject} are refused for some time',

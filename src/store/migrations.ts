@@ -290,4 +290,13 @@ export const MIGRATIONS: readonly Migration[] = [
     CREATE INDEX cardea_sessions_peer ON cardea_sessions (peer COLLATE "C", created_at, id);
     CREATE INDEX cardea_sessions_client ON cardea_sessions (client, created_at, id);`,
   ),
+  // The digests of a session's renewal token and of the one before it. Empty: the session has none.
+  forBoth(
+    15,
+    'renewal tokens',
+    `
+    ALTER TABLE cardea_sessions ADD COLUMN renewal text COLLATE "C" NOT NULL DEFAULT '';
+    ALTER TABLE cardea_sessions ADD COLUMN renewed_from text COLLATE "C" NOT NULL DEFAULT '';
+    ALTER TABLE cardea_sessions ADD COLUMN renewed_at bigint NOT NULL DEFAULT 0;`,
+  ),
 ]

@@ -86,6 +86,12 @@ const TEXTS = {
   purgeSessions: `DELETE FROM cardea_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
+  findRenewal: `SELECT id, name, generation, created_at, renewal, renewed_from, renewed_at
+    FROM cardea_sessions WHERE id = $1 AND renewal <> '' AND generation IS NOT NULL`,
+  // returns no row, and writes nothing, if another request has renewed the session
+  renewSession: `UPDATE cardea_sessions SET renewal = $3, renewed_from = $2, renewed_at = $4, expires_at = $5
+    WHERE id = $1 AND renewal = $2 RETURNING id`,
+
   putTokenUse: `INSERT INTO cardea_token_uses (mark, name, used_at) VALUES ($1, $2, $3)
     ON CONFLICT (mark) DO UPDATE SET used_at = excluded.used_at WHERE excluded.used_at > cardea_token_uses.used_at`,
   listTokenUses: 'SELECT mark, name, used_at FROM cardea_token_uses WHERE name = $1 ORDER BY mark',

@@ -3,13 +3,16 @@ import { type Authenticator, createAuthenticator } from '../auth/authenticate.ts
 import { createBasicHandler, DOCUMENT_BASIC } from '../auth/basic.ts'
 import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
 import { createExternalAccountFinder } from '../auth/provider-token.ts'
+import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
 import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { createCookieHandler } from '../auth/session/cookie-handler.ts'
+import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
@@ -42,7 +45,7 @@ import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import { renderOnceASecond } from '../observe/metrics.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
-import { toDocumentSettings, toListenerLimits, toUsersSettings } from './settings.ts'
+import { toDocumentSettings, toListenerLimits, toRenewableSettings, toUsersSettings } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: Parts): Door {
@@ -125,22 +128,38 @@ const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
   requireCurrentPassword: createRequireCurrentPassword(passwordProof),
 })
 
+interface AccountDoor extends Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders' | 'signIn'> {
+  readonly recorder: SessionRecorder
+}
+
+/** The name of the sign-in in security events. */
+const ACCOUNT_ENDPOINT = 'account'
+
 export const mountAccount = (
   parts: Parts,
   authenticator: Authenticator<RequestContext>,
-  door: Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders' | 'signIn'>,
+  { recorder, ...door }: AccountDoor,
 ): Mount =>
   mountAccountApi({
     ...createServerDeps(parts),
     ...createPasswordProofs(parts),
     ...door,
+    tokens: createRenewableSessions({
+      ...parts,
+      ...parts.bearer,
+      ...createAccountSignIn(parts),
+      directory: parts.directory,
+      recorder,
+      settings: deriveLive(parts.config, toRenewableSettings).get,
+      endpoint: ACCOUNT_ENDPOINT,
+    }),
     authenticate: authenticator.authenticate,
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
   })
 
 /** Opens sessions of the document door, whichever listener signs the user in. */
 export const createAccountSignIn = (parts: Parts) => ({
-  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint: 'account', clock: SYSTEM_CLOCK }),
+  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint: ACCOUNT_ENDPOINT, clock: SYSTEM_CLOCK }),
   signUp: parts.signUp,
   allowsSignUp: () => parts.config.get().chttpd_auth.allow_sign_up,
 })

@@ -157,10 +157,11 @@ function mountDocumentAccount(
   authenticator: Authenticator<RequestContext>,
   settings: Live<DocumentSettings>,
 ): Mount {
-  const { cookieHeaders } = parts
+  const { cookieHeaders, recorder } = parts
   const signIn = createAccountSignIn(parts)
   return mountAccount(parts, authenticator, {
     cors: createDoorCors(settings.get),
+    recorder,
     reopen: async (context, account, opening) => [(await signIn.signIn.open(account, context, opening)).header],
     renewalHeaders: cookieHeaders.renewalHeaders,
     signIn,

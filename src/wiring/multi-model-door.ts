@@ -91,10 +91,13 @@ function createMountedServices(parts: Parts, revalidate: Revalidate) {
   )
 }
 
+const createDoorRecorder = ({ directory }: Parts, settings: Live<MultiModelSettings>) =>
+  createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
+
 /** Issues tokens for passwords, and reads the credentials of this door. */
 function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
   const { config, directory, events, tokenSecrets } = parts
-  const recorder = createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
+  const recorder = createDoorRecorder(parts, settings)
   const signIns = createSignInService({
     ...parts,
     recorder,
@@ -127,8 +130,9 @@ function createMounts(
   const accept = (accepted: AcceptedCredentials) => createDoorAuthenticator(credentials, accepted)
   const requireEntry = createRequireEntry(settings.get, databases, accept(ACCEPTED.multiModelEntry))
   const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
+  const account = { cors: createDoorCors(settings.get), recorder: createDoorRecorder(parts, settings) }
   const mounts: readonly Mount[] = [
-    mountAccount(parts, accept(ACCEPTED.multiModelAccount), { cors: createDoorCors(settings.get) }),
+    mountAccount(parts, accept(ACCEPTED.multiModelAccount), account),
     mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.multiModelAdminApi), requireEntry),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),

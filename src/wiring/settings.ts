@@ -4,6 +4,7 @@ import { UNNAMED_HANDLERS } from '../auth/credential.ts'
 import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
+import type { RenewableSettings } from '../auth/session/renewable-session.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
 import type { SessionSettings, SigningSettings } from '../auth/session/set-cookie.ts'
 import type { Log } from '../base/log.ts'
@@ -204,7 +205,13 @@ export const toDirectorySettings = (config: Config): DirectorySettings => ({
 /** The longest lifetime that any door gives to a cookie or token. */
 const toMaxSessionSeconds = ({ chttpd_auth, admin, server, auth }: Config): number =>
   Math.ceil(
-    Math.max(chttpd_auth.timeout, admin['session-timeout'], server['session-timeout'], auth['maximal-jwt-expiry-time']),
+    Math.max(
+      chttpd_auth.timeout,
+      admin['session-timeout'],
+      server['session-timeout'],
+      auth['maximal-jwt-expiry-time'],
+      auth['token-timeout'],
+    ),
   ) + RUNNING_REQUESTS_SECONDS
 
 /** The session cookie of the document door. */
@@ -216,6 +223,11 @@ export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSetting
   domain: auth.cookie_domain,
   sameSite: auth.same_site,
   hasHostPrefix: auth.cookie_host_prefix,
+})
+
+export const toRenewableSettings = ({ auth }: Config): RenewableSettings => ({
+  tokenSeconds: auth['token-timeout'],
+  idleSeconds: auth['renewal-timeout'],
 })
 
 /** The session cookie of /_cardea/. */

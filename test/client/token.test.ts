@@ -1,7 +1,7 @@
-// The client with the token of the multi-model door.
+// The client with tokens, at both doors.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { type Change, createClient, type TokenStorage } from '../../client/src/index.ts'
+import { type TestContext, test } from 'node:test'
+import { type Change, type Client, createClient, type TokenStorage } from '../../client/src/index.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import type { Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -17,25 +17,34 @@ function createStorage(): TokenStorage {
 }
 
 const ADA = { name: 'ada', password: 'analytical' }
-/** Responds with 401 to an anonymous request. */
-const OWN = '/_api/user/ada'
+/** Responds with 401 to an anonymous request, at both doors. */
+const OWN = '/_cardea/account'
 
-async function open(scope: Scope, sessionTimeout = 3600) {
-  const { cardea, multiModel } = await startServer(scope, { server: { 'session-timeout': sessionTimeout } })
+async function open(scope: Scope, tokenTimeout = 600) {
+  const { cardea, document, multiModel } = await startServer(scope, { auth: { 'token-timeout': tokenTimeout } })
   await cardea.users.create({ ...ADA, roles: ['member'], grants: { _system: 'ro' } })
-  const openClient = (storage?: TokenStorage) => {
-    const client = createClient({ url: multiModel, credential: 'token', ...(storage && { storage }) })
+  const openClient = (storage?: TokenStorage, url = multiModel) => {
+    const requests: string[] = []
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      requests.push(`${init?.method ?? 'GET'} ${new URL(String(input)).pathname}`)
+      return globalThis.fetch(input, init)
+    }
+    const client = createClient({ url, credential: 'token', fetch, ...(storage && { storage }) })
     const changes: Change[] = []
     client.onChange((change) => changes.push(change))
     scope.after(() => client.close())
-    return { client, changes }
+    return { client, changes, requests }
   }
-  return { cardea, openClient }
+  return { cardea, openClient, doors: [document, multiModel] as const }
 }
 
-test('signs in and out with a token', async (t) => {
-  const { openClient } = await open(t)
-  const { client, changes } = openClient()
+for (const at of [0, 1] as const)
+  test(`signs in and out with a token at the ${['document', 'multi-model'][at]} door`, async (t) => {
+    const { openClient, doors } = await open(t)
+    await signInAndOut(openClient(undefined, doors[at]))
+  })
+
+async function signInAndOut({ client, changes }: { readonly client: Client; readonly changes: readonly Change[] }) {
   assert.equal(await client.session(), null)
   assert.deepEqual(await client.signIn({ ...ADA, password: 'wrong' }), { status: 'wrong_password' })
   const session = { name: 'ada', roles: ['member'] }
@@ -46,16 +55,76 @@ test('signs in and out with a token', async (t) => {
   assert.equal(await client.session(), null)
   assert.equal((await client.fetch(OWN)).status, 401)
   assert.deepEqual(changes, ['signed_in', 'signed_out'])
-})
+}
 
-test('keeps the token in the storage, and renews it before a request', async (t) => {
-  const { openClient } = await open(t, 30)
+/** Returns a function that sets the clocks of the server and of the clients forward. */
+function holdClock(t: TestContext): (seconds: number) => void {
+  const { now } = Date
+  let aheadMs = 0
+  t.mock.method(Date, 'now', () => now.call(Date) + aheadMs)
+  return (seconds) => {
+    aheadMs += seconds * 1000
+  }
+}
+
+test('keeps the tokens in the storage, and renews them only when they are due', async (t) => {
+  const { openClient } = await open(t)
+  const setAhead = holdClock(t)
   const storage = createStorage()
   await openClient(storage).client.signIn(ADA)
-  const { client, changes } = openClient(storage)
+  const { client, changes, requests } = openClient(storage)
+  assert.equal((await client.session())?.name, 'ada')
+  setAhead(60)
   assert.equal((await client.fetch(OWN)).status, 200)
-  assert.equal((await client.fetch(OWN)).status, 200)
-  assert.ok(changes.includes('renewed'), 'less than a minute is left')
+  assert.ok(!requests.includes('POST /_cardea/account/token/renew'))
+  setAhead(300)
+  const responses = await Promise.all([client.fetch(OWN), client.fetch(OWN)])
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    [200, 200],
+  )
+  setAhead(86_400)
+  assert.equal((await client.fetch(OWN)).status, 200, 'the token has expired, its renewal token has not')
+  assert.equal(requests.filter((line) => line === 'POST /_cardea/account/token/renew').length, 2)
+  assert.deepEqual(changes, ['renewed', 'renewed'])
+  setAhead(40 * 86_400)
+  assert.equal(await client.session(), null)
+  assert.equal(changes.at(-1), 'expired')
+})
+
+test('two clients with one storage renew at the same time', async (t) => {
+  const { openClient } = await open(t)
+  const setAhead = holdClock(t)
+  const storage = createStorage()
+  const tabs = [openClient(storage), openClient(storage)]
+  await tabs[0]?.client.signIn(ADA)
+  for (let round = 0; round < 3; round += 1) {
+    setAhead(500)
+    const responses = await Promise.all(tabs.map(({ client }) => client.fetch(OWN)))
+    assert.deepEqual(
+      responses.map(({ status }) => status),
+      [200, 200],
+    )
+  }
+})
+
+test('an account call renews the token first, and a sign-out needs no valid token', async (t) => {
+  const { openClient } = await open(t)
+  const setAhead = holdClock(t)
+  const { client } = openClient()
+  const { client: other } = openClient()
+  await client.signIn(ADA)
+  await other.signIn(ADA)
+  setAhead(3600)
+  await client.signOut({ everywhere: true })
+  assert.equal(await other.session(), null)
+  await client.signIn(ADA)
+  setAhead(3600)
+  await client.signOut()
+  assert.equal(await client.session(), null)
+  await other.signIn(ADA)
+  const { sessions } = (await (await other.fetch(`${OWN}/sessions`)).json()) as { sessions: readonly object[] }
+  assert.equal(sessions.length, 1)
 })
 
 test('requests wait after a revocation, and a new password signs in again', async (t) => {

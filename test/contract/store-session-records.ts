@@ -72,6 +72,30 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     assert.equal((await store.listSessionRecords({ limit: 1000 })).length, 100)
   },
 
+  async 'replaces a renewal token once'({ store, openAnother }) {
+    const other = await openAnother()
+    await store.putSessionRecords([ONE, TWO])
+    const at = { id: 'one', renewedAt: ONE.seenAt }
+    assert.equal(await store.findRenewal('one'), undefined)
+    assert.equal(await store.renewSession({ ...at, previous: 'a', digest: 'b' }, 0), false, 'it has none yet')
+    assert.equal(await store.renewSession({ ...at, id: 'four', previous: '', digest: 'a' }, 0), false, 'no record')
+    assert.equal(await store.renewSession({ ...at, previous: '', digest: 'a' }, ONE.expiresAt + 5), true)
+    const renewals = [store, other, store].map((each) =>
+      each.renewSession({ ...at, previous: 'a', digest: 'b' }, ONE.expiresAt + 10),
+    )
+    assert.deepEqual((await Promise.all(renewals)).sort(), [false, false, true])
+    const { id, name, generation, createdAt } = ONE
+    const renewal = { id, name, generation, createdAt, digest: 'b', previous: 'a', renewedAt: ONE.seenAt }
+    assert.deepEqual(await other.findRenewal('one'), renewal)
+    const used = { ...ONE, seenAt: ONE.seenAt + 60 }
+    await other.putSessionRecords([used])
+    assert.deepEqual(await store.findRenewal('one'), renewal, 'a use does not change it')
+    assert.deepEqual(await store.findSessionRecord('one'), { ...used, expiresAt: ONE.expiresAt + 10 })
+    await store.endSession({ id, name, expiresAt: 1 })
+    assert.equal(await store.findRenewal('one'), undefined)
+    assert.equal(await store.findRenewal('a\0'), undefined)
+  },
+
   async 'removes an ended session'({ store }) {
     await store.putSessionRecords([ONE, TWO])
     await store.endSession({ id: 'one', name: 'alice', expiresAt: 1 })

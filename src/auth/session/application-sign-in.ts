@@ -44,4 +44,4 @@ export function createApplicationSignIn(
 }
 
 /** `require` has checked the code too, where the account needs one. */
-const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })
+export const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })

@@ -4,12 +4,14 @@
  * which reaches every user, it accepts every credential of its door, the session cookie included. A page of another
  * origin may use it if the door trusts that origin.
  */
+import type { RenewableSessions } from '../../auth/session/renewable-session.ts'
 import { isClientError } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { ACCOUNT_SEGMENT } from '../own-paths.ts'
 import { type AccountSignInDeps, accountSignInRoutes, OPEN, requireTrusted } from './account-sign-in.ts'
+import { accountTokenRoutes } from './account-token.ts'
 import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
 import { accountRoutes, type OperationRoutesDeps } from './operations.ts'
 
@@ -19,7 +21,8 @@ export interface AccountApiOptions extends OperationRoutesDeps {
   readonly cors: DoorCors
   /** The headers that carry on the session of the request. Left out where the door has no session cookie. */
   readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
-  /** Left out where no application can sign users in. */
+  readonly tokens: RenewableSessions
+  /** Left out where no application can sign users in with a cookie. */
   readonly signIn?: Omit<AccountSignInDeps, 'directory' | 'origins'>
 }
 
@@ -35,6 +38,7 @@ interface DoorCors {
 export const mountAccountApi = ({
   cors,
   signIn,
+  tokens,
   renewalHeaders,
   confirmCredential,
   ...options
@@ -46,6 +50,7 @@ export const mountAccountApi = ({
     steps: accountSteps(options, cors),
     routes: [
       ...accountRoutes(options),
+      ...accountTokenRoutes(tokens, cors.origins),
       ...(signIn ? accountSignInRoutes({ ...options, ...signIn, origins: cors.origins }) : []),
     ],
     confirmCredential,

@@ -29,7 +29,7 @@ export const OPEN = 'open'
 
 export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PREFIX): readonly Route[] {
   const rows: Readonly<Record<string, Methods>> = {
-    '/session': { GET: (context) => toJsonReply(200, show(identityOf(context))) },
+    '/session': { GET: (context) => toJsonReply(200, showIdentity(identityOf(context))) },
     '/sign-up': { POST: acceptPage(signUp, deps) },
     '/sign-in': { POST: acceptPage(signIn, deps) },
     '/sign-out': { POST: acceptPage(signOut, deps) },
@@ -37,7 +37,7 @@ export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PR
   return Object.entries(rows).map(([path, methods]) => ({ path: `${prefix}${path}`, right: OPEN, methods }))
 }
 
-const show = ({ name, roles, mustChangePassword }: Identity) =>
+export const showIdentity = ({ name, roles, mustChangePassword }: Identity) =>
   name === null ? { name } : { name, roles, ...(mustChangePassword && { mustChangePassword }) }
 
 /** Accepts pages of this origin and of trusted ones, and redirects those that ask for it. */
@@ -62,12 +62,12 @@ function addError(address: string, code: string): string {
   return [`${place}${place.includes('?') ? '&' : '?'}error=${code}`, ...fragment].join('#')
 }
 
-const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
+export const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
 const NEW_USER = object({ name: text(), password: text() })
 const SIGN_OUT = object({ 'everywhere?': flag() })
 
 /** The body is read before the client is authenticated, so this is less than other bodies may have. */
-const MAX_BODY_BYTES = 16_384
+export const MAX_SIGN_IN_BYTES = 16_384
 
 async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
   if (!deps.allowsSignUp()) throw new Refusal('forbidden', { reason: 'Sign-up is closed: chttpd_auth.allow_sign_up.' })
@@ -83,7 +83,7 @@ async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise
   const account = await deps.signIn.require({ ...given, code }, context)
   const { header } = await deps.signIn.open(account, context)
   const notice = account.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
-  return toJsonReply(200, show(account), [header, ...notice])
+  return toJsonReply(200, showIdentity(account), [header, ...notice])
 }
 
 async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {
@@ -99,8 +99,8 @@ const FORM = /^application\/x-www-form-urlencoded(?:;|$)/i
 /** A form may have fields of its own, for example the name of a button. */
 async function readFields<T>(schema: Schema<T>, context: RequestContext): Promise<T> {
   if (!FORM.test(context.header('content-type') ?? ''))
-    return requireValid(schema, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
-  const fields = await readForm(context, MAX_BODY_BYTES)
+    return requireValid(schema, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
+  const fields = await readForm(context, MAX_SIGN_IN_BYTES)
   const known = Object.keys(schema.properties ?? {}).filter((name) => fields.has(name))
   return requireValid(schema, Object.fromEntries(known.map((name) => [name, fields.get(name)])))
 }

@@ -70,6 +70,8 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
       makeRoom(parts, account, hasPassword ? 'password' : 'other'),
     /** The same for a name in a token of another issuer. */
     makeRoomForToken: async (name: string) => void (await endForAnother(parts, name, 'token')),
+    /** Writes the sessions noted so far. */
+    flushSessions: () => notes.flush(),
     close: () => notes.close(),
   }
 }

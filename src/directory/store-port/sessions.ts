@@ -72,6 +72,16 @@ export interface SessionPosition extends Pick<SessionRecord, 'createdAt' | 'id'>
   readonly key?: string
 }
 
+/** The renewal token of a session. */
+export interface Renewal extends Pick<SessionRecord, 'id' | 'name' | 'createdAt'> {
+  readonly generation: number
+  readonly digest: string
+  /** The digest of the token before it. Empty: it is the first. */
+  readonly previous: string
+  /** Seconds since the epoch. */
+  readonly renewedAt: number
+}
+
 /** How many records of one name are kept: a holder of a token can open any number of sessions. */
 export const MAX_SESSION_RECORDS = 1000
 
@@ -84,6 +94,13 @@ export interface SessionRecordStore {
   findSessionRecord(id: string): Promise<SessionRecord | undefined>
   /** One page, the newest session first. Reads a range of an index, however many sessions there are. */
   listSessionRecords(range: SessionRecordRange): Promise<readonly SessionRecord[]>
+  /** `undefined`: the session has no renewal token. */
+  findRenewal(id: string): Promise<Renewal | undefined>
+  /**
+   * Replaces the renewal token with the digest `previous` (empty: the session has none yet). `false`: it has another one,
+   * or no record; of several calls at the same time, on any node, one succeeds.
+   */
+  renewSession(renewal: Pick<Renewal, 'id' | 'digest' | 'previous' | 'renewedAt'>, expiresAt: number): Promise<boolean>
   /** Deletes expired records. Returns how many. */
   purgeSessionRecords(nowSeconds: number): Promise<number>
 }

@@ -1,4 +1,5 @@
 import {
+  type Renewal,
   SESSION_KEYS,
   type SessionKey,
   type SessionRecord,
@@ -40,6 +41,15 @@ export const createSessionRecordStore = (engine: Engine): SessionRecordStore => 
     if (![name, search?.text, after?.id, after?.key].every((text) => text === undefined || isKey(text))) return []
     return (await engine.ask(listSessions(range))).map(readSession)
   },
+  async findRenewal(id) {
+    if (!isKey(id)) return undefined
+    const [row] = await engine.ask(one(STATEMENTS.findRenewal, id))
+    return row && readRenewal(row)
+  },
+  renewSession: ({ id, digest, previous, renewedAt }, expiresAt) =>
+    engine.transact(function* () {
+      return (yield one(STATEMENTS.renewSession, id, previous, digest, renewedAt, expiresAt)).length > 0
+    }),
   purgeSessionRecords: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeSessions, nowSeconds),
 })
 
@@ -97,4 +107,14 @@ const readSession = (row: Row): SessionRecord => ({
   expiresAt: numberOf(row, 'expires_at'),
   peer: textOf(row, 'peer'),
   userAgent: textOf(row, 'user_agent'),
+})
+
+const readRenewal = (row: Row): Renewal => ({
+  id: textOf(row, 'id'),
+  name: textOf(row, 'name'),
+  generation: numberOf(row, 'generation'),
+  createdAt: numberOf(row, 'created_at'),
+  digest: textOf(row, 'renewal'),
+  previous: textOf(row, 'renewed_from'),
+  renewedAt: numberOf(row, 'renewed_at'),
 })
