@@ -758,7 +758,7 @@ export const OPTIONS = {
   gate: {
     'cache-seconds': live(whole(0, 1), 0, 'How long a proxy may use a response of /_gate again, in seconds.', {
       details:
-        'Only for the same credential and roles. A revocation takes that long behind a cache. 0 means that each request is decided by Cardea.',
+        'Only for the same credential and roles. Behind a cache a revocation takes that long, and a second more where the cache counts whole seconds. 0 means that each request is decided by Cardea.',
     }),
   },
 
