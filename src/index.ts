@@ -14,8 +14,9 @@ import { STRICT_DEFAULTS } from './config/layers.ts'
 import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
-import type { Account } from './directory/account.ts'
+import { type Account, idOf, isAccount } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
+import type { ToClaims } from './gateway/identity-headers.ts'
 import { StartError } from './kernel/start-error.ts'
 import { type FetchOptions, fetchDoor, toAccountRequest } from './library/account.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
@@ -30,6 +31,7 @@ import type { Addresses, App, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
+export type { ServiceUser, ToClaims } from './gateway/identity-headers.ts'
 export type { FetchOptions } from './library/account.ts'
 export type {
   AccessTokens,
@@ -84,10 +86,14 @@ export interface CreateCardea {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Silent unless given. */
   readonly log?: Log
+  /** Further claims in the tokens for services. Called once for a token, which is used for some minutes. */
+  readonly claims?: ToClaims
 }
 
 /** The user of a request. */
 export interface AuthenticatedUser {
+  /** Never changes, and no later user of the name has it. Absent for a name that another issuer or a proxy asserts. */
+  readonly id?: string
   /** `null`: a superuser token, which has no user name. */
   readonly name: string | null
   readonly roles: readonly string[]
@@ -182,6 +188,7 @@ async function openCardea<Members extends object>(
   const app = await createApp({
     load: () => openConfiguration({ flags, env, cwd: process.cwd(), defaults, ...read }),
     log: given.log ?? SILENT_LOG,
+    toClaims: given.claims,
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
@@ -220,12 +227,14 @@ function createPrograms<Members extends object>(app: App) {
   return { users: createUsers<Members>(app, toVerified), sessions: createSessions(app, verified) }
 }
 
+const GIVEN: readonly string[] = ['options', 'files', 'env', 'log', 'claims']
+
 /** A program without types may give anything. */
 function checkGiven(given: CreateCardea): void {
-  if (!isJsonObject(given)) throw new TypeError('createCardea takes an object: { options, files, env, log }')
-  const unknown = Object.keys(given).find((member) => !['options', 'files', 'env', 'log'].includes(member))
-  if (unknown !== undefined) throw new TypeError(`createCardea takes no ${unknown}: { options, files, env, log }`)
-  const { options, files, env, log }: CreateCardea = given
+  if (!isJsonObject(given)) throw new TypeError(`createCardea takes an object: { ${GIVEN.join(', ')} }`)
+  const unknown = Object.keys(given).find((member) => !GIVEN.includes(member))
+  if (unknown !== undefined) throw new TypeError(`createCardea takes no ${unknown}: { ${GIVEN.join(', ')} }`)
+  const { options, files, env, log, claims }: CreateCardea = given
   const isList = files === undefined || (Array.isArray(files) && files.every((path) => typeof path === 'string'))
   if (!isList) throw new TypeError('files must be a list of paths')
   if (options !== undefined && !isJsonObject(options))
@@ -233,6 +242,7 @@ function checkGiven(given: CreateCardea): void {
   if (env !== undefined && !isJsonObject(env)) throw new TypeError('env must be an object: variables by name')
   const lacks = LOG_LEVELS.find((level) => log !== undefined && typeof log?.[level] !== 'function')
   if (lacks) throw new TypeError(`log must have a function ${lacks}`)
+  if (claims !== undefined && typeof claims !== 'function') throw new TypeError('claims must be a function')
 }
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -241,7 +251,8 @@ function toUser({ identity, credential }: AuthenticatedRequest): AuthenticatedUs
   const { name, roles, isAdmin, isSuperuser = false } = identity
   const sessionId = credential.session?.id
   // a copy: the program may change its list, but not the roles Cardea knows
-  const user = { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: credential.handler }
+  const id = isAccount(identity) ? { id: idOf(identity) } : {}
+  const user = { ...id, name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: credential.handler }
   return sessionId === undefined ? user : { ...user, sessionId }
 }
 

@@ -135,7 +135,7 @@ describe('the library', () => {
   })
 
   const wrong: readonly [given: string, says: RegExp][] = [
-    ['{"file":["x"]}', /^createCardea takes no file: \{ options, files, env, log \}$/],
+    ['{"file":["x"]}', /^createCardea takes no file: \{ options, files, env, log, claims \}$/],
     ['{"files":"x"}', /^files must be a list of paths$/],
     ['{"files":[1]}', /^files must be/],
     ['{"options":[]}', /^options must be an object/],
@@ -143,6 +143,7 @@ describe('the library', () => {
     ['{"options":{"chttpd":{"port":null}}}', /^options\.chttpd\.port must be a text/],
     ['{"env":3}', /^env must be/],
     ['{"log":{}}', /^log must have a function debug$/],
+    ['{"claims":{}}', /^claims must be a function$/],
     ['"x"', /^createCardea takes an object/],
   ]
   for (const [given, message] of wrong) {

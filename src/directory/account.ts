@@ -1,4 +1,4 @@
-import { digestHex } from '../base/encoding.ts'
+import { digestHex, frame } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { SessionEpoch } from './session-epoch.ts'
@@ -30,6 +30,17 @@ export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiMod
   totp: findTotp({ document }),
   tokens: multiModel.tokens,
 })
+
+/**
+ * Never changes, and no later account of the name has it. The first user of a name has one that comes from the name, so
+ * that users of every version have one.
+ */
+export const idOf = ({ id, name, isAdmin = false }: Pick<Account, 'id' | 'name'> & Partial<Account>): string =>
+  id ?? toUuid(digestHex('sha256', frame([isAdmin ? 'administrator' : 'user', name])))
+
+/** Version 8 is for ids that are made in another way than by chance or time. */
+const toUuid = (hex: string): string =>
+  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 
 /** Different for every stored password. */
 export const toVersion = (password: StoredPassword): string => digestHex('sha256', JSON.stringify(password))

@@ -1,5 +1,6 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
 import { Refusal } from '../base/errors.ts'
+import { idOf, isAccount } from '../directory/account.ts'
 import { ADMIN_ROLE, type Authenticated, expiryOf, type Identity, isAnonymous } from '../directory/identity.ts'
 import type { Signer } from '../keys/sign.ts'
 import { createUpstreamTokenCache } from './upstream-token-cache.ts'
@@ -27,6 +28,9 @@ const toHeader = (text: string): string => Buffer.from(text, 'utf8').toString('l
 
 // names and roles contain no control characters, so two identities never have the same key
 const cacheKeyOf = ({ name, roles, isAdmin }: Identity): string => `${name}\n${roles.join(',')}\n${isAdmin}`
+
+/** Names that another issuer or a proxy asserts have none. */
+const findId = (identity: Identity): string | undefined => (isAccount(identity) ? idOf(identity) : undefined)
 
 const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
   isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles
@@ -105,26 +109,39 @@ export const identityHeadersByClient =
     return CLIENT_CREDENTIAL
   }
 
-/** The headers of services. */
-const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
+/** The user of a token for a service. */
+export interface ServiceUser extends Pick<Identity, 'roles' | 'isAdmin'> {
+  /** Absent for a name that another issuer or a proxy asserts. */
+  readonly id?: string
+  readonly name: string
+}
+
+/** Further claims for the token of a user. Those of Cardea itself stay as they are. */
+export type ToClaims = (user: ServiceUser, service: string) => object
 
 /** Services: a token that can be verified with the public key, and plain headers for services that trust the network. */
-export function identityHeadersForService(signer: () => Signer, aud: string): ToIdentityHeaders {
+export function identityHeadersForService(
+  signer: () => Signer,
+  aud: string,
+  toClaims: ToClaims = () => ({}),
+): ToIdentityHeaders {
   const cache = createUpstreamTokenCache<IdentityHeaders>()
   return (who) => {
     const { identity } = who
     // the credential of an anonymous request may be the application's own
     if (isAnonymous(who)) return who.isHeldBack ? NO_IDENTITY : CLIENT_CREDENTIAL
-    const sub = identity.name
+    const name = identity.name
     // a superuser token has no user name, and is for the database only
-    if (sub === null) throw new Refusal('forbidden')
+    if (name === null) throw new Refusal('forbidden')
     const { version: keyVersion, sign } = signer()
-    const wanted = { identity, subject: () => cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }
-    return cache.find(wanted, (iat, exp) => {
+    const subject = () => `${cacheKeyOf(identity)}\n${findId(identity)}`
+    return cache.find({ identity, subject, keyVersion, endsAt: expiryOf(who) }, (iat, exp) => {
+      const id = findId(identity)
       const roles = rolesOf(identity)
-      const token = sign({ iss: 'cardea', aud, sub, roles, iat, exp })
-      const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS
-      return withHeaders(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
+      const own = { iss: 'cardea', aud, sub: name, ...(id && { user_id: id }), roles, iat, exp }
+      const token = sign({ ...toClaims({ ...(id && { id }), name, roles, isAdmin: identity.isAdmin }, aud), ...own })
+      const headers = ['X-Auth-Token', token, 'X-Auth-User', toHeader(name), 'X-Auth-Roles', toHeader(roles.join(','))]
+      return withHeaders(...headers, ...(id ? ['X-Auth-User-Id', id] : []))
     })
   }
 }

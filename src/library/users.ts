@@ -1,7 +1,7 @@
 import { badRequest, Refusal } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { ACCOUNT_SECRET_OPERATIONS } from '../dialects/admin-api/users/account-secrets.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, idOf } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { withGrant } from '../directory/grants.ts'
 import {
@@ -26,6 +26,8 @@ export type Grants = Readonly<Record<string, GrantLevel>>
 export type OtherMembers = Readonly<Record<string, unknown>>
 
 export interface CardeaUser<Members extends object = OtherMembers> {
+  /** Never changes, and no later user of the name has it. */
+  readonly id: string
   readonly name: string
   readonly isActive: boolean
   readonly roles: readonly string[]
@@ -76,6 +78,7 @@ export interface PasswordCheckOptions extends ClientOptions {
 
 /** A user whose password was right. `cardea.sessions.create` takes it as proof of that. */
 export interface VerifiedUser {
+  readonly id: string
   readonly name: string
   readonly roles: readonly string[]
   readonly isAdmin: boolean
@@ -218,21 +221,25 @@ async function listUsers<Members extends object>(
   }
 }
 
-const toCardeaUser = <Members extends object>({ name, isActive, document, multiModel }: User): CardeaUser<Members> => ({
-  name,
-  isActive,
-  roles: [...document.roles],
-  grants: Object.fromEntries(
-    [...multiModel.grants].flatMap(([database, { level }]) => (level ? [[database, level]] : [])),
-  ),
-  // the program knows what it has stored
-  members: Object.fromEntries(document.members.filter(([member]) => member !== TOTP_MEMBER)) as Members,
-})
+function toCardeaUser<Members extends object>(user: User): CardeaUser<Members> {
+  const { name, isActive, document, multiModel } = user
+  const grants = [...multiModel.grants].flatMap(([database, { level }]) => (level ? [[database, level] as const] : []))
+  return {
+    id: idOf(user),
+    name,
+    isActive,
+    roles: [...document.roles],
+    grants: Object.fromEntries(grants),
+    // the program knows what it has stored
+    members: Object.fromEntries(document.members.filter(([member]) => member !== TOTP_MEMBER)) as Members,
+  }
+}
 
-export const toVerifiedUser = ({ name, roles, isAdmin }: Account): VerifiedUser => ({
-  name,
-  roles: [...roles],
-  isAdmin,
+export const toVerifiedUser = (account: Account): VerifiedUser => ({
+  id: idOf(account),
+  name: account.name,
+  roles: [...account.roles],
+  isAdmin: account.isAdmin,
 })
 
 function toDraft(user: NewUser<object>): UserDraft {

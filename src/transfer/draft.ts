@@ -41,6 +41,7 @@ const form = <T>(read: Form<T>['read'], write?: Form<T>['write']): Form<unknown>
 
 const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
   name: form(readName),
+  id: form(readId),
   flag: form(requireFlag),
   time: form(requireCount),
   password: form(readPassword, toPasswordJson),
@@ -123,6 +124,14 @@ function readName(value: Json): string {
   const name = requireText(value, 'name')
   requireName(name)
   return name
+}
+
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+function readId(value: Json): string {
+  const id = requireText(value, 'id')
+  if (!ID.test(id)) throw badRequest('id must be a UUID in lower case.')
+  return id
 }
 
 function readRoles(value: Json): readonly string[] {

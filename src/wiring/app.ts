@@ -17,6 +17,7 @@ import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { Directory } from '../directory/directory.ts'
+import type { ToClaims } from '../gateway/identity-headers.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Certificates } from '../http/certificates.ts'
 import type { Door } from '../http/door.ts'
@@ -46,6 +47,8 @@ export interface AppOptions extends LiveConfigOptions {
   readonly folder?: string | undefined
   /** Whether the upstream servers are inspected, when the doors open and after every change of the configuration. */
   readonly inspectsUpstreams?: boolean
+  /** Further claims in the tokens for services. */
+  readonly toClaims?: ToClaims | undefined
 }
 
 export interface Addresses {
@@ -80,7 +83,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
   const liveConfig = await openLiveConfig({ ...options, observer: { ...observer, onOperation, onEvent } })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
-  const parts = await openParts(liveConfig, metrics)
+  const parts = await openParts(liveConfig, metrics, options.toClaims)
   tracing = parts.tracing
   try {
     return new App(parts, options, listeners.add)

@@ -9,7 +9,7 @@ import { WEB_UI } from '../dialects/multi-model/access.ts'
 import type { Directory } from '../directory/directory.ts'
 import { createUpstreamWatch } from '../gateway/health.ts'
 import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
-import { identityHeadersForService, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
+import { identityHeadersForService, type ToClaims, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
 import {
   createDocumentOpenProbes,
   createDocumentProbe,
@@ -40,7 +40,13 @@ import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
 
 export type Gateway = Awaited<ReturnType<typeof openGateway>>
 
-export async function openGateway(liveConfig: LiveConfig, directory: Directory, tokenSecrets: TokenSecrets) {
+/** `toClaims`: further claims in the tokens for services. */
+export async function openGateway(
+  liveConfig: LiveConfig,
+  directory: Directory,
+  tokenSecrets: TokenSecrets,
+  toClaims?: ToClaims,
+) {
   const streams = new OpenStreams()
   const ring = await openUpstreamSecrets(liveConfig)
   const serviceKey = openServiceKey(liveConfig)
@@ -51,8 +57,9 @@ export async function openGateway(liveConfig: LiveConfig, directory: Directory, 
     streams,
     /** Signs for ArangoDB; `undefined` where no secret is configured. */
     ring,
-    /** Signs for services. */
     serviceKey,
+    /** The headers that tell a service who sends a request. */
+    toServiceIdentity: (name: string) => identityHeadersForService(() => serviceKey.signer, name, toClaims),
     async close() {
       stopWatching()
       // before their connections are closed, which would look like failures of the upstreams
@@ -232,7 +239,7 @@ export function createServiceUpstream({ name, url }: Service, parts: UpstreamPar
       ownsCors: http['trusted-origin'].length > 0,
       sandboxedExcept: undefined,
     }),
-    toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, name),
+    toIdentityHeaders: gateway.toServiceIdentity(name),
     hints: () => toServiceHints(name),
     requestIdHeader: REQUEST_ID_HEADER,
   })

@@ -7,6 +7,7 @@ import { createMonitor } from '../cluster/monitor.ts'
 import type { Config } from '../config/options.ts'
 import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
+import type { ToClaims } from '../gateway/identity-headers.ts'
 import { createAccessLog } from '../http/access-log.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { createAdministration } from '../live-config/administration.ts'
@@ -34,7 +35,7 @@ import { createSignInParts } from './sign-in.ts'
 export type Parts = Awaited<ReturnType<typeof openParts>>
 
 /** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
-export async function openParts(liveConfig: LiveConfig, metrics: Metrics) {
+export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClaims?: ToClaims) {
   const closers: (() => unknown)[] = []
   /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */
   const close = async (beforeStore?: () => void) => {
@@ -47,7 +48,7 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics) {
     return part
   }
   try {
-    const opened = await openBase(liveConfig, metrics, closing)
+    const opened = await openBase(liveConfig, metrics, closing, toClaims)
     closers.push(addProcessMetrics(metrics))
     const parts = { ...opened, ...createServerParts(opened, closing), ...createSignInParts(opened) }
     addMetrics(parts)
@@ -64,7 +65,7 @@ type Closing = <T extends { close(): unknown }>(part: T) => T
 type Base = Awaited<ReturnType<typeof openBase>>
 
 /** The parts that the others are built from. */
-async function openBase(liveConfig: LiveConfig, metrics: Metrics, closing: Closing) {
+async function openBase(liveConfig: LiveConfig, metrics: Metrics, closing: Closing, toClaims?: ToClaims) {
   const { kernel } = liveConfig
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const tracing = await openTracing(config.get(), kernel)
@@ -74,7 +75,7 @@ async function openBase(liveConfig: LiveConfig, metrics: Metrics, closing: Closi
   const cacheCounts = new CacheCounts()
   addCacheMetrics(metrics, 'users', cacheCounts)
   const directory = closing(await openDirectory(liveConfig, cacheCounts))
-  const gateway = closing(await openGateway(liveConfig, directory, tokenSecrets))
+  const gateway = closing(await openGateway(liveConfig, directory, tokenSecrets, toClaims))
   const limits = closing(openConfiguredLimits(liveConfig))
   const rings = gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
   return {

@@ -19,7 +19,6 @@ import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import type { Directory } from '../directory/directory.ts'
-import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { findKeyVersion } from '../keys/jwt-keys.ts'
 import { createProviderKeys } from '../keys/provider-keys.ts'
@@ -95,7 +94,7 @@ export function createSignInParts(base: SignInBase) {
     /** What the forward-auth endpoint and the key set need at every door. */
     forwardAuth: {
       keys: () => [gateway.serviceKey.jwk],
-      toIdentityHeaders: identityHeadersForService(() => gateway.serviceKey.signer, GATE_AUDIENCE),
+      toIdentityHeaders: gateway.toServiceIdentity(GATE_AUDIENCE),
       errors: ADMIN_API_ERRORS,
       cacheSeconds: () => config.get().gate['cache-seconds'],
       clock: SYSTEM_CLOCK,

@@ -174,8 +174,9 @@ describe('the package', () => {
       console.log(JSON.stringify(said))`
     const args = ['--input-type=module', '--eval', program]
     const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
-    const ada = { name: 'ada', isActive: true, roles: [], grants: {} }
-    const verified = { name: 'ada', roles: ['member'], isAdmin: false }
+    const id = '4d82f60b-dd0a-8498-a22b-6ac5593e37a6'
+    const ada = { id, name: 'ada', isActive: true, roles: [], grants: {}, members: {} }
+    const verified = { id, name: 'ada', roles: ['member'], isAdmin: false }
     const updated = { ...ada, roles: ['member'] }
     assert.deepEqual(JSON.parse(stdout), [ada, ada, { users: [ada] }, updated, verified, 1, true, 'not_found'])
   })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
 import { endSessions, type KeptSession, laterOf } from '../session-epoch.ts'
@@ -7,7 +8,8 @@ import { fillUser, findTotp, isSameTotp, type Tombstone, type User, type UserDra
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
   const filled = fillUser(createUser(draft.name, password, before), draft)
-  const user = bindTokens(withImportedEpoch(reviseUser(before, filled), draft))
+  const named = withField(filled, 'id', draft.id ?? (before && randomUUID()))
+  const user = bindTokens(withImportedEpoch(reviseUser(before, named), draft))
   // a revision from elsewhere must not be lower than one that existed here
   if (before || draft.revision === undefined) return user
   return { ...user, document: { ...user.document, revision: draft.revision } }

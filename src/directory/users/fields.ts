@@ -49,7 +49,7 @@ export interface SetOperation {
 }
 
 type FieldType =
-  | ('data' | 'epoch' | 'flag' | 'grants' | 'links' | 'members' | 'name')
+  | ('data' | 'epoch' | 'flag' | 'grants' | 'id' | 'links' | 'members' | 'name')
   | ('password' | 'revision' | 'roles' | 'time' | 'tokens')
 
 /** In the order in which the admin API shows them. */
@@ -63,6 +63,8 @@ export const USER_FIELDS = {
     shown: 'name',
     given: 'name',
   },
+  /** Of a user with the name of a removed one. Other users have the id that comes from their name. */
+  id: { type: 'id', part: 'record', isOptional: true, isManaged: true },
   isActive: {
     type: 'flag',
     part: 'record',

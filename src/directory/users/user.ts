@@ -18,6 +18,7 @@ interface FieldTypes {
   readonly epoch: SessionEpoch
   readonly flag: boolean
   readonly grants: ReadonlyMap<string, Grant>
+  readonly id: string
   readonly links: readonly ExternalAccount[]
   readonly members: readonly (readonly [name: string, value: Json])[]
   readonly name: string

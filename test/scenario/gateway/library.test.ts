@@ -38,7 +38,13 @@ async function serve(t: Scope, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const ADA_USER = { name: 'ada', roles: ['reader'], isAdmin: false, by: 'default' }
+const ADA_USER = {
+  id: '4d82f60b-dd0a-8498-a22b-6ac5593e37a6',
+  name: 'ada',
+  roles: ['reader'],
+  isAdmin: false,
+  by: 'default',
+}
 
 test('a request of Node and one of the web platform give the same user', async (t) => {
   const { cardea } = await openWithAda(t)

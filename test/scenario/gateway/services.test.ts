@@ -47,6 +47,38 @@ for (const { name, server, more, statuses } of MODES)
     assert.equal(backend.seen.length, 3 * served)
   })
 
+test('a service gets the id of the user, and the claims that the program adds', async (t) => {
+  const backend = await openBackend(t)
+  const asked: unknown[] = []
+  const cardea = await createTestCardea({
+    options: beforeService(backend.url),
+    claims: (user, service) => {
+      asked.push([user, service])
+      return { plan: 'free', sub: 'evil', user_id: 'evil' }
+    },
+  })
+  t.after(() => cardea.close())
+  const { multiModel } = await cardea.listen()
+  const { id } = await cardea.users.create({ name: 'ada', password: 'pw', roles: ['reader'] })
+  const headers = { Authorization: basic('ada', 'pw'), 'X-Auth-User-Id': 'evil', X_Auth_User_Id: 'evil' }
+  for (let sent = 0; sent < 2; sent += 1) await send(multiModel[0] ?? '', { path: '/shop', headers })
+  const [seen] = backend.seen
+  assert.deepEqual(seen?.all('x-auth-user-id'), [id])
+  assert.equal(
+    seen?.raw.some((text) => text === 'evil'),
+    false,
+  )
+  const claims = JSON.parse(Buffer.from(seen?.header('x-auth-token')?.split('.')[1] ?? '', 'base64url').toString())
+  assert.partialDeepStrictEqual(claims, { plan: 'free', sub: 'ada', user_id: id, aud: 'shop', roles: ['reader'] })
+  assert.deepEqual(asked, [[{ id, name: 'ada', roles: ['reader'], isAdmin: false }, 'shop']])
+  // a later user of the name has another id, and so another token
+  await cardea.users.remove('ada')
+  const later = await cardea.users.create({ name: 'ada', password: 'pw', roles: ['reader'] })
+  await send(multiModel[0] ?? '', { path: '/shop', headers })
+  assert.notEqual(later.id, id)
+  assert.deepEqual(backend.seen.at(-1)?.all('x-auth-user-id'), [later.id])
+})
+
 test('an option that opens a service at run time is logged', async (t) => {
   const services = { shop: '/shop http://127.0.0.1:1', ledger: '/ledger http://127.0.0.1:1 required' }
   const { document, log } = await startServer(t, { services })

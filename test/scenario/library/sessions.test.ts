@@ -76,7 +76,14 @@ describe('cardea.sessions', () => {
     const headers = { Cookie: session.cookie.split(';')[0] ?? '' }
     assert.equal(await whoIs(server, headers), 'ada')
     const user = await server.cardea.authenticate(new Request('http://a/', { headers }))
-    assert.deepEqual(user, { name: 'ada', roles: ['reader'], isAdmin: false, by: 'cookie', sessionId: session.id })
+    assert.deepEqual(user, {
+      id: user?.id,
+      name: 'ada',
+      roles: ['reader'],
+      isAdmin: false,
+      by: 'cookie',
+      sessionId: session.id,
+    })
   })
 
   it('sets the cookie in the response, Secure behind TLS', async (t) => {

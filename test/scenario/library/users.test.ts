@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Cardea, CardeaError } from '../../../src/index.ts'
-import { basic, send } from '../../support/request.ts'
+import { AS_ADMIN, basic, send } from '../../support/request.ts'
 import { openCardea } from './server.ts'
 
 /** An expected failure with this code and status. */
@@ -12,7 +12,9 @@ const fails = (code: string, status: number, message?: RegExp) => (error: unknow
   return true
 }
 
-const ADA = { name: 'ada', isActive: true, roles: ['reader'], grants: {}, members: {} }
+/** Users of every version have this id: it comes from the name. */
+const ID = '4d82f60b-dd0a-8498-a22b-6ac5593e37a6'
+const ADA = { id: ID, name: 'ada', isActive: true, roles: ['reader'], grants: {}, members: {} }
 
 const signsIn = async (base: string, name: string, password: string) =>
   (await send(base, { path: '/_session', headers: { Authorization: basic(name, password) } })).status === 200
@@ -22,7 +24,9 @@ describe('cardea.users', () => {
     const { cardea, document, multiModel } = await openCardea(t)
     const bob = { name: 'bob', password: 'builder', roles: ['writer'], grants: { _system: 'ro', shop: 'rw' } } as const
     const { password: _, ...shown } = bob
-    assert.deepEqual(await cardea.users.create(bob), { ...shown, isActive: true, members: {} })
+    const { id, ...created } = await cardea.users.create(bob)
+    assert.deepEqual(created, { ...shown, isActive: true, members: {} })
+    assert.equal(id, (await cardea.users.find('bob'))?.id)
     assert.ok(await signsIn(document, 'bob', 'builder'))
     const headers = { Authorization: basic('bob', 'builder') }
     assert.equal((await send(multiModel, { path: '/_api/version', headers })).status, 200)
@@ -71,6 +75,26 @@ describe('cardea.users', () => {
     assert.ok(await signsIn(document, 'ada', 'pw'))
   })
 
+  it('gives a later user of the same name another id, which moves with an export', async (t) => {
+    const { cardea, document } = await openCardea(t)
+    const signIn = async () => (await cardea.users.verifyPassword('ada', 'pw'))?.id
+    assert.equal(await signIn(), ID)
+    await cardea.users.remove('ada')
+    const { id } = await cardea.users.create({ name: 'ada', password: 'pw' })
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
+    assert.equal((await cardea.users.update('ada', { roles: ['x'] })).id, id)
+    assert.equal(await signIn(), id)
+    assert.notEqual((await cardea.users.verifyPassword('admin', 'adminpw'))?.id, id)
+    const path = '/_cardea/api/transfer/users'
+    const exported = await send(document, { as: AS_ADMIN, path: `${path}?format=cardea` })
+    const users = exported.json.users.map(({ text }: { text: string }) => JSON.parse(text).user)
+    const other = await openCardea(t)
+    const body = { users, replace: false }
+    await other.cardea.users.remove('ada')
+    assert.equal((await send(other.document, { as: AS_ADMIN, method: 'POST', path, body })).status, 200)
+    assert.equal((await other.cardea.users.find('ada'))?.id, id)
+  })
+
   it('removes a user', async (t) => {
     const { cardea } = await openCardea(t)
     await cardea.users.remove('ada')
@@ -80,7 +104,12 @@ describe('cardea.users', () => {
   it('verifies the password of users and administrators', async (t) => {
     const { cardea } = await openCardea(t)
     const { users } = cardea
-    assert.deepEqual(await users.verifyPassword('ada', 'pw'), { name: 'ada', roles: ['reader'], isAdmin: false })
+    assert.deepEqual(await users.verifyPassword('ada', 'pw'), {
+      id: ID,
+      name: 'ada',
+      roles: ['reader'],
+      isAdmin: false,
+    })
     assert.equal((await users.verifyPassword('admin', 'adminpw'))?.isAdmin, true)
     for (const [name, password] of [
       ['ada', 'wrong'],
