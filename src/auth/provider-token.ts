@@ -25,7 +25,7 @@ export interface ProviderTokenDeps {
   readonly providers: Providers
   readonly directory: Pick<
     Directory,
-    ('findAccount' | 'peekAccount' | 'findLinked' | 'createLinked') | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
+    ('findAccount' | 'peekAccount' | 'listLinked' | 'createLinked') | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
   /** Seconds after its issue at which a token ends; 0: only its own expiry counts. */
   maxLifetimeSeconds(): number
@@ -136,11 +136,12 @@ async function findUser(
   { issuer, subject, name, issuedAt }: ProviderClaims,
   { directory }: ProviderTokenDeps,
 ): Promise<string | Refusal> {
-  const linked = await directory.findLinked({ issuer, subject })
+  const [linked, ...others] = await directory.listLinked({ issuer, subject })
+  if (others.length > 0) return refuse('several users have this account: an administrator must unlink all but one')
   if (linked !== undefined) return linked
   if (provider.users !== 'create') return refuse(NOT_LINKED)
   const created = await directory.createLinked({ issuer, subject, provider: provider.name, name, issuedAt })
-  return created ?? refuse('no user can be created for this account')
+  return created ?? refuse('no user can be created for this account; sign in again at the provider')
 }
 
 /** Checks what may have changed since the token was read. Waits only if the user is not cached. */

@@ -27,23 +27,22 @@ const MAX_SUBJECT = 255
 
 export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor) {
   const { store, clock } = parts
-  const listOwners = async (key: ExternalKey): Promise<readonly string[]> => {
+  const findRecords = async (kind: 'external' | 'external-once', key: ExternalKey) => {
     const text = toExternalKey(key)
-    const found = await store.searchUsers({ kind: 'external', from: text, to: text }, { key: text, name: '' })
-    return found.filter(({ record }) => isLinkedTo(record, key)).map(({ record }) => record.name)
+    return (await store.searchUsers({ kind, from: text, to: text }, { key: text, name: '' })).map(
+      ({ record }) => record,
+    )
   }
-  /** The name of the linked user, active or not. Two users with the same external account are refused, as none is right. */
-  const findLinked = async (key: ExternalKey): Promise<string | undefined> => {
-    const [name, ...others] = await listOwners(key)
-    return others.length === 0 ? name : undefined
-  }
+  /** The names of the linked users, active or not. Several are refused, as none is right: an account belongs to one. */
+  const listLinked = async (key: ExternalKey): Promise<readonly string[]> =>
+    (await findRecords('external', key)).flatMap((record) =>
+      record.kind === 'user' && isLinkedTo(record, key) ? record.name : [],
+    )
   return {
-    findLinked,
-    /** An external account belongs to one user. */
+    listLinked,
+    /** Throws `conflict` if another user has the external account. */
     async linkAccount(name: string, given: Omit<ExternalAccount, 'linkedAt'>): Promise<User> {
       requireKey(given)
-      const owner = (await listOwners(given))[0]
-      if (owner !== undefined && owner !== name) throw new Refusal('conflict', { reason: TAKEN })
       return editor.changeUser(name, (user) => withLink(user, { ...given, linkedAt: nowSeconds(clock) }))
     },
     /** Ends all sessions of the user: some may have been opened with the external account. */
@@ -60,27 +59,27 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
     },
     /**
      * Creates the user of an external account and returns its name. A name that is taken, not allowed or that of an
-     * administrator gets a suffix. The suffix depends on the account alone, so two first sign-ins at the same time create
-     * one user. `undefined`: a user of this name was deleted after the token was issued.
+     * administrator gets a suffix. `undefined`: the account was unlinked, or its user deleted or signed out, after the token
+     * was issued.
      */
     async createLinked({ name, issuedAt, ...account }: FirstSignIn): Promise<string | undefined> {
       requireKey(account)
+      const former = await findRecords('external-once', account)
+      if (former.some(({ sessionEpoch }) => issuedAt <= sessionEpoch.seconds)) return undefined
       const mark = digestHex('sha256', toExternalKey(account)).slice(0, 8)
       const links = [{ ...account, linkedAt: nowSeconds(clock) }]
       for (const candidate of [name, `${name}-${mark}`, `${account.provider}-${mark}`]) {
         if (checkName(candidate) !== undefined) continue
-        if (await isDeletedSince(parts, candidate, issuedAt)) return undefined
         const created = await createFree(editor, { name: candidate, links })
         if (created) return created
-        const linked = await findLinked(account)
+        // another first sign-in of the account may have been faster
+        const [linked] = await listLinked(account)
         if (linked !== undefined) return linked
       }
       return undefined
     },
   }
 }
-
-const TAKEN = 'Another user has this external account already.'
 
 function requireKey({ issuer, subject }: ExternalKey): void {
   const isText = (text: string) =>
@@ -94,12 +93,6 @@ function withLink(user: User, link: ExternalAccount): User {
   if (isLinkedTo(user, link)) return user
   if (links.length >= MAX_LINKS) throw badRequest(`a user has at most ${MAX_LINKS} external accounts`)
   return withField(user, 'links', [...links, link])
-}
-
-/** A deleted user is not created again by a token that was issued before. */
-async function isDeletedSince({ store }: DirectoryParts, name: string, issuedAt: number): Promise<boolean> {
-  const record = (await store.findUser(name))?.record
-  return record?.kind === 'tombstone' && issuedAt <= record.sessionEpoch.seconds
 }
 
 /** `undefined`: the name cannot be used. */

@@ -27,12 +27,13 @@ const TEXTS = {
       prf = excluded.prf, iterations = excluded.iterations`,
 
   // the page first, so that only its users are read
-  searchUsers: `SELECT page.key, users.name, users.record FROM (
+  searchUsers: `SELECT page.key, users.name, users.is_live, users.record FROM (
       SELECT key, name FROM cardea_user_entries WHERE kind = $1 AND (key, name) > ($2, $3) AND key <= $4
       ORDER BY key, name LIMIT ${SEARCH_ROWS}
     ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
-  removeEntries: 'DELETE FROM cardea_user_entries WHERE name = $1',
-  removeChangingEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind <> 'part'`,
+  findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
+  removeEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind <> 'external-once'`,
+  removeChangingEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind NOT IN ('part', 'external-once')`,
   putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
   readSearched: 'SELECT sequence, searched FROM cardea_state',
   listUnsearched: `SELECT name, sequence, is_live, record FROM cardea_users WHERE sequence > $1

@@ -113,6 +113,8 @@ const flipByte = (file: string): void => {
 
 type Damage = readonly [what: string, damage: (file: string) => void, message: RegExp]
 
+const LINKS = '"links":[{"provider":"staff","issuer":"https://id.example.com","subject":"1","linkedAt":1}]'
+
 const NEXT_SCHEMA = MIGRATIONS.length + 1
 
 const DAMAGES: readonly Damage[] = [
@@ -148,6 +150,18 @@ const DAMAGES: readonly Damage[] = [
     (file) =>
       forge(file, (table, row) => [row.map((cell) => (table === 'cardea_sign_ins' && cell === NOW ? 'now' : cell))]),
     /^The backup is damaged: a row of cardea_sign_ins has a value of the wrong kind\. Nothing was changed/,
+  ],
+  [
+    'has an external account of two users',
+    (file) =>
+      forge(file, (table, row) => [
+        row.map((cell) =>
+          table === 'cardea_users' && typeof cell === 'string'
+            ? cell.replace('{"isActive"', `{${LINKS},"isActive"`)
+            : cell,
+        ),
+      ]),
+    /^The backup is damaged: \w+ and \w+ have the same external account\. Nothing was changed/,
   ],
   ['is empty', (file) => writeFileSync(file, ''), /The backup is damaged: it ends early|not a backup/],
 ]

@@ -1,27 +1,29 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import type { User } from '../../src/directory/users/user.ts'
+import type { SearchKind } from '../../src/directory/store-port/users.ts'
+import { toExternalKey, type User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
-import { createIn, deleteIn } from './store-values.ts'
+import { createIn, deleteIn, newUser } from './store-values.ts'
 
 const LAST = '\u{10ffff}'
 
-async function change(store: Store, name: string, changed: (user: User) => User): Promise<void> {
+async function change(store: Store, name: string, changed: (user: User) => User) {
   const stored = await store.findUser(name)
   if (stored?.record.kind !== 'user') return assert.fail(name)
-  await store.writeUser({ expected: stored.sequence, record: changed(stored.record) })
+  return store.writeUser({ expected: stored.sequence, record: changed(stored.record) })
 }
 
 const withRoles =
   (...roles: readonly string[]) =>
   (user: User): User => ({ ...user, document: { ...user.document, roles } })
 
-const find = async (
-  store: Store,
-  kind: 'name' | 'part' | 'role' | 'disabled' | 'expires',
-  from: string,
-  to = `${from}${LAST}`,
-) =>
+const LINK = { provider: 'staff', issuer: 'https://id.example.com', subject: '1', linkedAt: 1 }
+
+const withLinks =
+  (...links: readonly (typeof LINK)[]) =>
+  (user: User): User => ({ ...user, links })
+
+const find = async (store: Store, kind: SearchKind, from: string, to = `${from}${LAST}`) =>
   (await store.searchUsers({ kind, from, to }, { key: from, name: '' })).map(
     ({ key, record }) => `${key}:${record.name}`,
   )
@@ -70,6 +72,40 @@ export const USER_SEARCH_TESTS: StoreTests = {
     await change(store, 'alice', withRoles('reader'))
     await deleteIn(store, 'alice')
     assert.deepEqual([await find(store, 'name', ''), await find(store, 'role', '')], [[], []])
+  },
+
+  async 'an external account has one owner, and is remembered after it was unlinked or its user deleted'({ store }) {
+    for (const name of ['alice', 'bob']) await createIn(store, name)
+    const key = toExternalKey(LINK)
+    await change(store, 'alice', withLinks(LINK))
+    assert.deepEqual(await change(store, 'bob', withLinks(LINK)), { kind: 'taken' })
+    assert.deepEqual(await find(store, 'external', ''), [`${key}:alice`])
+    // every other change of the owner stays possible
+    assert.equal((await change(store, 'alice', withRoles('writer')))?.kind, 'written')
+    await deleteIn(store, 'alice')
+    assert.deepEqual(await find(store, 'external', ''), [])
+    assert.equal((await change(store, 'bob', withLinks(LINK)))?.kind, 'written')
+    await change(store, 'bob', withLinks())
+    assert.deepEqual(await find(store, 'external', ''), [])
+    assert.deepEqual(await find(store, 'external-once', ''), [`${key}:alice`, `${key}:bob`])
+  },
+
+  async 'an external account goes from one user to another in one import, but not to two'({ store }) {
+    const records = ['alice', 'bob', 'carl'].map((name) => withLinks(LINK)(newUser(name)))
+    const writes = records.map((record) => ({ expected: 'absent', record }) as const)
+    const kinds = async (isTrial: boolean) => (await store.importUsers(writes, isTrial)).map(({ kind }) => kind)
+    assert.deepEqual(await kinds(true), ['written', 'taken', 'taken'])
+    assert.equal(await store.findUser('alice'), undefined)
+    assert.deepEqual(await kinds(false), ['written', 'taken', 'taken'])
+    const alice = await store.findUser('alice')
+    const moved = await store.importUsers([
+      { expected: alice?.sequence ?? 0, record: newUser('alice') },
+      { expected: 'absent', record: withLinks(LINK)(newUser('bob')) },
+    ])
+    assert.deepEqual(
+      moved.map(({ kind }) => kind),
+      ['written', 'written'],
+    )
   },
 
   async 'pages continue behind the last entry'({ store }) {

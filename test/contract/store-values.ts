@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
-import type { WriteOutcome } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import type { UserWrite } from '../../src/directory/store-port/users.ts'
+import type { UserWrite, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
 import { createUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
@@ -23,9 +22,9 @@ export const withRoles = (user: User, ...roles: string[]): User =>
 export const create = (name: string): UserWrite => ({ expected: 'absent', record: newUser(name) })
 
 /** The sequence of a write that must succeed. */
-export function sequenceOf(outcome: WriteOutcome): number {
+export function sequenceOf(outcome: UserWriteOutcome): number {
   if (outcome.kind === 'written') return outcome.sequence
-  return assert.fail(`conflict with ${outcome.current}`)
+  return assert.fail(`conflict with ${'current' in outcome ? outcome.current : outcome.kind}`)
 }
 
 export const createIn = async (store: Store, name: string): Promise<number> =>

@@ -172,6 +172,32 @@ describe('a token of an identity provider', () => {
     assert.equal((await api('GET', '/users/jan')).status, 404)
   })
 
+  it('creates no user again for a deleted or unlinked one, until it is newer', async () => {
+    const iat = now - 50
+    const sign = (preferred_username: string) => creating.signToken({ sub: '7', preferred_username, iat })
+    assert.equal((await sessionOf(sign('pia'))).name, 'pia')
+    await api('DELETE', '/users/pia')
+    assert.match((await sessionOf(sign('renamed'))).reason, /sign in again at the provider/)
+    // a new user of the name has nothing of the account
+    await cardea.users.create({ name: 'pia', password: 'correct horse 1' })
+    assert.equal((await sessionOf(sign('pia'))).status, 401)
+    assert.equal((await api('GET', '/users/renamed')).status, 404)
+    await waitUntil(async () => {
+      const newer = await sessionOf(creating.signToken({ sub: '7', preferred_username: 'pia' }))
+      return /^pia-[0-9a-f]{8}$/.test(newer.name ?? '')
+    })
+  })
+
+  it('has one user: an account that another user has is not linked', async () => {
+    const account = { provider: 'open', issuer: creating.issuer, subject: '8' }
+    for (const name of ['tom', 'tim']) await cardea.users.create({ name, password: 'correct horse 1' })
+    const link = (name: string) => api('POST', `/users/${name}/external-accounts`, account)
+    const statuses = await Promise.all(['tom', 'tim'].map(async (name) => (await link(name)).status))
+    assert.deepEqual(statuses.toSorted(), [200, 409])
+    const { name } = await sessionOf(creating.signToken({ sub: '8', iat: now + 20 }))
+    assert.equal(name, statuses[0] === 200 ? 'tom' : 'tim')
+  })
+
   it('is refused after the account was unlinked, which is recorded', async () => {
     const token = provider.signToken({ iat: now - 1 })
     assert.equal((await sessionOf(token)).status, 200)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Refusal, textOf } from '../../src/base/errors.ts'
 import type { UserDraft } from '../../src/directory/users/user.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
@@ -100,6 +101,26 @@ describe('importing a user', () => {
       user?.multiModel.tokens.map(({ generation }) => generation),
       [2, 0],
     )
+  })
+
+  it('refuses an external account that another user has, and two users with the same one', async (t) => {
+    const { directory } = await openTestNode(t)
+    const toDraft = (name: string, subject: string): UserDraft => ({
+      name,
+      links: [{ provider: 'staff', issuer: 'https://id.example.com', subject, linkedAt: 1 }],
+    })
+    await directory.createUser(toDraft('ada', '1'))
+    const drafts = [toDraft('bob', '1'), toDraft('carl', '2'), toDraft('dora', '2'), toDraft('ada', '1')]
+    for (const isTrial of [true, false]) {
+      const outcomes = await directory.importUsers(drafts, 'keep', { isTrial })
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ['refused', 'created', 'refused', 'kept'],
+      )
+      const [first] = outcomes
+      assert.ok(first?.kind === 'refused' && first.error instanceof Refusal)
+      assert.match(textOf(first.error), /Another user has this external account/)
+    }
   })
 
   it('as a dry run returns the outcomes and writes nothing', async (t) => {

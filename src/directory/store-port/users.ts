@@ -13,6 +13,9 @@ export interface UserWrite {
   readonly record: UserRecord
 }
 
+/** `taken`: another user has one of its external accounts. Nothing was changed. */
+export type UserWriteOutcome = WriteOutcome | { readonly kind: 'taken' }
+
 export interface Bound {
   readonly name: string
   readonly isInclusive: boolean
@@ -36,21 +39,21 @@ export interface UserStore {
   listUsers(range: UserRange): Promise<readonly Stored<User>[]>
   /** Without tombstones. */
   countUsers(): Promise<number>
-  writeUser(write: UserWrite): Promise<WriteOutcome>
+  writeUser(write: UserWrite): Promise<UserWriteOutcome>
   /**
    * All writes in one transaction, each with its own outcome: a conflict does not affect the others. At most a few
-   * hundred, because every other write waits.
+   * hundred, because every other write waits. In a trial nothing is written.
    */
-  importUsers(writes: readonly UserWrite[]): Promise<readonly WriteOutcome[]>
+  importUsers(writes: readonly UserWrite[], isTrial?: boolean): Promise<readonly UserWriteOutcome[]>
   /** For each unit the largest amount of work of any user's password. Does not read all users. */
   listHashWork(): Promise<readonly HashWork[]>
 }
 
 /**
- * `part` has the ends of a name, `disabled` only users that cannot sign in, `expires` only those with an expiry, and
- * `external` only those with accounts at identity providers.
+ * `part` has the ends of a name, `disabled` only users that cannot sign in, and `expires` only those with an expiry.
+ * `external` has the accounts at identity providers, and `external-once` also those that a user or a deleted user had.
  */
-export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires' | 'external'
+export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires' | 'external' | 'external-once'
 
 export interface SearchEntry {
   readonly kind: SearchKind
@@ -77,7 +80,8 @@ export interface SearchPosition {
   readonly name: string
 }
 
+/** A deleted user is found by `external-once` alone. */
 export interface FoundUser {
   readonly key: string
-  readonly record: User
+  readonly record: UserRecord
 }

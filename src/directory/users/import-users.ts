@@ -13,6 +13,7 @@ import { requireDistinct } from './check-user.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import type { User, UserDraft } from './user.ts'
 import { requireDraft, type UserEditor } from './user-operations.ts'
+import { ACCOUNT_TAKEN } from './user-writer.ts'
 
 type OnTaken = 'keep' | 'replace'
 
@@ -47,8 +48,8 @@ export const createImportUsers =
   ): Promise<readonly ImportOutcome[]> => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
     await confirmChange(parts.events)
-    if (isTrial) return plans.map(toTrialOutcome)
-    const outcomes = await writeAll(parts, plans)
+    const outcomes = await writeAll(parts, plans, isTrial)
+    if (isTrial) return plans.map((step) => outcomes.get(step) ?? toTrialOutcome(step))
     const results: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
       const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(editor, step, onTaken)))
@@ -152,14 +153,24 @@ function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'do
   return bindTokens(withImportedEpoch(updated, draft))
 }
 
-/** Writes all planned users in one transaction. Returns the outcomes of those that succeeded. */
-async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
+/** Writes all planned users in one transaction. Returns the outcomes of those that need no second attempt. */
+async function writeAll(
+  { store, cache }: DirectoryParts,
+  plans: readonly Plan[],
+  isTrial: boolean,
+): Promise<Map<Plan, ImportOutcome>> {
   const steps = plans.filter((step) => step.kind === 'write')
   const done = new Map<Plan, ImportOutcome>()
   try {
-    const outcomes = await store.importUsers(steps.map(({ write }) => write))
+    const outcomes = await store.importUsers(
+      steps.map(({ write }) => write),
+      isTrial,
+    )
     for (const [index, step] of steps.entries()) {
-      if (outcomes[index]?.kind === 'written') done.set(step, { kind: step.planned.done })
+      const kind = outcomes[index]?.kind
+      if (kind === 'written') done.set(step, { kind: step.planned.done })
+      if (kind === 'taken')
+        done.set(step, { kind: 'refused', error: new Refusal('conflict', { reason: ACCOUNT_TAKEN }) })
     }
     return done
   } finally {

@@ -7,20 +7,24 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
-import { isExpired, toExternalKey, type User } from './user.ts'
+import { isExpired, listExternalKeys, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
 /** The entries of a user, as the store keeps them. */
-export function listEntries({ name, isActive, expiresAt, links, document }: User): readonly SearchEntry[] {
+export function listEntries(user: User): readonly SearchEntry[] {
+  const { name, isActive, expiresAt, document } = user
   const roles = new Set(document.roles.map(foldCase))
   return [
     { kind: 'name', key: foldCase(name) },
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
     ...[...roles].map((key) => ({ kind: 'role', key }) as const),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
-    ...(links ?? []).map((link) => ({ kind: 'external', key: toExternalKey(link) }) as const),
+    ...listExternalKeys(user).flatMap((key) => [
+      { kind: 'external', key } as const,
+      { kind: 'external-once', key } as const,
+    ]),
     ...(expiresAt === undefined ? [] : [{ kind: 'expires', key: toTimeKey(expiresAt) } as const]),
   ]
 }
@@ -150,7 +154,9 @@ async function readOn(store: UserSearchStore, ranges: readonly SearchRange[], af
   const range = ranges[after.range]
   if (!range) return { found: [], isLast: true }
   const page = await store.searchUsers(range, after)
-  const found = page.map(({ key, record }) => ({ range: after.range, key, name: record.name, user: record }))
+  const found = page.flatMap(({ key, record }) =>
+    record.kind === 'user' ? { range: after.range, key, name: record.name, user: record } : [],
+  )
   if (page.length === SEARCH_ROWS || after.range === ranges.length - 1)
     return { found, isLast: page.length < SEARCH_ROWS }
   const next = await readOn(store, ranges, startOf(ranges, after.range + 1))

@@ -6,6 +6,8 @@ import type { UserCache } from './user-cache.ts'
 /** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
 
+export const ACCOUNT_TAKEN = 'Another user has this external account already.'
+
 /** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
 
@@ -22,6 +24,7 @@ export function createUserWriter(store: UserStore, cache: UserCache) {
     if (!record) return { record }
     try {
       const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record })
+      if (outcome.kind === 'taken') throw new Refusal('conflict', { reason: ACCOUNT_TAKEN })
       return outcome.kind === 'written' ? { record } : undefined
     } finally {
       // also after an error: the write may have succeeded

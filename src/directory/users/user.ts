@@ -125,6 +125,10 @@ export interface ExternalAccount {
 export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer' | 'subject'>): string =>
   digestHex('sha256', JSON.stringify([issuer, subject]))
 
+/** Those of a user. A deleted user has none. */
+export const listExternalKeys = (record: UserRecord): readonly string[] =>
+  record.kind === 'user' ? (record.links ?? []).map(toExternalKey) : []
+
 /** The second factor in the document; `undefined`: the user has none. */
 export const findTotp = ({ document }: Pick<User, 'document'>): Json | undefined =>
   document.members.find(([member]) => member === TOTP_MEMBER)?.[1]

@@ -1,4 +1,5 @@
 import { describeNameFlaw } from '../../directory/users/check-user.ts'
+import { listExternalKeys } from '../../directory/users/user.ts'
 import { numberOf, type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
@@ -78,6 +79,29 @@ export function createCounterCheck() {
       if (empty) return `${empty.name} is empty`
       return highest > counter ? 'the counter in cardea_state is lower than the number of a row' : undefined
     },
+  }
+}
+
+/** Finds an external account that several users have, when all rows were added: a sign-in with it would be refused. */
+export function createOwnerCheck() {
+  const owners = new Map<string, string>()
+  let problem: string | undefined
+  return {
+    add({ table, rows }: BackupPage): void {
+      if (table.name !== USERS) return
+      for (const row of rows
+        .map((cells) => toRow(table, cells))
+        .filter((each) => textOf(each, 'record').includes('"links"'))) {
+        const record = readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
+        for (const key of listExternalKeys(record)) {
+          const other = owners.get(key)
+          if (other !== undefined && other !== record.name)
+            problem ??= `${other} and ${record.name} have the same external account`
+          owners.set(key, record.name)
+        }
+      }
+    },
+    findProblem: () => problem,
   }
 }
 

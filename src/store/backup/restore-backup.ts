@@ -2,7 +2,7 @@ import type { Log } from '../../base/log.ts'
 import { describeHolder, lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { BackupError, damaged } from './backup-error.ts'
-import { createCounterCheck, listProblems } from './check-records.ts'
+import { createCounterCheck, createOwnerCheck, listProblems } from './check-records.ts'
 import { findEngine } from './engines.ts'
 import { type BackupSummary, countRows, type Table } from './format.ts'
 import { readBackup } from './read-backup.ts'
@@ -18,13 +18,13 @@ export interface RestoreOptions {
 
 /** Reads the whole file without changing anything. Throws a `BackupError` if this version cannot restore it. */
 export async function checkRestorable(file: string): Promise<BackupSummary> {
-  const counters = createCounterCheck()
+  const checks = [createCounterCheck(), createOwnerCheck()]
   const summary = await readBackup(file, (page) => {
     const [problem] = listProblems(page)
     if (problem !== undefined) throw damaged(problem)
-    counters.add(page)
+    for (const check of checks) check.add(page)
   })
-  const problem = counters.findProblem(summary.tables)
+  const [problem] = checks.flatMap((check) => check.findProblem(summary.tables) ?? [])
   if (problem !== undefined) throw damaged(problem)
   return summary
 }

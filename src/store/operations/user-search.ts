@@ -12,7 +12,7 @@ import type { UserRecord } from '../../directory/users/user.ts'
 import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
 import { type Engine, many, manyKeys, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
-import { readRecord, readUser } from '../record.ts'
+import { readRecord } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
@@ -51,7 +51,7 @@ const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(ro
 
 const readFound = (row: Row): FoundUser => ({
   key: textOf(row, 'key'),
-  record: readUser(textOf(row, 'name'), textOf(row, 'record')),
+  record: readRow(row),
 })
 
 /** In short transactions: every other write waits for one. */
@@ -73,7 +73,7 @@ function* indexSome(damaged: DamagedRecords): Operation<boolean> {
 const readRow = (row: Row): UserRecord =>
   readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
 
-/** The parts of a name stay until the user is deleted: they never change. */
+/** The parts of a name stay until the user is deleted: they never change. External accounts once linked stay for good. */
 const REMOVALS = [
   [STATEMENTS.removeEntries, 'tombstone'],
   [STATEMENTS.removeChangingEntries, 'user'],

@@ -1,6 +1,13 @@
-import type { Expected, WriteOutcome } from '../../directory/store-port/changes.ts'
-import type { Bound, Stored, UserRange, UserStore, UserWrite } from '../../directory/store-port/users.ts'
-import type { User, UserRecord } from '../../directory/users/user.ts'
+import type { Expected } from '../../directory/store-port/changes.ts'
+import type {
+  Bound,
+  Stored,
+  UserRange,
+  UserStore,
+  UserWrite,
+  UserWriteOutcome,
+} from '../../directory/store-port/users.ts'
+import { listExternalKeys, type User, type UserRecord } from '../../directory/users/user.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
@@ -23,9 +30,9 @@ import { type Counters, lockCounters, writeCounters } from './changes.ts'
 import { writeEntries } from './user-search.ts'
 
 export function createUserStore(engine: Engine, damaged: DamagedRecords): UserStore {
-  const importUsers: UserStore['importUsers'] = async (writes) => {
+  const importUsers: UserStore['importUsers'] = async (writes, isTrial = false) => {
     for (const { record } of writes) requireKey(record.name, 'a name')
-    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes))
+    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes, isTrial))
   }
   return {
     importUsers,
@@ -83,14 +90,27 @@ const readVersion = (row: Row): [string, Version] => [
 
 const isLive = (row: Row): boolean => numberOf(row, 'is_live') === 1
 
-function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutcome[]> {
+function* writeUsers(writes: readonly UserWrite[], isTrial: boolean): Operation<readonly UserWriteOutcome[]> {
   const counters = yield* lockCounters()
   const names = new Set(writes.map(({ record }) => record.name))
   const rows = yield manyKeys(STATEMENTS.findVersion, names)
-  const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes)
+  const owners = yield* findOwners(writes)
+  const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes, owners)
+  if (isTrial) return decision.outcomes
   if (decision.accepted.size > 0) yield* putUsers(decision)
   yield* endPasswordLinks(rows.map((row) => textOf(row, 'name')).filter((name) => decision.accepted.has(name)))
   return decision.outcomes
+}
+
+/** The names of the users with each external account. It is one; a store that was changed by hand may have several. */
+type Owners = ReadonlyMap<string, ReadonlySet<string>>
+
+/** The users who have external accounts that are to be written. */
+function* findOwners(writes: readonly UserWrite[]): Operation<Owners> {
+  const keys = new Set(writes.flatMap(({ record }) => listExternalKeys(record)))
+  const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findExternal, keys) : []
+  const byKey = Map.groupBy(rows, (row) => textOf(row, 'key'))
+  return new Map([...keys].map((key) => [key, new Set(byKey.get(key)?.map((row) => textOf(row, 'name')))]))
 }
 
 /** A link is for the user as it was: who created it may not be allowed to manage the user after the change. */
@@ -104,7 +124,7 @@ export interface Version {
 }
 
 interface WriteDecision {
-  readonly outcomes: readonly WriteOutcome[]
+  readonly outcomes: readonly UserWriteOutcome[]
   /** The last accepted write of each name. */
   readonly accepted: ReadonlyMap<string, { readonly sequence: number; readonly record: UserRecord }>
   readonly counters: Counters
@@ -115,14 +135,17 @@ export function decideWrites(
   counters: Counters,
   current: ReadonlyMap<string, Version>,
   writes: readonly UserWrite[],
+  owners: Owners = new Map(),
 ): WriteDecision {
   const versions = new Map(current)
+  const links = createLinkDecision(owners)
   const accepted = new Map<string, { sequence: number; record: UserRecord }>()
   let { sequence, users } = counters
-  const outcomes = writes.map(({ expected, record }): WriteOutcome => {
+  const outcomes = writes.map(({ expected, record }): UserWriteOutcome => {
     const before = versions.get(record.name)
     const found: Expected = before?.sequence ?? 'absent'
     if (found !== expected) return { kind: 'conflict', current: found }
+    if (!links.accept(record)) return { kind: 'taken' }
     sequence += 1
     const isUser = record.kind === 'user'
     users += Number(isUser) - Number(before?.isLive ?? false)
@@ -131,6 +154,23 @@ export function decideWrites(
     return { kind: 'written', sequence }
   })
   return { outcomes, accepted, counters: { sequence, users } }
+}
+
+/** An external account has one owner. A user who has it already keeps it, so that every other change stays possible. */
+function createLinkDecision(owners: Owners) {
+  const names = new Map([...owners].map(([key, found]) => [key, new Set(found)]))
+  return {
+    accept(record: UserRecord): boolean {
+      const keys = new Set(listExternalKeys(record))
+      const isFree = ([key, found]: [string, Set<string>]) =>
+        !keys.has(key) || found.size === 0 || found.has(record.name)
+      if (![...names].every(isFree)) return false
+      for (const [key, found] of names)
+        if (keys.has(key)) found.add(record.name)
+        else found.delete(record.name)
+      return true
+    },
+  }
 }
 
 function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {

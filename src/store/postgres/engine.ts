@@ -146,6 +146,7 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
   ...(
     [
       'findVersion',
+      'findExternal',
       'removeSignIn',
       'removeRecoveryCodes',
       'removePasswordLinkOf',
