@@ -594,22 +594,37 @@ export const texts = {
   transfer: {
     importTitle: 'Import users',
     importText:
-      'A file of cardea export. Stored password hashes are kept, so users sign in with the passwords they have.',
+      'A file of cardea export, with the passwords that users have; or a list as CSV or JSON lines with name, and as far as needed password, roles, grants (shop:rw), expires, active, mustChangePassword. What a list leaves out stays as it is.',
     importAction: (count: number) => (count === 0 ? 'Import' : `Import ${plural(count, 'user', 'users')}`),
     file: 'File',
     found: (users: number, others: number) =>
       `${plural(users, 'user', 'users')}${others > 0 ? `; ${plural(others, 'other record is', 'other records are')} ignored` : ''}`,
     problems: {
       format:
-        'This is not a file of cardea export. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
+        'This is not a file of cardea export. A list as CSV or JSON lines needs the column or member name. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
       cutOff: 'The last line is missing: the file is incomplete.',
+      column: (name: string) => `The column ${name} is unknown.`,
+      value: (line: number, member: string) => `Line ${line}: ${member} is unknown, or has no valid value.`,
+    },
+    preview: 'What the import will do',
+    previewPart: (count: number) => `What the import will do with the first ${toCount(count)} users`,
+    effect: 'Effect',
+    changes: 'Changes',
+    change: {
+      existing: 'Change users that exist already',
+      roles: (from: readonly string[], to: readonly string[]) =>
+        `roles ${from.join(' ') || 'none'} → ${to.join(' ') || 'none'}`,
+      grant: (database: string, from = 'none', to: string) => `${database} ${from} → ${to}`,
+      expires: (from = 'never', to: string) => `expires ${from.replace('T00:00:00Z', '')} → ${to}`,
+      active: (isActive: boolean) => (isActive ? 'enabled' : 'disabled'),
+      password: 'a new password',
     },
     replace: 'Replace users that exist already',
     importing: 'Importing users',
     imported: 'Import finished',
     stop: 'Stop',
     progress: (done: number, total: number) => `${toCount(done)} of ${plural(total, 'user', 'users')}`,
-    kinds: { created: 'Created', replaced: 'Replaced', kept: 'Kept as they were', refused: 'Refused' },
+    kinds: { created: 'created', replaced: 'replaced', changed: 'changed', kept: 'kept as before', refused: 'refused' },
     exportTitle: 'Export users',
     exportText: 'Downloads every user with roles, grants and stored password hashes. Keep the file like a password.',
     exportAction: 'Export',

@@ -99,6 +99,42 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await page.getByRole('link', { name: 'import-0', exact: true }).waitFor()
   })
 
+  it('of a list shows what will change, and changes only that', async (t) => {
+    const had = { name: 'csv-had', password: PASSWORD, roles: ['old'], grants: [{ database: 'lab', level: 'ro' }] }
+    await ask('POST', '/users', had)
+    await ask('POST', '/users', { name: 'csv-same', roles: ['new'] })
+    const { page, open } = await openFor(t, 'admin', 'adminpw')
+    await open('#/users?do=import')
+    const choose = (name: string, text: string) =>
+      page.getByLabel('File').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+    await choose('x.csv', 'name;rights\nada;all\n')
+    await page.getByText('The column rights is unknown.').waitFor()
+    await choose('x.jsonl', '{"name":"ada"}\n{"name":"bob","roles":"editor"}\n')
+    await page.getByText('Line 2: roles is unknown, or has no valid value.').waitFor()
+    const rows = [
+      'csv-had,new old,lab:rw,,',
+      '"csv-new",new,,a-first-password,2090-01-31',
+      'csv-same,new,,,',
+      '_bad,,,,',
+    ]
+    await choose('x.csv', ['name,roles,grants,password,expires', ...rows, ''].join('\r\n'))
+    await page.getByLabel('Change users that exist already').check()
+    const preview = page.getByRole('region', { name: 'What the import will do' })
+    const had1 = preview.getByRole('row', { name: 'csv-had changed' })
+    await had1.getByText('roles old → new old; lab ro → rw').waitFor()
+    await preview.getByRole('row', { name: 'csv-new created' }).waitFor()
+    await preview.getByRole('row', { name: 'csv-same kept as before' }).waitFor()
+    await preview.getByRole('row', { name: '_bad refused' }).waitFor()
+    assert.equal((await ask('GET', '/users/csv-new')).status, 404, 'a preview changes nothing')
+    await page.getByRole('button', { name: 'Import 2 users' }).click()
+    await page.getByRole('dialog', { name: 'Import finished' }).getByText('4 of 4 users').waitFor()
+    const changed = (await ask('GET', '/users/csv-had')).json
+    assert.deepEqual([changed.roles, changed.grants], [['new', 'old'], { lab: { level: 'rw' } }])
+    assert.notEqual(changed.password, null, 'what the list leaves out stays')
+    const created = (await ask('GET', '/users/csv-new')).json
+    assert.deepEqual([created.expires, created.mustChangePassword], ['2090-01-31T00:00:00Z', true])
+  })
+
   it('refuses another file and one that is cut off', async (t) => {
     const { page, open } = await openFor(t, 'admin', 'adminpw')
     await open('#/users?do=import')

@@ -1,24 +1,19 @@
 import { useRef, useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
+import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
-import { Facts } from '../../ui/parts.tsx'
-import { withPassword } from '../../ui/password-proof.tsx'
+import { Badge, Facts } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { type Kind, MAX_PREVIEW, planImport, runImport, type Step } from './import-plan.ts'
 import { type ReadFile, readTransferFile } from './transfer-file.ts'
-
-type Outcome = { readonly kind: 'created' | 'replaced' | 'kept' | 'refused'; readonly reason?: string }
 
 interface Report {
   readonly total: number
-  readonly done: number
-  readonly counts: Readonly<Record<Outcome['kind'], number>>
-  readonly refused: readonly { readonly name: string; readonly reason: string }[]
+  readonly done: readonly Step[]
 }
-
-const EMPTY: Report['counts'] = { created: 0, replaced: 0, kept: 0, refused: 0 }
-const BATCH = 500
 
 interface ImportUsersProps {
   readonly onClose: () => void
@@ -26,100 +21,162 @@ interface ImportUsersProps {
 }
 
 export function ImportUsers({ onClose, onChange }: ImportUsersProps) {
-  const [file, setFile] = useState<ReadFile>()
+  const [file, setFile] = useState<ChosenFile>()
   const [replaces, setReplaces] = useState(false)
   const [report, setReport] = useState<Report>()
   const isStopped = useRef(false)
+  const read = file?.read
+  const preview = useResource(
+    JSON.stringify([file?.chosenAt, replaces]),
+    async () => read && planImport(read, replaces),
+  )
+  const plan = preview.data ?? []
   const stop = () => {
     isStopped.current = true
     onClose()
     onChange()
   }
   const run = async () => {
-    if (file) await importAll(file.users, { replaces, onReport: setReport, isStopped: () => isStopped.current })
+    if (!read) return
+    const total = read.users.length + read.plain.length
+    let done: readonly Step[] = []
+    setReport({ total, done })
+    for await (const steps of runImport(read, plan, replaces)) {
+      done = [...done, ...steps]
+      setReport({ total, done })
+      if (isStopped.current) break
+    }
     onChange()
   }
   if (report) return <ImportReport report={report} onClose={stop} />
+  const count = countImported(read, plan)
   return (
     <FormDialog
       title={texts.transfer.importTitle}
-      action={texts.transfer.importAction(file?.users.length ?? 0)}
-      isReady={file !== undefined && file.users.length > 0}
+      kind="large"
+      action={texts.transfer.importAction(count)}
+      isReady={count > 0 && !preview.isLoading}
       onClose={onClose}
       onSubmit={run}
     >
       <p class="quiet">{texts.transfer.importText}</p>
-      <Field
-        label={texts.transfer.file}
-        hint={file && texts.transfer.found(file.users.length, file.others)}
-        problem={file?.problem && texts.transfer.problems[file.problem]}
-      >
-        {(control) => (
-          <input
-            {...control}
-            type="file"
-            accept=".jsonl,.ndjson,.json,.txt"
-            onChange={async (event) => {
-              const chosen = event.currentTarget.files?.[0]
-              setFile(chosen && readTransferFile(await chosen.text()))
-            }}
-          />
-        )}
-      </Field>
-      <CheckField label={texts.transfer.replace} isChecked={replaces} onChange={setReplaces} />
+      <FileField read={read} onFile={setFile} />
+      <CheckField
+        label={read && read.plain.length > 0 ? texts.transfer.change.existing : texts.transfer.replace}
+        isChecked={replaces}
+        onChange={setReplaces}
+      />
+      {read && read.problem === undefined && (
+        <Loaded resource={preview} what={texts.transfer.preview}>
+          {(steps) => <Preview steps={steps ?? []} isPart={read.users.length > MAX_PREVIEW} />}
+        </Loaded>
+      )}
     </FormDialog>
   )
 }
 
-interface ImportOptions {
-  readonly replaces: boolean
-  readonly onReport: (report: Report) => void
-  readonly isStopped: () => boolean
+interface ChosenFile {
+  /** Tells one choice from the next. */
+  readonly chosenAt: number
+  readonly read: ReadFile
 }
 
-const nameOf = (user: unknown): string => String((user as { readonly name?: unknown } | null)?.name ?? '')
-
-/** Sends batches one after another and reports after each. */
-async function importAll(users: readonly unknown[], { replaces, onReport, isStopped }: ImportOptions): Promise<void> {
-  let report: Report = { total: users.length, done: 0, counts: EMPTY, refused: [] }
-  onReport(report)
-  for (let at = 0; at < users.length && !isStopped(); at += BATCH) {
-    const batch = users.slice(at, at + BATCH)
-    const body = { users: batch, replace: replaces }
-    const { outcomes } = await withPassword((proof) =>
-      api.post<{ readonly outcomes: readonly Outcome[] }>('/transfer/users', { ...body, ...proof }),
-    )
-    report = addOutcomes(report, batch, outcomes)
-    onReport(report)
-  }
+interface FileFieldProps {
+  readonly read: ReadFile | undefined
+  readonly onFile: (file: ChosenFile | undefined) => void
 }
 
-function addOutcomes(report: Report, batch: readonly unknown[], outcomes: readonly Outcome[]): Report {
-  const counts = { ...report.counts }
-  for (const { kind } of outcomes) counts[kind] += 1
-  const refused = outcomes.flatMap(({ kind, reason = '' }, at) =>
-    kind === 'refused' ? [{ name: nameOf(batch[at]), reason }] : [],
-  )
-  return { ...report, done: report.done + batch.length, counts, refused: [...report.refused, ...refused] }
-}
+const FileField = ({ read, onFile }: FileFieldProps) => (
+  <Field
+    label={texts.transfer.file}
+    hint={read && texts.transfer.found(read.users.length + read.plain.length, read.others)}
+    problem={read?.problem}
+  >
+    {(control) => (
+      <input
+        {...control}
+        type="file"
+        accept=".csv,.jsonl,.ndjson,.json,.txt"
+        onChange={async (event) => {
+          const chosen = event.currentTarget.files?.[0]
+          onFile(chosen && { chosenAt: performance.now(), read: readTransferFile(await chosen.text()) })
+        }}
+      />
+    )}
+  </Field>
+)
+
+/** An export is imported as a whole, of a plain list only what changes something. */
+const countImported = (file: ReadFile | undefined, plan: readonly Step[]): number =>
+  file && file.plain.length > 0
+    ? plan.filter(({ kind }) => kind !== 'kept' && kind !== 'refused').length
+    : (file?.users.length ?? 0)
+
+const TONES = {
+  created: 'success',
+  replaced: 'warning',
+  changed: 'warning',
+  kept: undefined,
+  refused: 'danger',
+} as const
 
 const MAX_LISTED = 20
 
+/** What changes comes first. */
+const ORDER: readonly Kind[] = ['refused', 'replaced', 'changed', 'created', 'kept']
+
+function Preview({ steps, isPart }: { readonly steps: readonly Step[]; readonly isPart: boolean }) {
+  const rows = steps.toSorted((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind)).slice(0, MAX_LISTED)
+  const left = steps.length - rows.length
+  return (
+    <section aria-label={texts.transfer.preview}>
+      <p class="quiet">
+        {isPart ? texts.transfer.previewPart(MAX_PREVIEW) : texts.transfer.preview}: {describeCounts(steps)}
+      </p>
+      <Table
+        caption={texts.transfer.preview}
+        rows={rows}
+        keyOf={({ name }) => name}
+        columns={[
+          { label: texts.users.name, render: ({ name }) => <span class="mono">{name}</span> },
+          {
+            label: texts.transfer.effect,
+            render: ({ kind }) => <Badge tone={TONES[kind]}>{texts.transfer.kinds[kind]}</Badge>,
+          },
+          { label: texts.transfer.changes, render: ({ notes }) => notes.join('; ') },
+        ]}
+      />
+      {left > 0 && <p class="quiet">{texts.batch.andMore(left)}</p>}
+    </section>
+  )
+}
+
+const count = (steps: readonly Step[], wanted: Kind): number => steps.filter(({ kind }) => kind === wanted).length
+
+const describeCounts = (steps: readonly Step[]): string =>
+  ORDER.filter((kind) => count(steps, kind) > 0)
+    .map((kind) => `${count(steps, kind)} ${texts.transfer.kinds[kind]}`)
+    .join(', ')
+
 function ImportReport({ report, onClose }: { readonly report: Report; readonly onClose: () => void }) {
-  const { total, done, counts, refused } = report
-  const isDone = done >= total
+  const { total, done } = report
+  const isDone = done.length >= total
+  const refused = done.filter(({ kind }) => kind === 'refused')
   return (
     <Dialog title={isDone ? texts.transfer.imported : texts.transfer.importing} onClose={onClose}>
-      <progress class="progress" max={total} value={done} aria-label={texts.transfer.importing} />
-      <p role="status">{texts.transfer.progress(done, total)}</p>
+      <progress class="progress" max={total} value={done.length} aria-label={texts.transfer.importing} />
+      <p role="status">{texts.transfer.progress(done.length, total)}</p>
       <Facts
-        facts={Object.entries(counts).map(([kind, count]) => [texts.transfer.kinds[kind as Outcome['kind']], count])}
+        facts={ORDER.filter((kind) => count(done, kind) > 0).map((kind) => [
+          texts.transfer.kinds[kind],
+          count(done, kind),
+        ])}
       />
       {refused.length > 0 && (
         <ul class="problems">
-          {refused.slice(0, MAX_LISTED).map(({ name, reason }) => (
+          {refused.slice(0, MAX_LISTED).map(({ name, notes }) => (
             <li key={name}>
-              <span class="mono">{name}</span> {reason}
+              <span class="mono">{name}</span> {notes.join(' ')}
             </li>
           ))}
         </ul>
