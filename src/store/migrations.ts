@@ -299,4 +299,6 @@ export const MIGRATIONS: readonly Migration[] = [
     ALTER TABLE cardea_sessions ADD COLUMN renewed_from text COLLATE "C" NOT NULL DEFAULT '';
     ALTER TABLE cardea_sessions ADD COLUMN renewed_at bigint NOT NULL DEFAULT 0;`,
   ),
+  // Databases with grants became entries, as parts of names did.
+  forBoth(16, 'search for grants', 'UPDATE cardea_state SET searched = 0'),
 ]

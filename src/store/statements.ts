@@ -1,5 +1,5 @@
 import { MAX_SESSION_RECORDS } from '../directory/store-port/sessions.ts'
-import { SEARCH_ROWS } from '../directory/store-port/users.ts'
+import { MAX_COUNTED_USERS, SEARCH_ROWS } from '../directory/store-port/users.ts'
 import { MAX_LISTED_TOTALS } from '../observe/totals.ts'
 import type { Statement } from './engine.ts'
 
@@ -32,6 +32,17 @@ const TEXTS = {
       ORDER BY key, name LIMIT ${SEARCH_ROWS}
     ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
   findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
+  // as `listHashWork` does; `at` ends the recursion, which SQLite would otherwise run to the last key
+  countUsersByKey: `WITH RECURSIVE keys (key, at) AS (
+      SELECT min(key), 1 FROM cardea_user_entries WHERE kind = $1 AND key >= $2
+      UNION ALL
+      SELECT (SELECT min(key) FROM cardea_user_entries WHERE kind = $1 AND key > keys.key), at + 1
+      FROM keys WHERE keys.key IS NOT NULL AND at < $4
+    )
+    SELECT key, (SELECT min(name) FROM cardea_user_entries WHERE kind = $1 AND key = keys.key) AS name,
+      (SELECT count(*) FROM (SELECT 1 FROM cardea_user_entries WHERE kind = $1 AND key = keys.key
+        LIMIT ${MAX_COUNTED_USERS}) AS counted) AS count
+    FROM keys WHERE key IS NOT NULL AND key <= $3 ORDER BY key`,
   removeEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind <> 'external-once'`,
   removeChangingEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind NOT IN ('part', 'external-once')`,
   putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

@@ -1,4 +1,4 @@
-// The pages that show who reaches what: sessions.
+// The pages that show who reaches what: roles and sessions.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -28,7 +28,12 @@ let open: Window['open']
 
 before(async () => {
   if (NO_BROWSER) return
-  for (const name of ['ada', 'alan', 'grace']) await ask('POST', '/users', { name, password: PASSWORD })
+  for (const [name, roles] of [
+    ['ada', ['editor', 'reader']],
+    ['alan', ['reader']],
+    ['grace', []],
+  ] as const)
+    await ask('POST', '/users', { name, password: PASSWORD, roles })
   const window = await openAsAdmin(scope, browser, { url: server.document })
   page = window.page
   open = window.open
@@ -92,5 +97,30 @@ describe('the sessions page', { skip: NO_BROWSER }, () => {
     await rowOf('admin').waitFor()
     await signIn('alan', 'PouchDB/9')
     await rowOf('alan').getByText('PouchDB/9').waitFor()
+  })
+})
+
+describe('the roles page', { skip: NO_BROWSER }, () => {
+  it('counts the members of each role and finds one by its beginning', async () => {
+    await open('#/roles')
+    await page.getByRole('row', { name: 'reader 2' }).waitFor()
+    await page.getByLabel('Search the beginning of a role').fill('ED')
+    await page.getByRole('row', { name: 'reader' }).waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: 'editor 1' }).waitFor()
+  })
+
+  it('shows the members of a role and what they reach, and follows changes', async () => {
+    await ask('PUT', '/users/ada/grants', { database: 'shop', level: 'rw' })
+    await open('#/roles/reader')
+    const panel = page.getByRole('complementary', { name: 'reader' })
+    await panel.getByRole('row', { name: 'shop 1' }).waitFor()
+    await panel.getByText('Only administrators may.').first().waitFor()
+    await ask('PUT', '/users/grace/roles', { add: ['reader'] })
+    await panel.getByRole('link', { name: 'grace' }).waitFor()
+    await page.getByRole('row', { name: 'reader 3' }).waitFor()
+    await panel.getByRole('link', { name: 'grace' }).click()
+    await page.getByRole('complementary', { name: 'grace' }).waitFor()
+    await open('#/roles/nobody')
+    await page.getByRole('heading', { name: 'No user has the role nobody' }).waitFor()
   })
 })

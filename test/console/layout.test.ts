@@ -93,6 +93,7 @@ describe('every page', { skip: NO_BROWSER }, () => {
 /** The pages that load data of their own, with what they say if they cannot. */
 const FAILURES: Readonly<Record<string, string>> = {
   users: 'The users could not be loaded',
+  roles: 'The roles could not be loaded',
   sessions: 'The sessions could not be loaded',
   administrators: 'The administrators could not be loaded',
   secrets: 'The secrets could not be loaded',
@@ -137,6 +138,7 @@ describe('a page whose data', { skip: NO_BROWSER }, () => {
 
 const KEYS: Readonly<Record<string, string>> = {
   u: 'Users',
+  r: 'Roles',
   e: 'Sessions',
   a: 'Administrators',
   s: 'Secrets',
@@ -192,7 +194,7 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
     await page.getByRole('complementary').waitFor({ state: 'detached' })
   })
 
-  for (const list of ['users', 'sessions', 'administrators', 'settings', 'audit'])
+  for (const list of ['users', 'roles', 'sessions', 'administrators', 'settings', 'audit'])
     it(`moves with j and k from anywhere, and Escape returns to the row: ${list}`, async (t) => {
       const { page, open } = await openAsAdmin(t, browser, { url })
       await open(`#/${list}`)

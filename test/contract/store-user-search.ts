@@ -36,6 +36,20 @@ const forgetEntries = async ({ place, store }: StoreScene): Promise<void> => {
 }
 
 export const USER_SEARCH_TESTS: StoreTests = {
+  async 'keys are counted page by page, each with its first user'({ store }) {
+    for (const name of ['ada', 'ben', 'carl']) await createIn(store, name)
+    await change(store, 'ben', withRoles('Reader', 'editor'))
+    await change(store, 'carl', withRoles('reader', 'writer'))
+    const count = async (from: string, limit: number) =>
+      (await store.countUsersByKey({ kind: 'role', from, to: LAST }, limit)).map(
+        ({ key, count: users, name }) => `${key} ${users} ${name}`,
+      )
+    assert.deepEqual(await count('', 10), ['editor 1 ben', 'reader 2 ben', 'writer 1 carl'])
+    assert.deepEqual(await count('', 2), ['editor 1 ben', 'reader 2 ben'])
+    assert.deepEqual(await count('reader\u0001', 2), ['writer 1 carl'])
+    assert.deepEqual(await count('x\0', 2), [])
+  },
+
   async 'users are found by the beginning of the name, in any case, ordered by key'({ store }) {
     for (const name of ['Bob', 'alice', 'ALFRED', 'Élodie', 'al']) await createIn(store, name)
     assert.deepEqual(await find(store, 'name', 'al'), ['al:al', 'alfred:ALFRED', 'alice:alice'])

@@ -99,3 +99,28 @@ describe('search', () => {
     assert.deepEqual(await search({ search: 'a\0' }), [])
   })
 })
+
+describe('roles', () => {
+  it('are listed with the number of their members, page by page', async () => {
+    const { json } = await ask('GET', '/roles?limit=2')
+    assert.deepEqual(json.roles, [
+      { name: 'ANNOTATE', members: 1 },
+      { name: 'annual report', members: 2 },
+    ])
+    assert.deepEqual((await ask('GET', `/roles?limit=2&after=${encodeURIComponent(json.next)}`)).json, {
+      roles: [{ name: 'reader', members: 4 }],
+    })
+    assert.deepEqual((await ask('GET', '/roles?search=READ')).json.roles, [{ name: 'reader', members: 4 }])
+    assert.deepEqual((await ask('GET', '/roles?search=zzz')).json, { roles: [] })
+  })
+
+  it('show what their members reach', async () => {
+    await ask('PUT', '/users/Anna/grants', { database: 'shop', level: 'rw' })
+    await ask('PUT', '/users/anton/grants', { database: 'shop', collection: 'orders', level: 'ro' })
+    const { json } = await ask('GET', '/roles/reader')
+    assert.deepEqual(json.grants, [{ database: 'shop', rw: 1, ro: 0, none: 0, other: 1 }])
+    assert.deepEqual([json.examined, json.isComplete, json.isUserAdmin], [4, true, false])
+    assert.ok(json.rules.some(({ what }: { what: string }) => what === 'start a replication'))
+    assert.equal((await ask('GET', '/roles/nobody')).json.error, 'not_found')
+  })
+})

@@ -11,6 +11,8 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
   'locked-user': '#/users/grace',
   'add-user': '#/users?do=add',
   'delete-user': '#/users/ada?do=delete',
+  roles: '#/roles',
+  role: '#/roles/editor',
   sessions: '#/sessions',
   'end-sessions': '#/sessions?by=address&search=10.4&do=end-all',
   administrators: '#/administrators',

@@ -40,6 +40,12 @@ const PAGES: readonly PageRow[] = [
     load: async () => (await import('../pages/users/users-page.tsx')).UsersPage,
   },
   {
+    name: 'roles',
+    key: 'r',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/roles/roles-page.tsx')).RolesPage,
+  },
+  {
     name: 'sessions',
     key: 'e',
     rights: ADMINISTRATORS,

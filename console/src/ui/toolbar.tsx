@@ -16,7 +16,7 @@ interface ToolbarProps extends FilterProps {
   /** How many rows match, in words. */
   readonly found: string | undefined
   /** Further filters. */
-  readonly children: ComponentChildren
+  readonly children?: ComponentChildren
 }
 
 export const Toolbar = ({ name, label, value, found, children }: ToolbarProps) => (

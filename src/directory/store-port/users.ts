@@ -50,10 +50,11 @@ export interface UserStore {
 }
 
 /**
- * `part` has the ends of a name, `disabled` only users that cannot sign in, and `expires` only those with an expiry.
- * `external` has the accounts at identity providers, and `external-once` also those that a user or a deleted user had.
+ * `part` has the ends of a name, `grant` the databases that a user has grants on, `disabled` only users that cannot sign
+ * in, and `expires` only those with an expiry. `external` has the accounts at identity providers, and `external-once`
+ * also those that a user or a deleted user had.
  */
-export type SearchKind = 'name' | 'part' | 'role' | 'disabled' | 'expires' | 'external' | 'external-once'
+export type SearchKind = 'name' | 'part' | 'role' | 'grant' | 'disabled' | 'expires' | 'external' | 'external-once'
 
 export interface SearchEntry {
   readonly kind: SearchKind
@@ -73,6 +74,18 @@ export const SEARCH_ROWS = 200
 export interface UserSearchStore {
   /** One page of the users with an entry in the range behind this one, ordered by key and name. */
   searchUsers(range: SearchRange, after: SearchPosition): Promise<readonly FoundUser[]>
+  /** The first keys of the range, in order, each with its number of users. Jumps from key to key in the index. */
+  countUsersByKey(range: SearchRange, limit: number): Promise<readonly KeyCount[]>
+}
+
+/** No more users of one key are counted: that would take longer than the list may. */
+export const MAX_COUNTED_USERS = 10_000
+
+export interface KeyCount {
+  readonly key: string
+  readonly count: number
+  /** The first user with the key. */
+  readonly name: string
 }
 
 export interface SearchPosition {

@@ -6,7 +6,13 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
-import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
+import {
+  type KeyCount,
+  SEARCH_ROWS,
+  type SearchEntry,
+  type SearchRange,
+  type UserSearchStore,
+} from '../store-port/users.ts'
 import { isExpired, listExternalKeys, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
@@ -14,12 +20,13 @@ export const foldCase = (text: string): string => text.normalize('NFC').toLowerC
 
 /** The entries of a user, as the store keeps them. */
 export function listEntries(user: User): readonly SearchEntry[] {
-  const { name, isActive, expiresAt, document } = user
+  const { name, isActive, expiresAt, document, multiModel } = user
   const roles = new Set(document.roles.map(foldCase))
   return [
     { kind: 'name', key: foldCase(name) },
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
     ...[...roles].map((key) => ({ kind: 'role', key }) as const),
+    ...[...multiModel.grants.keys()].map((key) => ({ kind: 'grant', key }) as const),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
     ...listExternalKeys(user).flatMap((key) => [
       { kind: 'external', key } as const,
@@ -47,8 +54,9 @@ const cutPart = (characters: readonly string[]): string => characters.slice(0, M
 const TIME_DIGITS = 12
 const toTimeKey = (seconds: number): string => String(Math.max(0, Math.trunc(seconds))).padStart(TIME_DIGITS, '0')
 
-/** Sorted after every other text that begins alike. */
+/** Sorted after every other text that begins alike, and directly after the text itself: no key contains U+0000. */
 const LAST = '\u{10ffff}'
+const FIRST = '\u0001'
 
 /** Users that are looked at for one page: a page may have fewer than it asks for, and still not be the last one. */
 const MAX_EXAMINED = 10 * SEARCH_ROWS
@@ -58,6 +66,8 @@ export interface UserQuery {
   readonly text?: string
   /** A role, in any case. */
   readonly role?: string
+  /** A database that the user has a grant on, its own or one of its collections. */
+  readonly database?: string
   readonly status?: 'disabled' | 'expired'
   /** `next` of the previous page. */
   readonly after?: string
@@ -83,7 +93,25 @@ export const createUserSearch = (store: UserSearchStore, clock: Clock) => ({
     const page = await collect({ after, limit: query.limit }, read, isMatch)
     return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
   },
+  /** Roles or databases with grants that begin with the text, each with its number of users. */
+  async countUsersBy(kind: 'role' | 'grant', { text, after, limit }: CountQuery): Promise<CountPage> {
+    const range = { kind, from: after === undefined ? text : `${after}${FIRST}`, to: `${text}${LAST}` }
+    const counts = await store.countUsersByKey(range, limit)
+    return { counts, next: counts.length < limit ? undefined : counts.at(-1)?.key }
+  },
 })
+
+export interface CountQuery {
+  /** Folded for roles. */
+  readonly text: string
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export interface CountPage {
+  readonly counts: readonly KeyCount[]
+  readonly next: string | undefined
+}
 
 /** Where a page begins: behind this entry of this range. */
 interface Position {
@@ -97,10 +125,11 @@ interface FoundEntry extends Position {
 }
 
 /** The ranges that contain all results: that of the status or role; otherwise names and roles that begin so. */
-function toRanges({ text = '', role, status }: UserQuery, now: number): readonly SearchRange[] {
+function toRanges({ text = '', role, database, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
   if (role !== undefined) return [{ kind: 'role', from: foldCase(role), to: foldCase(role) }]
+  if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   const from = foldCase(text)
   const part = cutPart([...from])
   return [
@@ -112,13 +141,18 @@ function toRanges({ text = '', role, status }: UserQuery, now: number): readonly
 
 type Match = (found: FoundEntry) => boolean
 
-function createMatch({ text = '', role, status }: UserQuery, ranges: readonly SearchRange[], now: number): Match {
+function createMatch(
+  { text = '', role, database, status }: UserQuery,
+  ranges: readonly SearchRange[],
+  now: number,
+): Match {
   const wanted = foldCase(text)
   const wantedRole = role === undefined ? undefined : foldCase(role)
   return ({ user, range, key }) => {
     if (!matchesText(user, wanted)) return false
     const roles = user.document.roles.map(foldCase)
     if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
+    if (database !== undefined && !user.multiModel.grants.has(database)) return false
     if (status === 'disabled' && user.isActive) return false
     if (status === 'expired' && !isExpired(user, now)) return false
     // a user with several entries in the ranges is found by the first of them

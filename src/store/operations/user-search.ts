@@ -12,6 +12,7 @@ import type { UserRecord } from '../../directory/users/user.ts'
 import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
 import { type Engine, many, manyKeys, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { requireLimit } from '../limits.ts'
 import { readRecord } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
@@ -40,6 +41,12 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
         last = rows.length === SEARCH_ROWS ? readPosition(rows.at(-1)) : undefined
       }
       return found.slice(0, SEARCH_ROWS)
+    },
+    async countUsersByKey({ kind, from, to }, limit) {
+      requireLimit(limit)
+      await addMissing()
+      const rows = await engine.ask(one(STATEMENTS.countUsersByKey, kind, toText(from), toText(to), limit))
+      return rows.map((row) => ({ key: textOf(row, 'key'), count: numberOf(row, 'count'), name: textOf(row, 'name') }))
     },
   }
 }

@@ -47,7 +47,7 @@ type Rule = AccessReport['doors'][number]['rules'][number]
 
 const allowedFirst = (one: Rule, other: Rule): number => Number(other.isAllowed) - Number(one.isAllowed)
 
-const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
+export const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
   <div class="rules">
     <h4>{texts.doors[door] ?? door}</h4>
     <ul>

@@ -133,6 +133,36 @@ export const ACCESS_REPORT = object({
 })
 export type AccessReport = Static<typeof ACCESS_REPORT>
 
+export const ROLE_QUERY = object({
+  'search?': text('The beginning of a role. Case does not matter.'),
+  'after?': text('`next` of the previous page.'),
+  'limit?': count(500, 'Roles on the page, at most 500.'),
+})
+const ROLE = namedObject('Role', {
+  name: text('As its first member has it: roles that differ only in case are one row.'),
+  members: integer('At most 10000 are counted.'),
+})
+export type Role = Static<typeof ROLE>
+export const ROLE_PAGE = object({ roles: listOf(ROLE), 'next?': NEXT })
+export type RolePage = Static<typeof ROLE_PAGE>
+
+const GRANT_COUNT = namedObject('GrantCount', {
+  database: text('`*`: all databases.'),
+  rw: integer('Members who read and write, like the next two.'),
+  ro: integer(),
+  none: integer(),
+  other: integer('Members with grants on collections only.'),
+})
+export const ROLE_DETAILS = namedObject('RoleDetails', {
+  name: text(),
+  isUserAdmin: flag('Whether its members manage users: the role that admin.user-admin-role names.'),
+  rules: listOf(RULE, 'What the role allows at the document door.'),
+  grants: listOf(GRANT_COUNT, 'What the members were granted at the multi-model door, where roles do not count.'),
+  examined: integer('Members whose grants were counted: the first 500.'),
+  isComplete: flag('Whether these are all members.'),
+})
+export type RoleDetails = Static<typeof ROLE_DETAILS>
+
 export const PASSWORD_LINK = object({
   url: text('Begins with console.public-url; without it, a path.'),
   expiresAt: integer('Seconds since the epoch.'),

@@ -1,0 +1,124 @@
+import { api, isNotFound, toPath } from '../../api/client.ts'
+import type { RoleDetails, User, UserPage } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { useLiveReload } from '../../frame/live.ts'
+import { toHref } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { ButtonLink } from '../../ui/button.tsx'
+import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { Section } from '../../ui/parts.tsx'
+import { SidePanel } from '../../ui/side-panel.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { DoorRules } from '../users/access-section.tsx'
+import { UserStatus } from '../users/status.tsx'
+
+interface RolePanelProps {
+  readonly name: string
+  readonly back: string
+}
+
+const MAX_MEMBERS = 20
+
+/** The members of a role, and what they reach. */
+export function RolePanel({ name, back }: RolePanelProps) {
+  const role = useResource(name, (signal) => api.get<RoleDetails>(toPath('roles', name), {}, signal))
+  const members = useResource(`members of ${name}`, (signal) =>
+    api.get<UserPage>('/users', { role: name, limit: MAX_MEMBERS }, signal),
+  )
+  useLiveReload(
+    ({ event }) => /^(?:users?|grant)\./.test(event),
+    () => {
+      role.reload()
+      members.reload()
+    },
+  )
+  if (isNotFound(role.error))
+    return (
+      <SidePanel title={name} back={back}>
+        <Empty title={texts.roles.notFound(name)} text={texts.roles.notFoundText} />
+      </SidePanel>
+    )
+  return (
+    <SidePanel title={name} back={back}>
+      <Section
+        title={texts.roles.members}
+        actions={<ButtonLink href={toHref(['users'], { search: name })}>{texts.roles.allMembers}</ButtonLink>}
+      >
+        <Loaded resource={members} what={texts.users.what}>
+          {(page) => (
+            <>
+              <Table
+                caption={texts.roles.members}
+                columns={MEMBER_COLUMNS}
+                rows={page.users}
+                keyOf={(user) => user.name}
+              />
+              {page.next !== undefined && <p class="quiet">{texts.users.firstOf(page.users.length, page.total)}</p>}
+            </>
+          )}
+        </Loaded>
+      </Section>
+      <Loaded resource={role} what={texts.roles.whatOne(name)}>
+        {(details) => <Reach role={details} />}
+      </Loaded>
+    </SidePanel>
+  )
+}
+
+const MEMBER_COLUMNS: readonly Column<User>[] = [
+  {
+    label: texts.users.name,
+    render: ({ name }) => (
+      <a class="name" href={toHref(['users', name])} title={name}>
+        {name}
+      </a>
+    ),
+  },
+  { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
+  { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
+]
+
+function Reach({ role: { isUserAdmin, rules, grants, examined, isComplete } }: { readonly role: RoleDetails }) {
+  return (
+    <>
+      <Section title={texts.roles.reach}>
+        {isUserAdmin && <p>{texts.roles.userAdmin}</p>}
+        <DoorRules door="document" rules={rules} />
+      </Section>
+      <Section title={texts.roles.grants}>
+        {grants.length === 0 ? (
+          <p class="quiet">{texts.roles.noGrants}</p>
+        ) : (
+          <Table
+            caption={texts.roles.grants}
+            columns={GRANT_COLUMNS}
+            rows={grants}
+            keyOf={({ database }) => database}
+          />
+        )}
+        {!isComplete && <p class="quiet">{texts.roles.grantsOfFirst(examined)}</p>}
+      </Section>
+    </>
+  )
+}
+
+type GrantCount = RoleDetails['grants'][number]
+
+/** The numbers of members with each level. Zero is left out. */
+const toCountColumn = (label: string, count: (row: GrantCount) => number): Column<GrantCount> => ({
+  label,
+  kind: 'number',
+  render: (row) => count(row) > 0 && String(count(row)),
+})
+
+const GRANT_COLUMNS: readonly Column<GrantCount>[] = [
+  {
+    label: texts.users.database,
+    render: ({ database }) => (database === '*' ? texts.roles.allDatabases : <span class="mono">{database}</span>),
+  },
+  toCountColumn(texts.users.levels.rw, ({ rw }) => rw),
+  toCountColumn(texts.users.levels.ro, ({ ro }) => ro),
+  toCountColumn(texts.users.levels.none, ({ none }) => none),
+  toCountColumn(texts.roles.onCollections, ({ other }) => other),
+]

@@ -1,0 +1,66 @@
+// The roles that users have, with their members and what these reach.
+import { Refusal } from '../../../base/errors.ts'
+import { type Account, toAccount } from '../../../directory/account.ts'
+import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
+import { createUser } from '../../../directory/users/revisions.ts'
+import { type User, withField } from '../../../directory/users/user.ts'
+import { foldCase } from '../../../directory/users/user-search.ts'
+import { NO_PASSWORD } from '../../../passwords/password.ts'
+import { operation } from '../operation.ts'
+import { ROLE_DETAILS, ROLE_PAGE, ROLE_QUERY, type RoleDetails } from '../schemas/users.ts'
+import { nameOf } from './users.ts'
+
+const MAX_ROLES = 500
+
+export const ROLE_OPERATIONS = {
+  'role.list': operation('GET /roles', 'administrator', {
+    summary: 'List the roles that users have, with the number of their members',
+    query: ROLE_QUERY,
+    reply: ROLE_PAGE,
+    async run({ directory }, { query: { search = '', after, limit = MAX_ROLES } }) {
+      const { counts, next } = await directory.countUsersBy('role', { text: foldCase(search), after, limit })
+      const roles: { name: string; members: number }[] = []
+      for (const { key, count, name } of counts)
+        roles.push({ name: findSpelling(await directory.findUser(name), key), members: count })
+      return { roles, ...(next !== undefined && { next }) }
+    },
+  }),
+  'role.show': operation('GET /roles/{name}', 'administrator', {
+    summary: 'Show what the members of a role reach',
+    reply: ROLE_DETAILS,
+    async run(deps, call) {
+      const name = nameOf(call)
+      const { users, next } = await deps.directory.searchUsers({ role: name, limit: MAX_EXAMINED })
+      if (users.length === 0) throw new Refusal('not_found')
+      const rules = deps.explainAccess(toMember(name), SYSTEM_DATABASE).find(({ door }) => door === 'document')?.rules
+      return {
+        name,
+        isUserAdmin: name === deps.userAdminRole(),
+        rules: rules ?? [],
+        grants: countGrants(users),
+        examined: users.length,
+        isComplete: next === undefined,
+      }
+    },
+  }),
+}
+
+/** The key of a role ignores case. Roles that differ only in case are one row, spelled as its first member has it. */
+const findSpelling = (user: User | undefined, key: string): string =>
+  user?.document.roles.find((role) => foldCase(role) === key) ?? key
+
+/** Grants of at most so many members are counted. */
+const MAX_EXAMINED = 500
+
+/** A user who has this role and nothing else. */
+const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]))
+
+function countGrants(users: readonly User[]): RoleDetails['grants'] {
+  const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
+  for (const { multiModel } of users)
+    for (const [database, { level = 'other' }] of multiModel.grants) {
+      const row = counts.get(database) ?? { database, rw: 0, ro: 0, none: 0, other: 0 }
+      counts.set(database, { ...row, [level]: row[level] + 1 })
+    }
+  return [...counts.values()].toSorted((one, two) => (one.database < two.database ? -1 : 1))
+}
