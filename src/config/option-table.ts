@@ -201,6 +201,15 @@ export const OPTIONS = {
     same_site: live(oneOf(['', 'none', 'lax', 'strict']), '', 'SameSite attribute of the AuthSession cookie.', {
       details: 'If empty, the attribute is omitted.',
     }),
+    cookie_partitioned: live(
+      boolean,
+      false,
+      'Partitioned attribute of the AuthSession cookie, for clients that use TLS.',
+      {
+        details:
+          'For pages of other sites, with same_site = none: browsers that block cookies of other sites accept this one, and keep one for each site that embeds or calls the door.',
+      },
+    ),
     auth_cache_size: live(whole(0), 10_000, 'Number of users and of verified passwords cached in memory.'),
     authentication_redirect: live(
       matching('a path of this server beginning with one /, or nothing', /^(?:\/(?![/\\])[\x21-\x5b\x5d-\x7e]*)?$/),

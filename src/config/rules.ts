@@ -131,6 +131,13 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
+    about: ['chttpd_auth.cookie_partitioned', 'chttpd_auth.same_site'],
+    check: ({ values: { chttpd_auth: auth } }) =>
+      auth.cookie_partitioned && auth.same_site !== 'none'
+        ? 'chttpd_auth.cookie_partitioned needs chttpd_auth.same_site = none'
+        : undefined,
+  },
+  {
     about: ['server.endpoint', 'admin.endpoint', 'metrics.endpoint', 'ssl.keyfile'],
     check: ({ values }) =>
       [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(

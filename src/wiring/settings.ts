@@ -223,6 +223,7 @@ export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSetting
   domain: auth.cookie_domain,
   sameSite: auth.same_site,
   hasHostPrefix: auth.cookie_host_prefix,
+  isPartitioned: auth.cookie_partitioned,
 })
 
 export const toRenewableSettings = ({ auth }: Config): RenewableSettings => ({

@@ -1,4 +1,4 @@
-// The page of pouchdb.test.ts and http2.test.ts: an application in a browser, with live replications and feeds through
+// The page of the tests in a browser: an application in a browser, with live replications and feeds through
 // Cardea.
 import http from 'pouchdb-adapter-http'
 import PouchDB from 'pouchdb-core'
@@ -24,4 +24,4 @@ function watch(name: string): void {
   feed.on('error', (error: { name: string }) => log.push(`${name} ended: ${error.name}`))
 }
 
-Object.assign(globalThis, { app: { ...client, log, replicate, watch } })
+Object.assign(globalThis, { app: { ...client, log, replicate, watch, createClient } })

@@ -33,6 +33,10 @@ const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem
     ['--chttpd_auth.cookie_host_prefix', '--chttpd_auth.cookie_domain', 'example.com'],
     /remove chttpd_auth\.cookie_domain/,
   ],
+  'a partitioned cookie that other sites do not get': [
+    ['--chttpd_auth.cookie_partitioned', '--chttpd_auth.same_site', 'lax'],
+    /needs chttpd_auth\.same_site = none/,
+  ],
   'no door at all': [['--chttpd.port', 'none', '--server.endpoint', 'none'], /both doors/],
   'headers of one name': [
     ['--chttpd_auth.x_auth_roles', 'X-A', '--chttpd_auth.x_auth_token', 'x-a'],

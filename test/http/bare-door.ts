@@ -42,6 +42,7 @@ const DOCUMENT: DocumentSettings = {
     domain: '',
     sameSite: '',
     hasHostPrefix: false,
+    isPartitioned: false,
   },
   cors: {
     isEnabled: false,

@@ -26,6 +26,8 @@ export interface SessionSettings extends SigningSettings {
   readonly sameSite: '' | 'none' | 'lax' | 'strict'
   /** Whether the name begins with `__Host-` where the client uses TLS. */
   readonly hasHostPrefix: boolean
+  /** Whether browsers keep one cookie for each site whose pages use it. */
+  readonly isPartitioned: boolean
 }
 
 /** How the value of a session cookie is signed and verified. */
@@ -87,6 +89,8 @@ function renderCookie(
     settings.domain === '' ? '' : `; Domain=${settings.domain}`,
     '; Path=/; HttpOnly',
     SAME_SITE[settings.sameSite],
+    // browsers reject it without `Secure`
+    settings.isPartitioned && isSecure ? '; Partitioned' : '',
   ].join('')
 }
 

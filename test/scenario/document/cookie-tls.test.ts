@@ -49,6 +49,14 @@ test('a cookie sent over TLS is Secure', async (t) => {
   assert.equal((await send(`${secure}/_up`)).headers['strict-transport-security'], undefined)
 })
 
+test('cookie_partitioned marks the cookie, only over TLS', async (t) => {
+  const chttpd_auth = { same_site: 'none', cookie_partitioned: true }
+  const [plain = '', secure = ''] = (await startServer(t, { ssl, chttpd_auth })).addresses.document
+  assert.match(await signOut(secure), /; Secure; Path=\/; HttpOnly; SameSite=None; Partitioned$/)
+  const answer = await fetch(`${plain}/_session`, { method: 'DELETE' })
+  assert.match(answer.headers.get('set-cookie') ?? '', /; HttpOnly; SameSite=None$/)
+})
+
 const LOGIN = {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
