@@ -6,7 +6,7 @@ import { Connection, rememberConnection } from './connections.ts'
 import type { Door, DoorLimits } from './door.ts'
 import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-messages.ts'
 import type { IncomingRequest } from './incoming-request.ts'
-import { waitForTurn } from './pipelining.ts'
+import { waitForTurn, waitToStart } from './pipelining.ts'
 import { msBetweenChecks } from './slow-clients.ts'
 
 export interface IdleLimits {
@@ -32,7 +32,10 @@ const CONNECTION_WINDOW_BYTES = 1_048_576
 const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
 
 /** Serves the requests of a connection whose client speaks HTTP/2. */
-export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): void {
+export const serveHttp2 = (socket: Socket, door: Http2Door, idle: IdleLimits): void =>
+  waitToStart(() => socket.destroyed || startSession(socket, door, idle))
+
+function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
   const session = performServerHandshake(socket, toSessionOptions(door.limits()))
   const connection = new Http2Connection(socket, session, {
     ...idle,

@@ -67,7 +67,7 @@ export class RequestBytes {
   #take(bytes: Buffer): void {
     const isFirst = this.#waiting.length === 0
     this.#waiting = isFirst ? bytes : Buffer.concat([this.#waiting, bytes])
-    if (ready.has(this.#takeTurn)) this.#pauseIfFull()
+    if (turns.has(this.#takeTurn)) this.#pauseIfFull()
     else this.#parseNext()
     if (isFirst && this.#waiting.length > 0) this.#waiting = Buffer.from(this.#waiting)
   }
@@ -151,27 +151,51 @@ export class RequestBytes {
   }
 }
 
-/** What connections with pipelined requests do next, in the order of their turns. */
-const ready = new Set<() => void>()
-let isScheduled = false
+/** Calls functions one after the other, only some of them in one iteration of the event loop. */
+class Turns {
+  readonly #atOnce: number
+  readonly #ready = new Set<() => void>()
+  #isScheduled = false
 
-/** Calls `next` when it is the turn of its connection: new bytes of all connections are read before. */
-export function waitForTurn(next: () => void): void {
-  ready.add(next)
-  scheduleTurns()
-}
-
-function scheduleTurns(): void {
-  if (isScheduled || ready.size === 0) return
-  isScheduled = true
-  setImmediate(takeTurns)
-}
-
-function takeTurns(): void {
-  isScheduled = false
-  for (const next of ready.values().take(TURNS_AT_ONCE)) {
-    ready.delete(next)
-    next()
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce
   }
-  scheduleTurns()
+
+  has(next: () => void): boolean {
+    return this.#ready.has(next)
+  }
+
+  /** Calls `next` when its turn comes: new bytes of all connections are read before. */
+  add(next: () => void): void {
+    this.#ready.add(next)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#ready.size === 0) return
+    this.#isScheduled = true
+    setImmediate(() => this.#take())
+  }
+
+  #take(): void {
+    this.#isScheduled = false
+    for (const next of this.#ready.values().take(this.#atOnce)) {
+      this.#ready.delete(next)
+      next()
+    }
+    this.#schedule()
+  }
 }
+
+const turns = new Turns(TURNS_AT_ONCE)
+
+/** Calls `next` when it is the turn of its connection. */
+export const waitForTurn = (next: () => void): void => turns.add(next)
+
+const starts = new Turns(1)
+
+/**
+ * Calls `start` when it is the turn of a new connection of HTTP/2. The first bytes of one may be hundreds of requests,
+ * which Node reads at once: 20 ms for each of the connections that begin together (test/long/attacks/http2.ts).
+ */
+export const waitToStart = (start: () => void): void => starts.add(start)

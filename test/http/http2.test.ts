@@ -4,6 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Outgoing
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { createAuthority } from '../support/certificates.ts'
@@ -147,6 +148,35 @@ test('HEAD has the head of GET', async (t) => {
   const [headers] = await once(stream, 'response')
   assert.equal(headers[':status'], 200)
   assert.equal(await text(stream), '')
+})
+
+/** Far more than PouchDB cancels: twenty feeds of a page, two times in a second. */
+const CANCELLED_AT_ONCE = 20
+const MS_BETWEEN_CANCELS = 500
+const ROUNDS = process.env['TEST_LONG'] ? 180 : 6
+
+test('a page may cancel its long polls for hours', { timeout: 600_000 }, async (t) => {
+  const held = createHeldRoute('/_changes')
+  const door = await open(t, { routes: [held.route, echo('/echo')], limits: { maxConnections: 1000 } })
+  const session = door.connect()
+  let isTold = false
+  session.on('goaway', () => {
+    isTold = true
+  })
+  const cancelPolls = async (count: number) => {
+    const polls = Array.from({ length: count }, () => send(session, '/_changes'))
+    assert.equal((await load(send(session, '/echo'))).status, 200)
+    for (const poll of polls) poll.close(8)
+    await Promise.all(polls.map((poll) => poll.closed || once(poll, 'close')))
+  }
+  // 400 at once leave a small part of what is allowed, so that the rounds show that it grows again
+  for (let i = 0; i < 10; i += 1) await cancelPolls(40)
+  for (let i = 0; i < ROUNDS; i += 1) {
+    await pause(MS_BETWEEN_CANCELS)
+    await cancelPolls(CANCELLED_AT_ONCE)
+  }
+  assert.ok(!isTold && !session.closed)
+  held.release()
 })
 
 test('a feed is produced as fast as its client reads, and reset if it reads nothing', async (t) => {

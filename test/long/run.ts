@@ -15,6 +15,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   bodies: ['attacks/bodies.ts', '--seconds', '10'],
   guesses: ['attacks/guesses.ts'],
   pipelining: ['attacks/pipelining.ts'],
+  http2: ['attacks/http2.ts'],
+  polls: ['../http/http2.test.ts'],
   soak: ['soak.ts', '--minutes', '5'],
 }
 

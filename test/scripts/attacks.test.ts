@@ -17,6 +17,18 @@ it('hostile bodies of anonymous clients, short run: other requests are served, m
   assert.ok(memoryMiB.most - memoryMiB.before < 200, JSON.stringify(memoryMiB))
 })
 
+it('hostile frames of HTTP/2, short run: no connection holds the server for long, memory stays bounded', async () => {
+  const ways = 'resets,provoked,continued,bombs,settings,pings,windows,idle,unread'
+  const rows = ['--seconds', '0.2', '--connections', '10', '--listeners', 'document', '--ways', ways]
+  const { stdout } = await run(process.execPath, [toScript('http2'), '--json', ...rows]).catch((error) => error)
+  const attacks = JSON.parse(stdout).filter(({ name }: { readonly name: string }) => name !== 'none')
+  assert.equal(attacks.length, 9)
+  for (const row of attacks) {
+    assert.ok(row.requests > 100, JSON.stringify(row))
+    assert.ok(row.turnMs < 250 && row.recoveredMs < 3000 && row.memoryMiB < 400, JSON.stringify(row))
+  }
+})
+
 it('pipelined requests of anonymous clients, short run: other requests are served, memory stays bounded', async () => {
   const rows = [
     '--seconds',
