@@ -6,7 +6,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { badRequest, Refusal, textOf } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { isLinkedTo } from '../directory/external-accounts.ts'
+import { type FirstSignIn, isLinkedTo } from '../directory/external-accounts.ts'
 import type { CredentialKind, Identity } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
@@ -82,9 +82,9 @@ const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading,
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
 /** `why` is sent: the client holds a token that the provider signed, and needs to know what to change there. */
-const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })
+export const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })
 
-const NOT_LINKED = 'this account is not linked to a user'
+export const NOT_LINKED = 'this account is not linked to a user'
 const UNAVAILABLE_SECONDS = 5
 
 /** For a user who links the account of a token. Throws a `Refusal` if no provider accepts it as an access token. */
@@ -131,10 +131,10 @@ function toAssertedName({ name: prefix, keepsNames }: Provider, claims: Provider
 }
 
 /** The user of the external account. With `create` the first sign-in creates it. */
-async function findUser(
+export async function findUser(
   provider: Provider,
-  { issuer, subject, name, issuedAt }: ProviderClaims,
-  { directory }: ProviderTokenDeps,
+  { issuer, subject, name, issuedAt }: Omit<FirstSignIn, 'provider'>,
+  { directory }: { readonly directory: Pick<Directory, 'listLinked' | 'createLinked'> },
 ): Promise<string | Refusal> {
   const [linked, ...others] = await directory.listLinked({ issuer, subject })
   if (others.length > 0) return refuse('several users have this account: an administrator must unlink all but one')

@@ -1,6 +1,6 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
 import type { ProviderClaimRules } from '../keys/provider-claims.ts'
-import type { ProviderKeys } from '../keys/provider-keys.ts'
+import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
 import { type RefusedToken, type TokenRules, type VerifiedToken, verify } from '../keys/verify.ts'
 import { isRole } from './handler.ts'
 
@@ -14,6 +14,17 @@ export interface Provider {
   /** Whether asserted users have the names that the provider gives, without its prefix. */
   readonly keepsNames: boolean
   readonly roleMap: readonly string[]
+  /** How browsers sign in at it; `undefined`: they cannot. */
+  readonly client?: ProviderClient | undefined
+}
+
+interface ProviderClient {
+  readonly place: ProviderPlace
+  /** What the sign-in page calls the provider. */
+  readonly label: string
+  /** Empty: the client is public. */
+  readonly secret: string
+  readonly scopes: readonly string[]
 }
 
 /** By each accepted issuer. */

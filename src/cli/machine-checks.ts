@@ -9,7 +9,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
-import { fetchKeys } from '../keys/provider-keys.ts'
+import { fetchDiscovery, fetchKeys } from '../keys/provider-keys.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
@@ -185,10 +185,12 @@ const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early
 /** Fetches what the server would fetch. */
 async function checkProviders({ settings }: Examined): Promise<Found> {
   const found = settings.open.provider.map(async ({ name, values }): Promise<Found> => {
-    const { place } = toProviderSettings({ name, values })
+    const { place, client } = toProviderSettings({ name, values })
     try {
       await fetchKeys(place)
-      return []
+      return values['client-id'] === ''
+        ? []
+        : await checkBrowserSignIn(`[provider:${name}]`, { place, client }, settings)
     } catch (error) {
       const url = place.jwksUri || place.discovery || place.issuer
       const advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`
@@ -196,6 +198,23 @@ async function checkProviders({ settings }: Examined): Promise<Found> {
     }
   })
   return (await Promise.all(found)).flat()
+}
+
+/** Why the sign-in page has no button for a provider with a client. */
+async function checkBrowserSignIn(
+  name: string,
+  { place, client }: Pick<ReturnType<typeof toProviderSettings>, 'place' | 'client'>,
+  { values }: Settings,
+): Promise<Found> {
+  const without = (message: string, advice: string): Found => [
+    { level: 'warning', message: `${name} ${message}, so the sign-in page has no button for it`, advice },
+  ]
+  if (!client) return without('asserts its users', 'Set users to link or create, or remove client-id.')
+  if (values.console['public-url'] === '')
+    return without('has a client, but console.public-url is empty', 'Set it to the URL at which browsers reach Cardea.')
+  const { document } = await fetchDiscovery(place)
+  const missing = ['authorization_endpoint', 'token_endpoint'].find((member) => document[member] === undefined)
+  return missing ? without(`names no ${missing}`, 'Compare its discovery document.') : []
 }
 
 function checkClock({ settings, probes, nowMs }: Examined): Found {

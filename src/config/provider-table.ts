@@ -1,7 +1,7 @@
 // The options of each section `[provider:<name>]`: an identity provider whose tokens Cardea accepts. Written
 // as `--provider:<name>.<option>` on the command line and `CARDEA_PROVIDER__<NAME>__<OPTION>` in the environment.
 import { isSecureUrl } from '../base/bounded-fetch.ts'
-import { type Codec, listOf, matching, oneOf, refuse, seconds, text, timer, words } from './codecs.ts'
+import { type Codec, listOf, matching, oneOf, refuse, seconds, secretText, text, timer, words } from './codecs.ts'
 import { FIXED, type Option } from './option-table.ts'
 
 const URL_FORM = 'an https:// URL, or http:// on a loopback address, without a query'
@@ -14,6 +14,7 @@ const url: Codec<string> = {
 
 /** Never a secret: a server that can verify with it could sign tokens. */
 const ASYMMETRIC = /^(?:[RP]S(?:256|384|512)|ES(?:256|384|512)|EdDSA)$/
+const SECRET_BYTES = 4096
 const MAPPING = 'theirs=ours separated by commas, or *'
 const CLAIM_PATH = /^[^\s"\\]*$/
 
@@ -49,6 +50,24 @@ export const PROVIDER_OPTIONS = {
     codec: text,
     initial: '',
     help: 'The client with which users sign in. Its ID tokens are never accepted as access tokens.',
+    details:
+      'With it the sign-in page has a button for the provider. Register <console.public-url>/_cardea/sign-in/callback/<name> as its redirect URI.',
+  }),
+  'client-secret': row({
+    codec: secretText(SECRET_BYTES),
+    initial: '',
+    help: 'Secret of that client. Empty: the client is public.',
+    secret: true,
+  }),
+  scopes: row({
+    codec: words('scopes separated by commas, with openid', /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]+$/),
+    initial: ['openid', 'profile'],
+    help: 'What the sign-in page asks the provider for.',
+  }),
+  label: row({
+    codec: text,
+    initial: '',
+    help: 'What the sign-in page calls the provider. Empty: its name.',
   }),
   discovery: row({
     codec: url,

@@ -2,6 +2,7 @@
 import { PROVIDER_PREFIX } from './options.ts'
 import { addProblem, findNearest, type Problem, quote, type Report } from './problems.ts'
 import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
+import { expandSecret, type SecretFiles } from './secrets.ts'
 import { type Assignment, type ProviderEntry, renderSource } from './settings.ts'
 
 /** The options of a provider, for help and for the reference page. */
@@ -13,7 +14,11 @@ export const PROVIDER_ROWS = Object.entries(PROVIDER_OPTIONS).map(([key, option]
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
 
-export function resolveProviders(given: readonly Assignment[], report: Report): readonly ProviderEntry[] {
+export function resolveProviders(
+  given: readonly Assignment[],
+  secretFiles: SecretFiles,
+  report: Report,
+): readonly ProviderEntry[] {
   return [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
     const [first] = assignments
     const name = section.slice(PROVIDER_PREFIX.length)
@@ -24,7 +29,7 @@ export function resolveProviders(given: readonly Assignment[], report: Report): 
       return []
     }
     const last = new Map(assignments.map((assignment) => [assignment.key, assignment]))
-    const read = [...last.values()].flatMap((each) => readValue(each, report))
+    const read = [...last.values()].flatMap((each) => readValue(each, secretFiles, report))
     // has a value for each row of the table, because the defaults come first
     const values = Object.fromEntries([...DEFAULTS, ...read]) as unknown as ProviderValues
     return [{ name, values, source: first.source }]
@@ -33,7 +38,11 @@ export function resolveProviders(given: readonly Assignment[], report: Report): 
 
 const DEFAULTS = Object.entries(PROVIDER_OPTIONS).map(([key, { initial }]) => [key, initial] as const)
 
-function readValue(assignment: Assignment, report: Report): readonly (readonly [ProviderKey, unknown])[] {
+function readValue(
+  assignment: Assignment,
+  secretFiles: SecretFiles,
+  report: Report,
+): readonly (readonly [ProviderKey, unknown])[] {
   const { section, key, source } = assignment
   if (!isProviderKey(key)) {
     const nearest = findNearest(key, Object.keys(PROVIDER_OPTIONS))
@@ -41,11 +50,15 @@ function readValue(assignment: Assignment, report: Report): readonly (readonly [
     report.problems.push({ kind: 'unknown-option', ...problem, ...(nearest && { nearest }) })
     return []
   }
+  const { codec, secret } = PROVIDER_OPTIONS[key]
+  const text = secret ? expandSecret(assignment, secretFiles, report) : assignment.text
+  if (text === undefined) return []
   try {
-    return [[key, PROVIDER_OPTIONS[key].codec.parse(assignment.text)]]
+    return [[key, codec.parse(text)]]
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    addProblem(report, 'bad-value', assignment, `expected ${error.message}, got ${quote(assignment.text)}`)
+    const given = secret ? '' : `, got ${quote(text)}`
+    addProblem(report, 'bad-value', assignment, `expected ${error.message}${given}`)
     return []
   }
 }
@@ -68,6 +81,7 @@ const CHECKS: readonly ((values: ProviderValues) => string | undefined)[] = [
     users !== 'asserted' && map.some((item) => item.split('=')[1]?.trim() === '_admin')
       ? 'role-map: _admin can be given to asserted users only; make others administrators in [admins]'
       : undefined,
+  ({ scopes }) => (scopes.includes('openid') ? undefined : 'scopes: openid is missing'),
   ({ audience }) => (audience.length > 0 ? undefined : 'audience is missing'),
 ]
 

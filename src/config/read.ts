@@ -42,7 +42,7 @@ export function readSettings(input: ReadInput): Reading {
   const open = {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
-    provider: resolveProviders(sorted.open.provider, report),
+    provider: resolveProviders(sorted.open.provider, input, report),
   }
   report.problems.push(...checkServices(open.services), ...checkProviders(open.provider))
   report.warnings.push(...warnAboutProviders(open.provider))

@@ -12,6 +12,8 @@ export const ACCOUNT_PREFIX = `/${ACCOUNT_SEGMENT}`
 /** The page with which browsers sign in. */
 export const SIGN_IN_SEGMENT = `${OWN_SEGMENT}/sign-in`
 export const SIGN_IN_PREFIX = `/${SIGN_IN_SEGMENT}`
+/** Where identity providers send browsers back to; the name of the provider follows. */
+export const CALLBACK_PATH = `${SIGN_IN_PREFIX}/callback`
 export const LIVE_PATH = `${OWN_PREFIX}/live`
 export const METRICS_PATH = `${OWN_PREFIX}/metrics`
 

@@ -20,6 +20,7 @@ import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/a
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
+import { PROVIDER_ENDPOINT } from '../dialects/admin-api/provider-routes.ts'
 import { ACCESS, type AdminRoute } from '../dialects/admin-api/rights.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { mountSignInPage } from '../dialects/admin-api/sign-in-page.ts'
@@ -158,8 +159,8 @@ export const mountAccount = (
   })
 
 /** Opens sessions of the document door, whichever listener signs the user in. */
-export const createAccountSignIn = (parts: Parts) => ({
-  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint: ACCOUNT_ENDPOINT, clock: SYSTEM_CLOCK }),
+export const createAccountSignIn = (parts: Parts, endpoint = ACCOUNT_ENDPOINT) => ({
+  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint, clock: SYSTEM_CLOCK }),
   signUp: parts.signUp,
   allowsSignUp: () => parts.config.get().chttpd_auth.allow_sign_up,
 })
@@ -172,6 +173,11 @@ export function mountSignIn(parts: Parts, requireEntry?: Step['run']): Mount {
   return mountSignInPage({
     ...createAccountSignIn(parts),
     directory: parts.directory,
+    events: parts.events,
+    providerSignIn: parts.providerSignIn,
+    openSession: createAccountSignIn(parts, PROVIDER_ENDPOINT).signIn.open,
+    requireCurrentPassword: createRequireCurrentPassword(parts.passwordProof),
+    publicUrl: () => parts.config.get().console['public-url'],
     page: findConsoleFiles().signInPage,
     authenticate: authenticator.authenticate,
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,

@@ -267,15 +267,21 @@ export const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings
 
 /** A provider without its keys, and where they are. */
 export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' | 'values'>) {
-  const place = { name, issuer: values.issuer, issuers: listIssuers(values), discovery: values.discovery }
+  const { issuer, discovery, label } = values
+  const place = { name, issuer, issuers: listIssuers(values), discovery, jwksUri: values['jwks-uri'] }
   return {
     name,
-    place: { ...place, jwksUri: values['jwks-uri'] },
+    place,
     maxAgeMs: values['keys-max-age'] * 1000,
     algorithms: values.algorithms,
     users: values.users,
     keepsNames: values.names === 'as-is',
     roleMap: values['role-map'],
+    // an asserted user has no session that could be listed or ended
+    client:
+      values['client-id'] === '' || values.users === 'asserted'
+        ? undefined
+        : { place, label: label || name, secret: values['client-secret'], scopes: values.scopes },
     rules: {
       audience: values.audience,
       clients: values.clients,

@@ -5,6 +5,7 @@ import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../a
 import { createKnownHeaders } from '../auth/known-headers.ts'
 import type { openLimits } from '../auth/limits/share.ts'
 import type { Providers } from '../auth/provider.ts'
+import { createProviderSignIn } from '../auth/provider-sign-in.ts'
 import { createProviderTokens } from '../auth/provider-token.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
@@ -18,6 +19,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
+import { CALLBACK_PATH } from '../dialects/own-paths.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { findKeyVersion } from '../keys/jwt-keys.ts'
@@ -118,8 +120,10 @@ function openProviders({ liveConfig, config, directory, log }: SignInBase) {
   )
   const maxLifetimeSeconds = () => config.get().chttpd_auth.max_lifetime
   const deps = { providers, directory, maxLifetimeSeconds, clock: SYSTEM_CLOCK }
+  const pages = { publicUrl: () => config.get().console['public-url'], ownKey: () => liveConfig.get().ownKey }
   return {
     providers,
+    providerSignIn: createProviderSignIn({ ...deps, ...pages }, CALLBACK_PATH),
     /** How a handler of a door reads their tokens; `undefined`: there is no provider. */
     findProviderToken: (handler: string) => (providers.size === 0 ? undefined : createProviderTokens(deps, handler)),
   }

@@ -4,12 +4,14 @@ import { describe, it } from 'node:test'
 import axe from 'axe-core'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { findViolations, launchBrowser, NO_BROWSER, openWindow } from '../support/chromium.ts'
-import { basic, send } from '../support/request.ts'
+import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
+import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
+const provider = await startProvider(scope)
 const { cardea, document, multiModel, addresses } = await startServer(scope, {
   admin: { endpoint: 'tcp://127.0.0.1:0' },
   chttpd_auth: { allow_sign_up: true, same_site: 'strict' },
@@ -79,6 +81,44 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await page.getByLabel('Name').fill('grace')
     await page.keyboard.press('Enter')
     await page.getByText('You are signed in as grace.').waitFor()
+  })
+
+  it('signs in at an identity provider, links an account and signs out there', async (t) => {
+    const server = await startServer(scope, {
+      chttpd_auth: { same_site: 'strict' },
+      'provider:example': {
+        issuer: provider.issuer,
+        audience: AUDIENCE,
+        'client-id': CLIENT,
+        'client-secret': CLIENT_SECRET,
+        label: 'Example ID',
+      },
+    })
+    const url = server.document
+    await server.cardea.users.create({ name: 'ada', password: 'analytical engine' })
+    const path = '/_cardea/api/settings/console/public-url'
+    await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })
+    const { page } = await openWindow(t, browser, { url })
+    await page.goto(`${url}/_cardea/sign-in?next=%2F_session`)
+    await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
+    await page.getByRole('alert').filter({ hasText: 'this account is not linked to a user' }).waitFor()
+    await page.evaluate(axe.source)
+    assert.deepEqual(await findViolations(page), [])
+    await page.getByRole('link', { name: 'Start again' }).click()
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('Password').fill('analytical engine')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Link your account at Example ID' }).click()
+    await page.getByLabel('Password').fill('analytical engine')
+    await page.keyboard.press('Enter')
+    await page.getByText('The account is linked.').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign out of Example ID too' }).waitFor()
+    await page.goto(`${url}/_cardea/sign-in?next=%2F_session`)
+    await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
+    await page.waitForURL(`${url}/_session`)
+    assert.match((await page.textContent('body')) ?? '', /"name":"ada"/)
+    await page.goto(`${url}/_cardea/sign-in`)
   })
 
   it('passes the rules of axe in both themes, and fits a small screen', async (t) => {

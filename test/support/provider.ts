@@ -1,8 +1,9 @@
 /** An identity provider on loopback that does what a test tells it: keys, their rotation, absence, wrong documents. */
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { Scope } from './scope.ts'
 
 interface Key {
@@ -21,18 +22,68 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
 export const AUDIENCE = 'cardea'
+export const CLIENT = 'web'
+export const CLIENT_SECRET = 'secret-of-the-client'
+
+const toDiscovery = (issuer: string, changed: object): object => ({
+  issuer,
+  jwks_uri: `${issuer}/keys`,
+  authorization_endpoint: `${issuer}/authorize`,
+  token_endpoint: `${issuer}/token`,
+  end_session_endpoint: `${issuer}/end`,
+  id_token_signing_alg_values_supported: ['ES256'],
+  authorization_response_iss_parameter_supported: true,
+  ...changed,
+})
 
 export async function startProvider(scope: Scope) {
   let keys = [createKey('1')]
   let issuer = ''
-  const state = { isDown: false, fetches: 0, discovery: {} as object }
-  const server = createServer((request, response) => {
+  const state = {
+    isDown: false,
+    fetches: 0,
+    discovery: {} as object,
+    /** Claims of the next ID tokens, and parameters of the next responses to browsers. */
+    idToken: {} as object,
+    response: {} as Record<string, string>,
+  }
+  const showKeys = () => {
+    state.fetches += 1
+    return { keys: keys.map(({ jwk }) => jwk) }
+  }
+  /** The requests of browsers by their code. Each works once. */
+  const codes = new Map<string, URLSearchParams>()
+  const authorize = (asked: URLSearchParams): string => {
+    const code = randomUUID()
+    codes.set(code, asked)
+    const given = { code, state: asked.get('state') ?? '', iss: issuer, ...state.response }
+    return `${asked.get('redirect_uri')}?${new URLSearchParams(given)}`
+  }
+  const redeem = (sent: URLSearchParams, authorization: string) => {
+    const asked = codes.get(sent.get('code') ?? '')
+    codes.delete(sent.get('code') ?? '')
+    const challenge = createHash('sha256')
+      .update(sent.get('code_verifier') ?? '')
+      .digest('base64url')
+    const isRight =
+      asked?.get('code_challenge') === challenge &&
+      asked.get('redirect_uri') === sent.get('redirect_uri') &&
+      // RFC 6749 2.3.1: name and secret are encoded as in a form
+      decodeURIComponent(Buffer.from(authorization.slice(6), 'base64').toString()) === `${CLIENT}:${CLIENT_SECRET}`
+    if (!isRight) return undefined
+    const claims = { aud: CLIENT, nonce: asked?.get('nonce'), scope: undefined, ...state.idToken }
+    return { access_token: 'opaque', token_type: 'Bearer', id_token: signToken(claims) }
+  }
+  const server = createServer(async (request, response) => {
     if (state.isDown) return void request.socket.destroy()
-    const isKeys = request.url === '/keys'
-    if (isKeys) state.fetches += 1
-    const document = { issuer, jwks_uri: `${issuer}/keys`, ...state.discovery }
+    const { pathname, searchParams } = new URL(request.url ?? '', issuer)
+    if (pathname === '/authorize') return void response.writeHead(302, { location: authorize(searchParams) }).end()
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(isKeys ? { keys: keys.map(({ jwk }) => jwk) } : document))
+    if (pathname === '/keys') return void response.end(JSON.stringify(showKeys()))
+    if (pathname !== '/token') return void response.end(JSON.stringify(toDiscovery(issuer, state.discovery)))
+    const tokens = redeem(new URLSearchParams(await text(request)), request.headers.authorization ?? '')
+    response.statusCode = tokens ? 200 : 400
+    response.end(JSON.stringify(tokens ?? { error: 'invalid_grant' }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,4 +1,5 @@
-// The sign-in page: a password, then a one-time code where the account needs one; sign-up where it is on.
+// The sign-in page: a password, then a one-time code where the account needs one; sign-up where it is on; a button for
+// each identity provider.
 import '../styles/tokens.css'
 import '../styles/base.css'
 import '../styles/frame.css'
@@ -7,7 +8,8 @@ import '../styles/parts.css'
 import '../styles/sign-in.css'
 import { applyTheme } from '../frame/apply-theme.ts'
 import { button, element, field, form, show } from './elements.ts'
-import { options, post, RefusedRequest } from './server.ts'
+import { findArrival, finishSignIn, linkButtons, providerButtons, signOutButtons } from './providers.ts'
+import { options, PATH, post, RefusedRequest } from './server.ts'
 import { texts } from './texts.ts'
 
 interface SignedIn {
@@ -31,12 +33,9 @@ function showSignIn(): void {
     field(texts.password, 'password', PASSWORD),
     button(texts.action, 'primary'),
   ]
+  const submit = ({ name = '', password = '' }: Record<string, string>) => signIn({ name, password })
   const signUp = options.signUp ? [button(texts.signUp, 'quiet', showSignUp)] : []
-  show(
-    texts.title,
-    form(fields, ({ name = '', password = '' }) => signIn({ name, password })),
-    ...signUp,
-  )
+  show(texts.title, form(fields, submit), ...signUp, ...providerButtons())
 }
 
 async function signIn(given: Credentials): Promise<void> {
@@ -61,7 +60,7 @@ function showCode(given: Credentials): void {
       throw explain(error, texts.codeRefused)
     }
   }
-  show(texts.codeTitle, form(fields, submit), button(texts.back, 'quiet', showSignIn))
+  show(texts.codeTitle, form(fields, submit), button(texts.anotherName, 'quiet', showSignIn))
 }
 
 function showSignUp(): void {
@@ -77,28 +76,44 @@ function showSignUp(): void {
   show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
 }
 
-function goOn(user: SignedIn): void {
-  if (options.next === undefined || user.mustChangePassword) showSignedIn(user)
-  else location.assign(options.next)
+function goOn(user: SignedIn, next = options.next): void {
+  if (next === undefined || user.mustChangePassword) showSignedIn(user)
+  else location.assign(next)
 }
 
-function showSignedIn({ name, mustChangePassword = false }: SignedIn): void {
+const toLink = (to: string, label: string): Node => element('a', { class: 'button primary', href: to }, label)
+
+function showSignedIn(user: SignedIn, note?: string): void {
+  const { name, mustChangePassword = false } = user
   const { next } = options
-  const link = (to: string, label: string) => element('a', { class: 'button primary', href: to }, label)
-  const isOpen = next !== undefined && !mustChangePassword
+  const first = mustChangePassword
+    ? [toLink('/_cardea/#/account', texts.toAccount)]
+    : [...(next === undefined ? [] : [toLink(next, texts.goOn)]), ...linkButtons(() => showSignedIn(user))]
   show(
     texts.signedInTitle,
+    ...(note === undefined ? [] : [element('p', { role: 'status' }, note)]),
     element('p', {}, mustChangePassword ? texts.mustChange : texts.signedIn(name)),
-    ...(mustChangePassword ? [link('/_cardea/#/account', texts.toAccount)] : []),
-    ...(isOpen ? [link(next, texts.goOn)] : []),
-    form([button(texts.signOut, isOpen || mustChangePassword ? 'quiet' : '')], signOut),
+    ...first,
+    form([button(texts.signOut, first.length > 0 ? 'quiet' : '')], signOut),
   )
 }
 
 async function signOut(): Promise<void> {
   await post('/sign-out', {})
-  showSignIn()
-  document.querySelector('#card h1')?.after(element('p', { role: 'status' }, texts.signedOut))
+  const offers = signOutButtons()
+  show(texts.signedOut, ...offers, button(texts.action, offers.length > 0 ? 'quiet' : '', showSignIn))
+}
+
+async function arrive(provider: string): Promise<void> {
+  show(texts.working)
+  try {
+    const { linked, next, ...user } = await finishSignIn(provider)
+    if (linked) showSignedIn(user, texts.linked)
+    else goOn(user, next)
+  } catch (error) {
+    const why = element('p', { class: 'notice danger', role: 'alert' }, error instanceof Error ? error.message : '')
+    show(texts.failed, why, toLink(PATH, texts.again))
+  }
 }
 
 const isCode = (error: unknown, code: string): boolean => error instanceof RefusedRequest && error.code === code
@@ -108,5 +123,7 @@ const explain = (error: unknown, refused: string): unknown =>
   isCode(error, 'credential_refused') ? new Error(refused) : error
 
 applyTheme()
-if (options.name === null) showSignIn()
+const provider = findArrival()
+if (provider !== undefined) void arrive(provider)
+else if (options.name === null) showSignIn()
 else showSignedIn({ name: options.name, mustChangePassword: options.mustChangePassword })

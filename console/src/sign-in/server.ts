@@ -1,6 +1,11 @@
 // The endpoints of the sign-in page, and what the server says with the page.
 import { texts } from './texts.ts'
 
+export interface Provider {
+  readonly name: string
+  readonly label: string
+}
+
 export interface Options {
   /** Who is signed in. */
   readonly name: string | null
@@ -8,9 +13,12 @@ export interface Options {
   /** The path to go to afterwards. */
   readonly next?: string
   readonly signUp: boolean
+  readonly providers: readonly Provider[]
+  /** The URL at which providers send browsers back; empty: not configured. */
+  readonly publicUrl: string
 }
 
-const PATH = '/_cardea/sign-in'
+export const PATH = '/_cardea/sign-in'
 
 export const options: Options = JSON.parse(
   decodeURIComponent(document.querySelector<HTMLMetaElement>('meta[name=cardea-options]')?.content ?? '%7B%7D'),

@@ -13,8 +13,12 @@ import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
 import { type AccountSignInDeps, accountSignInRoutes } from './account-sign-in.ts'
 import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
 import { renderPage } from './page.ts'
+import { type ProviderRoutesDeps, providerRoutes } from './provider-routes.ts'
 
-export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'> {
+export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, ProviderRoutesDeps {
+  readonly directory: AccountSignInDeps['directory'] & ProviderRoutesDeps['directory']
+  /** The URL at which browsers reach this server; empty: not configured. */
+  publicUrl(): string
   /** With a placeholder for the options. */
   readonly page: string
   /** Reads the session cookie of the document door. */
@@ -44,6 +48,7 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
     ],
     routes: [
       { path: SIGN_IN_PREFIX, allow: READ_METHODS, methods: { GET: (context) => showPage(context, deps) } },
+      ...providerRoutes(deps, (context) => showPage(context, deps)),
       ...accountSignInRoutes({ ...deps, origins: () => [] }, SIGN_IN_PREFIX),
     ],
     defaultHeaders: (context, reply) => [
@@ -55,9 +60,12 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
   },
 })
 
-function showPage(context: RequestContext, { page, allowsSignUp }: SignInPageDeps): Reply {
+function showPage(context: RequestContext, { page, allowsSignUp, providerSignIn, publicUrl }: SignInPageDeps): Reply {
   const { name, mustChangePassword = false } = identityOf(context)
   const next = findRedirect(context, 'next')
-  const options = { name, mustChangePassword, next, signUp: allowsSignUp() }
+  const providers = providerSignIn
+    .list()
+    .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
+  const options = { name, mustChangePassword, next, signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
   return renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
 }

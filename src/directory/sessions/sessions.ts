@@ -1,4 +1,5 @@
 import { nowSeconds } from '../../base/clock.ts'
+import { digestHex } from '../../base/encoding.ts'
 import type { Account } from '../account.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
@@ -8,7 +9,7 @@ import { generationOf } from '../session-epoch.ts'
 import { isExpired, type User } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
 import { endSession } from './end-session.ts'
-import type { EndedSessions } from './ended-sessions.ts'
+import { type EndedSessions, toTokenCounter } from './ended-sessions.ts'
 import {
   createPlainId,
   createProvenId,
@@ -55,6 +56,14 @@ export function createSessions(parts: DirectoryParts) {
     isForeignTokenKnownLive: (token: ForeignToken) => isForeignTokenKnownLive(parts, token),
     /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
     endSession: (session: EndingSession) => endSession(parts, session),
+    /**
+     * Whether this value is used for the first time, on any node. Each use is an ended session under the name of the value;
+     * the store counts them, and forgets them when the value expires.
+     */
+    useOnce: async (value: string, expiresAt: number): Promise<boolean> => {
+      const name = toTokenCounter('', digestHex('sha256', value))
+      return (await ended.end({ id: createPlainId(clock.nowMs()), name, expiresAt })).count === 1
+    },
     /** Calls the listener after the fact, immediately for changes of this process. Returns a function that removes it. */
     onRevoked: (listener: (revocation: Revocation) => void) => revocations.add(listener),
   }

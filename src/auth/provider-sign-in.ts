@@ -1,0 +1,216 @@
+/**
+ * Signs browsers in at identity providers: the authorization code flow of OpenID Connect with PKCE. What must be known
+ * again when the browser comes back is in a signed cookie; the nonce and the verifier are made from its random id with
+ * Cardea's own key. The directory notes each id that was used, on all nodes: no response of a provider counts twice.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type * as OpenId from 'openid-client'
+import { boundedFetch } from '../base/bounded-fetch.ts'
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { isSameSecret } from '../base/compare.ts'
+import { messageOf, Refusal } from '../base/errors.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
+import { isLinkedTo } from '../directory/external-accounts.ts'
+import type { ExternalAccount } from '../directory/users/user.ts'
+import { findNumber } from '../keys/document-claims.ts'
+import { findText } from '../keys/provider-claims.ts'
+import { fetchDiscovery } from '../keys/provider-keys.ts'
+import { type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
+
+export interface ProviderSignInDeps {
+  readonly providers: Providers
+  readonly directory: Pick<Directory, 'findAccount' | 'listLinked' | 'createLinked' | 'useOnce'>
+  /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
+  publicUrl(): string
+  /** Signs cookies and makes nonces. Never leaves the server. */
+  ownKey(): Uint8Array
+  readonly clock: Clock
+}
+
+/** What a browser wanted when it was sent to the provider. */
+export interface Intention {
+  /** The path to go to afterwards. */
+  readonly next?: string | undefined
+  /** The session whose user links the account. Left out: the account signs in. */
+  readonly link?: { readonly name: string; readonly session: string } | undefined
+}
+
+interface State extends Intention {
+  readonly id: string
+  readonly provider: string
+  /** Seconds since the epoch. */
+  readonly expiresAt: number
+}
+
+/** The account that has proved itself, and what the browser wanted. */
+export interface Arrival extends Intention {
+  readonly provider: Provider
+  readonly external: Omit<ExternalAccount, 'linkedAt'>
+  /** What the provider calls the user. */
+  readonly name: string
+  readonly issuedAt: number
+}
+
+export const STATE_SECONDS = 600
+
+export type ProviderSignIn = ReturnType<typeof createProviderSignIn>
+
+/** `callback` is the path to which providers send browsers back; their name is added to it. */
+export function createProviderSignIn(deps: ProviderSignInDeps, callback: string) {
+  const { providers, directory, clock } = deps
+  const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
+  const connect = rememberConnections(clock)
+  /** Those at which a browser can sign in as a user. */
+  const list = (): readonly Provider[] =>
+    deps.publicUrl() === '' ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
+  const require = (name: string): Provider => {
+    const provider = list().find((each) => each.name === name)
+    if (!provider) throw new Refusal('not_found', { reason: 'Browsers cannot sign in at this provider.' })
+    return provider
+  }
+  const toUrl = (path: string): string => `${deps.publicUrl().replace(/\/+$/, '')}${path}`
+  const derive = (use: string, text: string): string =>
+    createHmac('sha256', deps.ownKey()).update(`sign-in-${use}:${text}`).digest('base64url')
+  return {
+    list,
+    /** Where to send the browser, and the cookie that it must bring back. */
+    async start(name: string, intention: Intention): Promise<{ readonly url: string; readonly cookie: string }> {
+      const provider = require(name)
+      const { openid, config } = await connect(provider)
+      const id = randomBytes(32).toString('base64url')
+      const url = openid.buildAuthorizationUrl(config, {
+        redirect_uri: toUrl(`${callback}/${name}`),
+        scope: provider.client?.scopes.join(' ') ?? '',
+        state: id,
+        nonce: derive('nonce', id),
+        code_challenge: await openid.calculatePKCECodeChallenge(derive('verifier', id)),
+        code_challenge_method: 'S256',
+      })
+      const state: State = { ...intention, id, provider: name, expiresAt: nowSeconds(clock) + STATE_SECONDS }
+      const text = Buffer.from(JSON.stringify(state)).toString('base64url')
+      return { url: url.href, cookie: `${text}.${derive('cookie', text)}` }
+    },
+    /** Checks what the provider sent with the browser. `query` is that of the callback. Throws a `Refusal`. */
+    async finish(name: string, query: string, cookie: string | undefined): Promise<Arrival> {
+      const provider = require(name)
+      const state = readState(cookie ?? '', derive, clock)
+      const isOwn = state?.provider === name && new URLSearchParams(query).get('state') === state.id
+      if (!isOwn || !(await directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
+      const { openid, config } = await connect(provider)
+      const url = new URL(`${toUrl(`${callback}/${name}`)}?${query}`)
+      const checks = {
+        expectedState: state.id,
+        expectedNonce: derive('nonce', state.id),
+        pkceCodeVerifier: derive('verifier', state.id),
+        idTokenExpected: true,
+      }
+      const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
+        throw toRefusal(error)
+      })
+      return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
+    },
+    /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
+    async findAccount({ provider, external, name, issuedAt }: Arrival): Promise<Account> {
+      const found = await findUser(provider, { ...external, name, issuedAt }, deps)
+      if (found instanceof Refusal) throw found
+      const account = await directory.findAccount(found)
+      if (!account) throw refuse('the user is disabled')
+      if (account.isAdmin || !isLinkedTo(account, external)) throw refuse(NOT_LINKED)
+      return account
+    },
+    /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
+    async findSignOut(name: string, path: string): Promise<string | undefined> {
+      const { openid, config } = await connect(require(name))
+      if (config.serverMetadata().end_session_endpoint === undefined) return undefined
+      return openid.buildEndSessionUrl(config, { post_logout_redirect_uri: toUrl(path) }).href
+    },
+  }
+}
+
+const STALE = 'this sign-in has expired, was used already or began in another browser; start again'
+
+function readState(cookie: string, derive: (use: string, text: string) => string, clock: Clock): State | undefined {
+  const [text = '', signature = ''] = cookie.split('.')
+  if (!isSameSecret(signature, derive('cookie', text))) return undefined
+  // written by `start`
+  const state = JSON.parse(Buffer.from(text, 'base64url').toString()) as State
+  return nowSeconds(clock) < state.expiresAt ? state : undefined
+}
+
+const KEPT_MS = 600_000
+const PAUSE_MS = 5000
+
+/** The endpoints of each provider. They are fetched again after a while, and after a failure not at once. */
+function rememberConnections(clock: Clock) {
+  const known = new Map<string, { readonly connection: ReturnType<typeof connectTo>; untilMs: number }>()
+  return async (provider: Provider) => {
+    const last = known.get(provider.name)
+    if (last && clock.nowMs() < last.untilMs) return last.connection
+    const entry = { connection: connectTo(provider), untilMs: clock.nowMs() + KEPT_MS }
+    known.set(provider.name, entry)
+    entry.connection.catch(() => {
+      entry.untilMs = clock.nowMs() + PAUSE_MS
+    })
+    return entry.connection
+  }
+}
+
+async function connectTo({ name, rules, client }: Provider) {
+  if (!client) throw new TypeError(`[provider:${name}] has no client`)
+  // loaded when a browser first signs in this way
+  const openid = await import('openid-client')
+  const { document } = await fetchDiscovery(client.place).catch((error: unknown) => {
+    throw unavailable(`[provider:${name}] ${messageOf(error)}`)
+  })
+  // `openid-client` checks the members that it uses
+  const server = document as unknown as OpenId.ServerMetadata
+  const config = new openid.Configuration(
+    server,
+    rules.clientId,
+    { [openid.clockTolerance]: rules.skewSeconds },
+    authenticateClient(openid, client.secret, server),
+  )
+  config[openid.customFetch] = fetchBounded
+  // `boundedFetch` accepts plain HTTP on loopback only
+  openid.allowInsecureRequests(config)
+  return { openid, config }
+}
+
+const fetchBounded: OpenId.CustomFetch = async (url, { body, headers, method }) =>
+  boundedFetch(url, { body, headers, method } as RequestInit).catch((error: unknown) => {
+    throw unavailable(messageOf(error))
+  })
+
+function authenticateClient(openid: typeof OpenId, secret: string, server: OpenId.ServerMetadata): OpenId.ClientAuth {
+  if (secret === '') return openid.None()
+  const isPosted = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false
+  return isPosted ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
+}
+
+const unavailable = (detail: string): Refusal => new Refusal('provider_unavailable', { detail, retryAfterSeconds: 5 })
+
+/** `openid-client` wraps what `fetch` throws. */
+function toRefusal(error: unknown): Refusal {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (cause instanceof Refusal) return cause
+  return new Refusal('token_refused', { reason: REFUSED, detail: messageOf(error), cause: error })
+}
+
+const REFUSED = 'the response of the identity provider is not accepted; start again'
+
+const ID_TOKEN_TYPES = [undefined, 'JWT']
+
+/** `openid-client` has checked its claims; here its signature is, with the keys of this provider alone. */
+async function readIdToken(text: string, provider: Provider, { providers }: ProviderSignInDeps) {
+  const token = await verifyWithProvider(text, provider, ID_TOKEN_TYPES)
+  if (token === undefined) throw unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
+  if (token.kind === 'refused') throw new Refusal('token_refused', { reason: REFUSED, detail: token.reason })
+  const { iss, sub } = token.claims
+  if (typeof iss !== 'string' || typeof sub !== 'string' || providers.get(iss)?.name !== provider.name)
+    throw refuse(REFUSED)
+  const name = findText(token.claims, provider.rules.name) ?? sub
+  const external = { provider: provider.name, issuer: iss, subject: sub }
+  return { external, name, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
+}

@@ -1,0 +1,124 @@
+/**
+ * Sign-in at identity providers, for the sign-in page. A provider sends the browser to the callback, which is the page
+ * again: its script sends the response of the provider on. So cookies with `SameSite=Strict` arrive, and a page that a
+ * browser only preloads changes nothing.
+ */
+import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
+import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
+import { Refusal, textOf } from '../../base/errors.ts'
+import type { Directory } from '../../directory/directory.ts'
+import { identityOf } from '../../directory/identity.ts'
+import { findRedirect } from '../../http/form.ts'
+import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
+import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
+import { requireTrusted } from './account-sign-in.ts'
+import { readJsonBody, requireValid, toJsonReply } from './json.ts'
+import { flag, object, text } from './schemas/schema.ts'
+
+export interface ProviderRoutesDeps {
+  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount'>
+  readonly providerSignIn: ProviderSignIn
+  readonly openSession: ApplicationSignIn['open']
+  /** Throws unless the session of the request was opened with the password, and `current` is that password. */
+  requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
+  readonly events: SecurityEvents
+}
+
+/** What security events call this way to sign in. */
+export const PROVIDER_ENDPOINT = 'provider'
+
+export function providerRoutes(deps: ProviderRoutesDeps, showPage: Handler): readonly Route[] {
+  const post =
+    (handle: (context: RequestContext, provider: string, deps: ProviderRoutesDeps) => Promise<Reply>): Handler =>
+    async (context, { provider = '' }) => {
+      requireTrusted(context, [])
+      return handle(context, provider, deps)
+    }
+  return [
+    { path: `${SIGN_IN_PREFIX}/providers/{provider}`, methods: { POST: post(start) } },
+    { path: `${SIGN_IN_PREFIX}/providers/{provider}/sign-out`, methods: { POST: post(signOut) } },
+    { path: `${CALLBACK_PATH}/{provider}`, methods: { GET: showPage, POST: post(finish) } },
+  ]
+}
+
+const START = object({ 'link?': flag(), 'current_password?': text() })
+const RESPONSE = object({ query: text('The query that the provider added to the callback.') })
+const MAX_BODY_BYTES = 16_384
+
+/** Returns the URL at the provider. */
+async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
+  const next = findRedirect(context, 'next')
+  const { link = false, current_password } = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
+  const intention = { next, link: link ? await requireOwner(context, current_password, deps) : undefined }
+  const { url, cookie } = await deps.providerSignIn.start(provider, intention)
+  return toJsonReply(200, { url }, [renderStateCookie(cookie, STATE_SECONDS, context)])
+}
+
+/** The session of a user who may link an account. Its user has just typed the password. */
+async function requireOwner(
+  context: RequestContext,
+  current: string | undefined,
+  { directory, requireCurrentPassword }: ProviderRoutesDeps,
+): Promise<NonNullable<Intention['link']>> {
+  const { authenticated } = context
+  const { name } = identityOf(context)
+  const session = authenticated?.credential?.session
+  if (name === null || !session) throw new Refusal('authentication_required')
+  requireNoPasswordChange(identityOf(context))
+  if (directory.isAdministrator(name)) throw new Refusal('forbidden', { reason: 'An administrator has no such links.' })
+  await requireCurrentPassword(context, current)
+  return { name, session: session.id }
+}
+
+async function finish(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
+  const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
+  try {
+    const arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
+    const { name, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
+    const reply = {
+      name,
+      linked: arrival.link !== undefined,
+      ...(arrival.next !== undefined && { next: arrival.next }),
+    }
+    return toJsonReply(200, reply, [...headers, renderStateCookie('', 0, context)])
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const reason = error.detail ?? textOf(error)
+    deps.events.record('sign-in.refused', { reason: `[provider:${provider}] ${reason}`, handler: PROVIDER_ENDPOINT })
+    // the user of the browser must know what to do
+    throw error.code === 'token_refused' ? new Refusal('forbidden', { reason: toSentence(error), cause: error }) : error
+  }
+}
+
+const toSentence = (error: Refusal): string => `The sign-in was refused: ${textOf(error)}.`
+
+/** The provider has proved the account, but not the password of the user here. */
+async function signIn(context: RequestContext, arrival: Arrival, { providerSignIn, openSession }: ProviderRoutesDeps) {
+  const account = await providerSignIn.findAccount(arrival)
+  const { header } = await openSession(account, context, { hasPassword: false, hasFactor: false })
+  return { name: account.name, headers: [header] }
+}
+
+/** Only in the session that began: its user has proved the password. */
+async function link(context: RequestContext, { external, link: owner }: Arrival, { directory }: ProviderRoutesDeps) {
+  const { name } = identityOf(context)
+  const session = context.authenticated?.credential?.session
+  if (name === null || name !== owner?.name || session?.id !== owner.session)
+    throw new Refusal('forbidden', { reason: 'Another user is signed in now. Start again.' })
+  await directory.linkAccount(name, external)
+  return { name, headers: [] }
+}
+
+/** Returns the URL at the provider, or null if it has none. */
+async function signOut(_context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
+  return toJsonReply(200, { url: (await deps.providerSignIn.findSignOut(provider, SIGN_IN_PREFIX)) ?? null })
+}
+
+const STATE_COOKIE = 'CardeaSignIn'
+
+const renderStateCookie = (value: string, seconds: number, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
+  'Set-Cookie',
+  `${STATE_COOKIE}=${value}; Path=${SIGN_IN_PREFIX}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
+]

@@ -1,0 +1,238 @@
+// Sign-in at an identity provider from the browser: the authorization code flow, and what must not work.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
+import { ADMIN, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PUBLIC_URL = 'https://db.example.com'
+const PAGE = '/_cardea/sign-in'
+
+const scope = createSharedScope()
+const linked = await startProvider(scope)
+const creating = await startProvider(scope)
+const asserting = await startProvider(scope)
+const client = { audience: AUDIENCE, 'client-id': CLIENT, 'client-secret': CLIENT_SECRET }
+const { document, multiModel, addresses, cardea, takeEvents } = await startServer(scope, {
+  console: { 'public-url': PUBLIC_URL },
+  admin: { endpoint: 'tcp://127.0.0.1:0' },
+  'provider:linked': { issuer: linked.issuer, ...client, label: 'Example ID' },
+  'provider:open': { issuer: creating.issuer, ...client, users: 'create' },
+  'provider:staff': { issuer: asserting.issuer, ...client, users: 'asserted' },
+})
+await cardea.users.create({ name: 'ada', password: 'analytical engine' })
+const link = { provider: 'linked', issuer: linked.issuer, subject: 'u-1' }
+const LINKS = '/_cardea/api/users/ada/external-accounts'
+await send(document, { method: 'POST', path: LINKS, headers: ADMIN, body: link })
+
+const setActive = (active: boolean) =>
+  send(document, { method: 'PUT', path: '/_cardea/api/users/ada/active', headers: ADMIN, body: { active } })
+
+/** A browser with the cookies of one host. */
+function createClient(url = document) {
+  const cookies = new Map<string, string>()
+  const post = async (path: string, body: object = {}) => {
+    const Cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+    const headers = { 'Content-Type': 'application/json', ...(Cookie && { Cookie }) }
+    const reply = await send(url, { method: 'POST', path: `${PAGE}${path}`, headers, body })
+    for (const line of reply.lines['set-cookie'] ?? []) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    return { status: reply.status, ...JSON.parse(reply.body) }
+  }
+  /** Goes to the provider, and comes back with its response. */
+  const visit = async (provider: string, body: object = {}, next = '') => {
+    const started = await post(`/providers/${provider}${next}`, body)
+    assert.equal(started.status, 200, JSON.stringify(started))
+    const location = (await fetch(started.url, { redirect: 'manual' })).headers.get('location') ?? ''
+    assert.ok(location.startsWith(`${PUBLIC_URL}${PAGE}/callback/${provider}?`), location)
+    return new URL(location).search.slice(1)
+  }
+  const finish = (provider: string, query: string) => post(`/callback/${provider}`, { query })
+  const nameOf = async () => {
+    const headers = { Cookie: `AuthSession=${cookies.get('AuthSession') ?? ''}` }
+    return JSON.parse((await send(document, { path: '/_session', headers })).body).userCtx.name
+  }
+  return { cookies, post, visit, finish, nameOf }
+}
+
+describe('sign-in at an identity provider', () => {
+  const listeners = { document, 'multi-model': multiModel, admin: addresses.admin[0] ?? '' }
+  for (const [name, url] of Object.entries(listeners))
+    it(`opens a session of the linked user at the ${name} listener, and goes to next`, async () => {
+      const browser = createClient(url)
+      const query = await browser.visit('linked', {}, '?next=%2Fdb')
+      takeEvents()
+      const reply = await browser.finish('linked', query)
+      assert.deepEqual(reply, { status: 200, name: 'ada', linked: false, next: '/db' })
+      assert.equal(await browser.nameOf(), 'ada')
+      const accepted = takeEvents().find(({ event }) => event === 'sign-in.accepted')
+      assert.deepEqual([accepted?.['subject'], accepted?.['handler']], ['ada', 'provider'])
+    })
+
+  it('sends the browser with PKCE, state and nonce, and a cookie that no script reads', async () => {
+    const path = `${PAGE}/providers/linked`
+    const { body, lines } = await send(document, { method: 'POST', path, body: {} })
+    const sent = new URL(JSON.parse(body).url).searchParams
+    assert.equal(sent.get('redirect_uri'), `${PUBLIC_URL}${PAGE}/callback/linked`)
+    assert.deepEqual([sent.get('code_challenge_method'), sent.get('scope')], ['S256', 'openid profile'])
+    for (const name of ['state', 'nonce', 'code_challenge']) assert.equal(sent.get(name)?.length, 43, name)
+    assert.match(lines['set-cookie']?.[0] ?? '', /; Path=\/_cardea\/sign-in; Max-Age=600; HttpOnly; SameSite=Strict$/)
+  })
+
+  it('creates a user at the first sign-in; a name of an administrator gets a suffix', async () => {
+    const browser = createClient()
+    creating.state.idToken = { sub: 'c-1', preferred_username: 'jan' }
+    assert.equal((await browser.finish('open', await browser.visit('open'))).name, 'jan')
+    assert.equal(await browser.nameOf(), 'jan')
+    creating.state.idToken = { sub: 'c-2', preferred_username: 'admin' }
+    assert.match((await browser.finish('open', await browser.visit('open'))).name, /^admin-[0-9a-f]{8}$/)
+  })
+
+  const refused: readonly [name: string, change: object, response?: Record<string, string>][] = [
+    ['with another nonce', { nonce: 'other' }],
+    ['without a nonce', { nonce: undefined }],
+    ['of another issuer', { iss: creating.issuer }],
+    ['for another client', { aud: 'other' }],
+    ['for several clients without azp', { aud: [CLIENT, 'other'] }],
+    ['that has expired', { exp: 1000, iat: 900 }],
+    ['of an account that is not linked', { sub: 'u-2' }],
+    ['with the name of an administrator and no link', { sub: 'admin', preferred_username: 'admin' }],
+    ['that came with another issuer (mix-up)', {}, { iss: creating.issuer }],
+    ['that came with an error', {}, { error: 'access_denied' }],
+  ]
+  for (const [name, idToken, response = {}] of refused)
+    it(`refuses an ID token ${name}`, async (t) => {
+      Object.assign(linked.state, { idToken, response })
+      t.after(() => Object.assign(linked.state, { idToken: {}, response: {} }))
+      const browser = createClient()
+      const query = await browser.visit('linked')
+      assert.equal((await browser.finish('linked', query)).status, 403)
+      assert.equal(await browser.nameOf(), null)
+    })
+
+  it('records a refusal', async (t) => {
+    const { document: url, ...server } = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:linked': { issuer: linked.issuer, ...client },
+    })
+    const browser = createClient(url)
+    await browser.finish('linked', await browser.visit('linked'))
+    const refusal = server.takeEvents().find(({ event }) => event === 'sign-in.refused')
+    assert.deepEqual(
+      [refusal?.['reason'], refusal?.['handler']],
+      ['[provider:linked] this account is not linked to a user', 'provider'],
+    )
+  })
+
+  it('refuses a response without the issuer, where the provider sends it', async () => {
+    const browser = createClient()
+    const query = new URLSearchParams(await browser.visit('linked'))
+    query.delete('iss')
+    assert.equal((await browser.finish('linked', String(query))).status, 403)
+  })
+
+  it('accepts a response once, with the cookie it was asked for with, at its own provider', async () => {
+    const browser = createClient()
+    const query = await browser.visit('linked')
+    const cookie = browser.cookies.get('CardeaSignIn') ?? ''
+    const thief = createClient()
+    assert.equal((await thief.finish('linked', query)).status, 403, 'stolen state')
+    await thief.visit('linked')
+    assert.equal((await thief.finish('linked', query)).status, 403, 'stolen state with another cookie')
+    thief.cookies.set('CardeaSignIn', `${cookie}x`)
+    assert.equal((await thief.finish('linked', query)).status, 403, 'forged cookie')
+    assert.equal((await browser.finish('open', query)).status, 403, 'another provider')
+    const [first, second] = await Promise.all([browser.finish('linked', query), browser.finish('linked', query)])
+    assert.deepEqual([first.status, second.status].sort(), [200, 403])
+    browser.cookies.set('CardeaSignIn', cookie)
+    assert.equal((await browser.finish('linked', query)).status, 403, 'replayed')
+  })
+
+  it('refuses a code that has expired at the provider', async () => {
+    const browser = createClient()
+    const query = new URLSearchParams(await browser.visit('linked'))
+    query.set('code', 'expired')
+    const { status, reason } = await browser.finish('linked', String(query))
+    assert.equal(status, 403)
+    assert.match(reason, /start again/)
+  })
+
+  it('is refused while the user is disabled', async () => {
+    const browser = createClient()
+    await setActive(false)
+    const { status, reason } = await browser.finish('linked', await browser.visit('linked'))
+    await setActive(true)
+    assert.equal(status, 403)
+    assert.match(reason, /disabled/)
+  })
+
+  it('is for providers whose accounts are users', async () => {
+    const browser = createClient()
+    assert.equal((await browser.post('/providers/staff')).status, 404)
+    assert.equal((await browser.post('/providers/none')).status, 404)
+    const { body } = await send(document, { path: PAGE })
+    const options = JSON.parse(decodeURIComponent(/name="cardea-options" content="([^"]*)"/.exec(body)?.[1] ?? ''))
+    assert.deepEqual(options.providers, [
+      { name: 'linked', label: 'Example ID' },
+      { name: 'open', label: 'open' },
+    ])
+  })
+
+  it('needs console.public-url', async (t) => {
+    const { document: url } = await startServer(t, { 'provider:linked': { issuer: linked.issuer, ...client } })
+    assert.equal((await send(url, { method: 'POST', path: `${PAGE}/providers/linked`, body: {} })).status, 404)
+  })
+
+  it('begins only from a page of this origin, and comes back only from the page', async () => {
+    for (const path of ['providers/linked', 'callback/linked', 'providers/linked/sign-out']) {
+      const headers = { Origin: 'https://example.com', 'Content-Type': 'application/json' }
+      const given = { method: 'POST', path: `${PAGE}/${path}`, headers, body: { query: 'code=1' } }
+      assert.equal((await send(document, given)).status, 403)
+    }
+    assert.equal((await send(document, { path: `${PAGE}/callback/linked?code=1&state=2` })).status, 200)
+  })
+
+  it('offers the sign-out of the provider', async () => {
+    const { url } = await createClient().post('/providers/linked/sign-out')
+    const sent = new URL(url)
+    assert.equal(`${sent.origin}${sent.pathname}`, `${linked.issuer}/end`)
+    assert.deepEqual(Object.fromEntries(sent.searchParams), {
+      client_id: CLIENT,
+      post_logout_redirect_uri: `${PUBLIC_URL}${PAGE}`,
+    })
+  })
+
+  it('links another account of the user who has just typed the password', async () => {
+    await cardea.users.create({ name: 'bob', password: 'correct horse 1' })
+    creating.state.idToken = { sub: 'c-9', preferred_username: 'root' }
+    const browser = createClient()
+    assert.equal((await browser.post('/providers/open', { link: true })).status, 401)
+    await browser.post('/sign-in', { name: 'bob', password: 'correct horse 1' })
+    assert.equal((await browser.post('/providers/open', { link: true })).status, 403)
+    assert.equal((await browser.post('/providers/open', { link: true, current_password: 'wrong' })).status, 403)
+    const proof = { link: true, current_password: 'correct horse 1' }
+    const query = await browser.visit('open', proof)
+    const session = browser.cookies.get('AuthSession') ?? ''
+    await browser.post('/sign-in', { name: 'ada', password: 'analytical engine' })
+    assert.equal((await browser.finish('open', query)).status, 403, 'another user is signed in now')
+    browser.cookies.set('AuthSession', session)
+    const again = await browser.visit('open', proof)
+    assert.deepEqual(await browser.finish('open', again), { status: 200, name: 'bob', linked: true })
+    const fresh = createClient()
+    assert.equal((await fresh.finish('open', await fresh.visit('open'))).name, 'bob')
+    assert.equal((await fresh.post('/providers/open', proof)).status, 403, 'this session proves no password')
+  })
+
+  it('is 503 while the provider cannot be reached', async (t) => {
+    const provider = await startProvider(t)
+    const { document: url } = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:late': { issuer: provider.issuer, ...client },
+    })
+    provider.state.isDown = true
+    assert.equal((await createClient(url).post('/providers/late')).status, 503)
+  })
+})
