@@ -1,49 +1,91 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
-import { createProviderTokens } from '../../src/auth/provider-token.ts'
-import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { describe, it } from 'node:test'
+import { createProviderTokens, type ProviderTokenDeps } from '../../src/auth/provider-token.ts'
 import { textOf } from '../../src/base/errors.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { readClaimPath } from '../../src/keys/document-claims.ts'
 import { createProviderKeys } from '../../src/keys/provider-keys.ts'
 import { AUDIENCE, startProvider } from '../support/provider.ts'
+import type { Scope } from '../support/scope.ts'
 
-it('a token of an account that several users have is refused, and creates no user', async (t) => {
-  const { issuer, signToken } = await startProvider(t)
+const DAY_MS = 86_400_000
+const START_MS = 1_800_000_000_000
+
+const unused = () => assert.fail('not called')
+const NO_DIRECTORY: ProviderTokenDeps['directory'] = {
+  listLinked: unused,
+  createLinked: unused,
+  findAccount: async () => undefined,
+  peekAccount: () => undefined,
+  isForeignTokenLive: async () => true,
+  isForeignTokenKnownLive: () => true,
+}
+
+/** Tokens of one provider, at a time that a test sets. */
+async function openTokens(scope: Scope, users: 'create' | 'asserted', directory: Partial<typeof NO_DIRECTORY> = {}) {
+  const provider = await startProvider(scope)
+  const { issuer } = provider
+  let nowMs = START_MS
+  const clock = { nowMs: () => nowMs }
   const place = { name: 'open', issuer, issuers: [issuer], discovery: '', jwksUri: '' }
-  const provider = {
+  const name = readClaimPath('sub')
+  const known = {
     name: 'open',
-    keys: createProviderKeys({ place, maxAgeMs: 60_000, clock: SYSTEM_CLOCK, log: SILENT_LOG }),
+    place,
+    client: undefined,
+    keys: createProviderKeys({ place, maxAgeMs: DAY_MS, clock, log: SILENT_LOG }),
     algorithms: ['ES256'],
-    users: 'create',
+    users,
     keepsNames: false,
     roleMap: [],
-    rules: {
-      audience: [AUDIENCE],
-      clients: [],
-      clientId: '',
-      name: readClaimPath('sub'),
-      roles: undefined,
-      skewSeconds: 0,
+    rules: { audience: [AUDIENCE], clients: [], clientId: '', name, roles: undefined, skewSeconds: 0 },
+  }
+  const deps = { directory: { ...NO_DIRECTORY, ...directory }, maxLifetimeSeconds: () => 0, clock }
+  const find = createProviderTokens({ ...deps, providers: new Map([[issuer, known]]) }, 'jwt')
+  return {
+    provider,
+    /** The name that a new token stands for now, or why it is refused. */
+    async read(header: object = {}): Promise<string> {
+      const now = Math.floor(nowMs / 1000)
+      const verdict = await find(provider.signToken({ iat: now, exp: now + 300 }, header))
+      if (verdict?.kind === 'accepted') return verdict.identity.name ?? ''
+      return verdict?.kind === 'refused' ? `${verdict.error.code}: ${textOf(verdict.error)}` : 'absent'
     },
-  } as const
-  const unused = () => assert.fail('not called')
-  const find = createProviderTokens(
-    {
-      providers: new Map([[issuer, provider]]),
-      directory: {
-        listLinked: async () => ['ada', 'bob'],
-        createLinked: unused,
-        findAccount: unused,
-        peekAccount: unused,
-        isForeignTokenLive: unused,
-        isForeignTokenKnownLive: unused,
-      },
-      maxLifetimeSeconds: () => 0,
-      clock: SYSTEM_CLOCK,
+    pass(ms: number): void {
+      nowMs += ms
     },
-    'jwt',
-  )
-  const verdict = await find(signToken())
-  assert.match(verdict?.kind === 'refused' ? textOf(verdict.error) : '', /several users have this account/)
+  }
+}
+
+describe('tokens of an identity provider', () => {
+  it('are refused, and create no user, if several users have the account', async (t) => {
+    const { read } = await openTokens(t, 'create', { listLinked: async () => ['ada', 'bob'] })
+    assert.match(await read(), /several users have this account/)
+  })
+
+  it('are accepted for a day without the provider, and again when it is back', async (t) => {
+    const { provider, read, pass } = await openTokens(t, 'asserted')
+    assert.equal(await read(), 'open/u-1')
+    provider.state.isDown = true
+    for (let hour = 0; hour < 23; hour += 1) {
+      pass(3_600_000)
+      assert.equal(await read(), 'open/u-1', `after ${hour} hours`)
+    }
+    pass(3_600_000)
+    assert.match(await read(), /^provider_unavailable/)
+    provider.state.isDown = false
+    pass(300_000)
+    assert.equal(await read(), 'open/u-1')
+  })
+
+  it('with unknown keys cause one fetch, and other tokens are accepted meanwhile', async (t) => {
+    const { provider, read, pass } = await openTokens(t, 'asserted')
+    await read()
+    const before = provider.state.fetches
+    pass(60_000)
+    const unknown = Array.from({ length: 50 }, (_, index) => read({ kid: `unknown-${index}` }))
+    assert.equal(await read(), 'open/u-1')
+    for (const result of await Promise.all(unknown)) assert.match(result, /^token_refused/)
+    assert.equal(provider.state.fetches, before + 1)
+  })
 })

@@ -46,6 +46,20 @@ describe('keys of an identity provider', () => {
     assert.equal(state.fetches, 2)
   })
 
+  it('are asked for every five minutes at most while the provider is down, whatever the requests', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    state.isDown = true
+    let nowMs = 0
+    const failures: string[] = []
+    const log = { ...SILENT_LOG, warn: (text: string) => void failures.push(text) }
+    const keys = createProviderKeys({ place: toPlace(issuer), maxAgeMs: DAY_MS, clock: { nowMs: () => nowMs }, log })
+    for (; nowMs < DAY_MS; nowMs += 60_000) {
+      keys.get()
+      await keys.renew()
+    }
+    assert.ok(failures.length > 280 && failures.length <= DAY_MS / 300_000 + 7, String(failures.length))
+  })
+
   it('are fetched once for requests at the same time', async (t) => {
     const { issuer, state } = await startProvider(t)
     const keys = createProviderKeys({
