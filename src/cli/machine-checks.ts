@@ -9,7 +9,8 @@ import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
-import { fetchDiscovery, fetchKeys } from '../keys/provider-keys.ts'
+import { ALGORITHMS } from '../keys/algorithms.ts'
+import { fetchDiscovery, fetchKeys, type ProviderKeySet } from '../keys/provider-keys.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
@@ -182,22 +183,43 @@ function checkServer({ server }: Examined): Found {
 const MAX_SKEW_SECONDS = 30
 const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early or too late.'
 
+/** What to do about a provider whose keys cannot be fetched, by the reason. */
+const PROVIDER_ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
+  [/its issuer is/, 'Copy the issuer exactly, with or without the slash at its end.'],
+  [/certificate/, 'Trust its authority with NODE_EXTRA_CA_CERTS=<file>, also when the server starts.'],
+  [/redirects/, 'Name the address it redirects to, as issuer or as discovery.'],
+  [
+    /status 404|not a JSON object/,
+    'In Keycloak, the issuer is https://<host>/realms/<realm>. Otherwise set discovery.',
+  ],
+]
+
 /** Fetches what the server would fetch. */
 async function checkProviders({ settings }: Examined): Promise<Found> {
   const found = settings.open.provider.map(async ({ name, values }): Promise<Found> => {
-    const { place, client } = toProviderSettings({ name, values })
+    const { place, client, algorithms } = toProviderSettings({ name, values })
     try {
-      await fetchKeys(place)
+      const keys = await fetchKeys(place)
+      if (!algorithms.some((each) => hasKeyFor(keys, each)))
+        throw new Error(
+          `none of its keys is for ${algorithms.join(', ')}: compare algorithms with its signature algorithm`,
+        )
       return values['client-id'] === ''
         ? []
         : await checkBrowserSignIn(`[provider:${name}]`, { place, client }, settings)
     } catch (error) {
-      const url = place.jwksUri || place.discovery || place.issuer
-      const advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`
-      return [{ level: 'problem', message: `[provider:${name}] ${messageOf(error)}`, advice }]
+      const [url, why] = [place.jwksUri || place.discovery || place.issuer, messageOf(error)]
+      const [, advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`] =
+        PROVIDER_ADVICE.find(([reason]) => reason.test(why)) ?? []
+      return [{ level: 'problem', message: `[provider:${name}] ${why}`, advice }]
     }
   })
   return (await Promise.all(found)).flat()
+}
+
+function hasKeyFor(keys: ProviderKeySet, name: string): boolean {
+  const algorithm = ALGORITHMS.get(name)
+  return algorithm !== undefined && keys.find(algorithm, { algorithm, typ: undefined, kid: undefined }).kind === 'keys'
 }
 
 /** Why the sign-in page has no button for a provider with a client. */

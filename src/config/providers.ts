@@ -102,11 +102,19 @@ export function checkProviders(entries: readonly ProviderEntry[]): readonly Prob
   })
 }
 
-/** Valid settings that accept more than their author may expect. */
+/** Valid settings that do not do what their author may expect. */
+const WARNINGS: readonly ((values: ProviderValues) => string | undefined)[] = [
+  ({ audience }) =>
+    audience.includes('account')
+      ? 'every token of a realm of Keycloak has the audience account: add a mapper of type Audience, and name its audience here'
+      : undefined,
+  ({ issuer }) =>
+    issuer === 'https://accounts.google.com'
+      ? 'the access tokens of Google are no JWTs and are refused: only the sign-in page can use this provider'
+      : undefined,
+]
+
 export const warnAboutProviders = (entries: readonly ProviderEntry[]): readonly string[] =>
-  entries
-    .filter(({ values }) => values.audience.includes('account'))
-    .map(
-      ({ name }) =>
-        `[provider:${name}] every token of a realm of Keycloak has the audience account: add a mapper of type Audience, and name its audience here`,
-    )
+  entries.flatMap(({ name, values }) =>
+    WARNINGS.flatMap((warn) => warn(values) ?? []).map((why) => `[provider:${name}] ${why}`),
+  )

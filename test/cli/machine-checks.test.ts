@@ -13,6 +13,7 @@ import { withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
+import { startProvider } from '../support/provider.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
@@ -153,4 +154,20 @@ test('names the users whose records are damaged, of either engine', async (t) =>
     assert.match(finding?.advice ?? '', /restore an earlier backup/)
     await place.remove()
   }
+})
+
+test('explains why the keys of an identity provider cannot be used', async (t) => {
+  const provider = await startProvider(t)
+  const { issuer } = provider
+  const explain = async (...more: readonly string[]) => {
+    const options = ['--provider:staff.audience', 'cardea', '--provider:staff.issuer', issuer, ...more]
+    const [finding] = inArea(await check([...MEMORY, ...options]), 'providers')
+    return `${finding?.message} ${finding?.advice ?? ''}`
+  }
+  assert.match(await explain(), /keys of all can be fetched/)
+  assert.match(await explain('--provider:staff.issuer', `${issuer}/`), /its issuer is .* Copy the issuer exactly/)
+  assert.match(await explain('--provider:staff.algorithms', 'RS256'), /none of its keys is for RS256/)
+  assert.match(await explain('--provider:staff.jwks-uri', `${issuer}/absent`), /the key set is not valid/)
+  provider.state.isDown = true
+  assert.match(await explain(), /Open http:\S+ from this machine, and compare issuer, discovery and jwks-uri/)
 })
