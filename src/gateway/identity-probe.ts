@@ -61,19 +61,37 @@ export async function sendProbe(server: UpstreamServer, probe: Probe): Promise<s
 
 export class UnusableResponse extends Error {}
 
-/** Sends a request of Cardea's own. The body is `undefined` if it is too large or not JSON. */
-export async function ask({ connections }: UpstreamServer, path: string, headers: readonly string[] = []) {
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await connections.requests.request({ method: 'GET', path, headers: [...headers], signal })
-  return { status: response.statusCode, body: await readJsonBody(response.body) }
+export interface OwnRequest {
+  readonly path: string
+  /** Sent as JSON, with PUT. */
+  readonly body?: unknown
+  /** Of the response; 16 KiB if it is left out. */
+  readonly maxBytes?: number
 }
 
-async function readJsonBody(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+/** Sends a request of Cardea's own. The body is `undefined` if it is too large or not JSON. */
+export async function ask(
+  { connections }: UpstreamServer,
+  request: string | OwnRequest,
+  headers: readonly string[] = [],
+) {
+  const { path, body, maxBytes = MAX_BODY_BYTES } = typeof request === 'string' ? { path: request } : request
+  const response = await connections.requests.request({
+    path,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(body === undefined
+      ? { method: 'GET', headers: [...headers] }
+      : { method: 'PUT', headers: [...headers, 'Content-Type', 'application/json'], body: JSON.stringify(body) }),
+  })
+  return { status: response.statusCode, body: await readJsonBody(response.body, maxBytes) }
+}
+
+async function readJsonBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > MAX_BODY_BYTES) return undefined
+    if (bytes > maxBytes) return undefined
     chunks.push(chunk)
   }
   const reading = readJson(readUtf8(Buffer.concat(chunks)) ?? '')

@@ -15,6 +15,11 @@ export function createUpstreamRegistry(log: Log) {
       if (inspection) inspected.push({ ...inspection, upstream })
       return upstream
     },
+    /** The upstream of a door; `undefined`: none is configured. */
+    find: (door: string): Upstream | undefined => {
+      const upstream = upstreams.find((each) => inspected.some((one) => one.upstream === each && one.door === door))
+      return upstream?.isSet() ? upstream : undefined
+    },
     /** The figures of all upstream servers now; those of services under the door `service`. */
     listServers: () =>
       upstreams.flatMap((upstream) => {

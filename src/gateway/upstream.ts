@@ -4,7 +4,7 @@
  */
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
-import { ANONYMOUS } from '../directory/identity.ts'
+import { ANONYMOUS, type Identity } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
 import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import {
@@ -13,14 +13,16 @@ import {
   type ServerFigures,
   toFigures,
   type UpstreamBalancer,
+  type UpstreamServer,
 } from './connections.ts'
 import { sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
-import { createIdentityCheck } from './identity-probe.ts'
+import { ask, createIdentityCheck, type OwnRequest } from './identity-probe.ts'
 import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
+import { isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { isSandboxed, type SendDeps, type UpstreamRequest, type UpstreamSettings } from './upstream-request.ts'
 import { readWholeResponse } from './whole-response.ts'
 
@@ -59,6 +61,9 @@ export function createUpstream(deps: UpstreamDeps) {
     },
     /** The health of the best server, from its response to this path. */
     checkHealth: (path: string): Promise<UpstreamHealth> => checkHealth(connections.get(), path),
+    /** Sends a request of Cardea's own with this identity. */
+    askAs: (identity: Identity, request: OwnRequest) =>
+      askFirst(connections.get(), request, deps.toIdentityHeaders({ identity, credential: undefined }).headers),
     /** What keeps its servers from being used; empty: nothing. Only reads. */
     async inspect(): Promise<readonly UpstreamFinding[]> {
       return deps.inspection ? inspectServers(connections.get(), deps.inspection) : []
@@ -67,6 +72,18 @@ export function createUpstream(deps: UpstreamDeps) {
     listServers: (): readonly ServerFigures[] => connections.get().servers.map(toFigures),
     close: connections.close,
   }
+}
+
+/** Asks the first server that can be connected. */
+async function askFirst(balancer: UpstreamBalancer, request: OwnRequest, headers: readonly string[]) {
+  const tried: UpstreamServer[] = []
+  for (let server = balancer.choose(tried); server; server = balancer.choose(tried)) {
+    tried.push(server)
+    const outcome = await ask(server, request, headers).catch((error: Error) => error)
+    if (!(outcome instanceof Error)) return outcome
+    if (!isUnconnected(outcome)) throw toUpstreamRefusal(outcome, balancer)
+  }
+  throw balancer.createRefusal()
 }
 
 async function inspectServers({ servers }: UpstreamBalancer, deps: UpstreamCheckDeps) {

@@ -203,6 +203,11 @@ export const SECURITY_EVENTS = {
     '{count} users were exported with their password hashes',
     { count: number('Users in the response.') },
   ),
+  'database.access': notable(
+    'access to a CouchDB database changed',
+    'The access to the database {database} was changed',
+    { database: text('Name of the database whose _security was changed.') },
+  ),
   // configuration and keys
   'settings.exported': notable('run-time settings exported', '{count} run-time settings were exported', {
     count: number('Settings in the response. The owner of the process gets secrets too.'),

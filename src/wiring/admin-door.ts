@@ -234,6 +234,7 @@ const createServerDeps = (parts: Parts) => ({
     monitor: parts.monitor,
     secrets: parts.secrets,
     health: () => describeHealth(parts),
+    findUpstream: parts.gateway.find,
     findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
   },
   live: parts.live,

@@ -1,8 +1,9 @@
-// The pages that show who reaches what: roles and sessions.
+// The pages that show who reaches what: sessions, roles, databases.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { openDatabases } from '../support/databases.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -10,7 +11,8 @@ import { startServer } from '../support/server.ts'
 const PASSWORD = 'analytical-engine'
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
-const server = await startServer(scope)
+const { securities, couchdb, options } = await openDatabases(scope, ['billing', 'mail'])
+const server = await startServer(scope, options)
 
 const ask = (method: string, path: string, body?: object) =>
   send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, ...(body && { body }) })
@@ -122,5 +124,66 @@ describe('the roles page', { skip: NO_BROWSER }, () => {
     await page.getByRole('complementary', { name: 'grace' }).waitFor()
     await open('#/roles/nobody')
     await page.getByRole('heading', { name: 'No user has the role nobody' }).waitFor()
+  })
+})
+
+describe('the databases page', { skip: NO_BROWSER }, () => {
+  it('shows who may use the databases behind both doors', async () => {
+    securities.set('mail', { admins: { names: ['ada'] }, members: { roles: ['reader'] } })
+    securities.set('billing', {})
+    await open('#/databases')
+    await page.getByRole('row', { name: 'mail ada role reader' }).waitFor()
+    await page.getByRole('row', { name: 'billing administrators only every user' }).waitFor()
+    await page.getByRole('row', { name: 'shop 1 user' }).waitFor()
+    await page.getByLabel('Search the beginning of a name').fill('ma')
+    await page.getByRole('row', { name: 'shop' }).waitFor({ state: 'detached' })
+    await open('#/roles/reader')
+    await page.getByRole('complementary', { name: 'reader' }).getByRole('link', { name: 'mail' }).waitFor()
+  })
+
+  it('changes _security, and asks whose value counts if another has changed it', async () => {
+    await open('#/databases/mail')
+    const panel = page.getByRole('complementary', { name: 'mail' })
+    await panel.getByLabel('Users who are members').fill('grace, alan')
+    await panel.getByRole('button', { name: 'Save access' }).click()
+    await page.getByText('The access to mail is changed.').waitFor()
+    const saved = {
+      admins: { names: ['ada'], roles: [] },
+      members: { names: ['grace', 'alan'], roles: ['reader'] },
+    }
+    assert.deepEqual(securities.get('mail'), saved)
+    await panel.getByLabel('Roles that are members').fill('reader writer')
+    securities.set('mail', { ...saved, members: { names: [], roles: ['ops'] } })
+    await panel.getByRole('button', { name: 'Save access' }).click()
+    await panel.getByText('Someone has changed the access in the meantime.').waitFor()
+    await panel.getByText('ops').waitFor()
+    await panel.getByRole('button', { name: 'Go on with mine' }).click()
+    await panel.getByRole('button', { name: 'Save access' }).click()
+    await panel.getByRole('button', { name: 'Save access', disabled: true }).waitFor()
+    assert.deepEqual(securities.get('mail'), {
+      ...saved,
+      members: { names: ['grace', 'alan'], roles: ['reader', 'writer'] },
+    })
+  })
+
+  it('grants and removes access to a database of ArangoDB', async () => {
+    await open('#/databases/shop')
+    const panel = page.getByRole('complementary', { name: 'shop' })
+    await panel.getByRole('row', { name: 'ada read and write' }).waitFor()
+    await panel.getByLabel('Name of a user').fill('alan')
+    await panel.getByLabel('Level').selectOption('ro')
+    await panel.getByRole('button', { name: 'Grant', exact: true }).click()
+    await panel.getByRole('row', { name: 'alan read' }).waitFor()
+    await panel.getByRole('button', { name: 'Remove the grant of ada' }).click()
+    await panel.getByRole('row', { name: 'ada' }).waitFor({ state: 'detached' })
+    assert.deepEqual((await ask('GET', '/users/alan')).json.grants, { shop: { level: 'ro' } })
+  })
+
+  it('says in words that a database does not answer', async () => {
+    await couchdb.close()
+    await open('#/databases')
+    await page.reload()
+    await page.getByText('CouchDB does not answer. Check that it is running.').waitFor()
+    await page.getByRole('row', { name: 'shop' }).waitFor()
   })
 })

@@ -94,6 +94,7 @@ describe('every page', { skip: NO_BROWSER }, () => {
 const FAILURES: Readonly<Record<string, string>> = {
   users: 'The users could not be loaded',
   roles: 'The roles could not be loaded',
+  databases: 'The databases could not be loaded',
   sessions: 'The sessions could not be loaded',
   administrators: 'The administrators could not be loaded',
   secrets: 'The secrets could not be loaded',
@@ -140,6 +141,7 @@ const KEYS: Readonly<Record<string, string>> = {
   u: 'Users',
   r: 'Roles',
   e: 'Sessions',
+  d: 'Databases',
   a: 'Administrators',
   s: 'Secrets',
   t: 'Settings',
@@ -194,7 +196,7 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
     await page.getByRole('complementary').waitFor({ state: 'detached' })
   })
 
-  for (const list of ['users', 'roles', 'sessions', 'administrators', 'settings', 'audit'])
+  for (const list of ['users', 'roles', 'sessions', 'databases', 'administrators', 'settings', 'audit'])
     it(`moves with j and k from anywhere, and Escape returns to the row: ${list}`, async (t) => {
       const { page, open } = await openAsAdmin(t, browser, { url })
       await open(`#/${list}`)

@@ -13,6 +13,8 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
   'delete-user': '#/users/ada?do=delete',
   roles: '#/roles',
   role: '#/roles/editor',
+  databases: '#/databases',
+  database: '#/databases/shop',
   sessions: '#/sessions',
   'end-sessions': '#/sessions?by=address&search=10.4&do=end-all',
   administrators: '#/administrators',

@@ -36,6 +36,8 @@ const hasCode = (error: unknown, code: string): boolean => error instanceof ApiE
 /** The password is right, and a one-time code is missing. */
 export const isCodeMissing = (error: unknown): boolean => hasCode(error, 'code_missing')
 export const isRefused = (error: unknown): boolean => hasCode(error, 'credential_refused')
+/** Someone else has changed it in the meantime. */
+export const isConflict = (error: unknown): boolean => hasCode(error, 'conflict')
 export const isNotFound = (error: unknown): boolean => hasCode(error, 'not_found')
 export const isStoreDown = (error: unknown): boolean => hasCode(error, 'store_unavailable')
 export const isUnreachable = (error: unknown): boolean => hasCode(error, 'unreachable')

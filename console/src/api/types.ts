@@ -9,6 +9,7 @@ export type {
   SessionPage,
   UserSession,
 } from '../../../src/dialects/admin-api/schemas/account.ts'
+export type { Database, DatabasePage, Security } from '../../../src/dialects/admin-api/schemas/databases.ts'
 export type {
   KeyRing,
   OptionList,

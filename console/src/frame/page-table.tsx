@@ -53,6 +53,12 @@ const PAGES: readonly PageRow[] = [
     load: async () => (await import('../pages/sessions/sessions-page.tsx')).SessionsPage,
   },
   {
+    name: 'databases',
+    key: 'd',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/databases/databases-page.tsx')).DatabasesPage,
+  },
+  {
     name: 'administrators',
     key: 'a',
     rights: ADMINISTRATORS,

@@ -15,6 +15,7 @@ import type { Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
 
 import { AUDIT_OPERATIONS } from './system/audit.ts'
+import { DATABASE_OPERATIONS } from './system/databases.ts'
 import { NODE_OPERATIONS } from './system/nodes.ts'
 import { SETTING_OPERATIONS } from './system/options.ts'
 import { OVERVIEW_OPERATIONS } from './system/overview.ts'
@@ -59,6 +60,7 @@ export const OPERATIONS = {
   ...TRANSFER_OPERATIONS,
   ...SETTING_OPERATIONS,
   ...OVERVIEW_OPERATIONS,
+  ...DATABASE_OPERATIONS,
   ...NODE_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...SECRET_OPERATIONS,

@@ -1,5 +1,6 @@
 // What operations need of parts that this dialect may not import.
 
+import type { Identity } from '../../directory/identity.ts'
 import type { NodeRecord } from '../../directory/store-port/nodes.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import type { RotationStep, StepName } from '../../keys/rotate-secret.ts'
@@ -38,8 +39,19 @@ export interface SecretsEditor {
   rotate(step: StepName, options: { readonly isForced: boolean }): Promise<RotationStep>
 }
 
+/** The database behind a door. */
+export interface UpstreamDatabase {
+  /** Sends a request with this identity: PUT with a body, otherwise GET. Throws if the database cannot be reached. */
+  askAs(
+    identity: Identity,
+    request: { readonly path: string; readonly body?: unknown; readonly maxBytes?: number },
+  ): Promise<{ readonly status: number; readonly body: unknown }>
+}
+
 /** What only a running server has. */
 export interface RunningServer {
+  /** `undefined`: no database is behind the door. */
+  findUpstream(door: 'document' | 'multi-model'): UpstreamDatabase | undefined
   readonly monitor: Monitor
   readonly secrets: SecretsEditor
   health(): Promise<Health>

@@ -1,5 +1,5 @@
 import { api, isNotFound, toPath } from '../../api/client.ts'
-import type { RoleDetails, User, UserPage } from '../../api/types.ts'
+import type { DatabasePage, RoleDetails, User, UserPage } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { toHref } from '../../router.ts'
@@ -62,6 +62,7 @@ export function RolePanel({ name, back }: RolePanelProps) {
       <Loaded resource={role} what={texts.roles.whatOne(name)}>
         {(details) => <Reach role={details} />}
       </Loaded>
+      <NamedIn role={name} />
     </SidePanel>
   )
 }
@@ -100,6 +101,30 @@ function Reach({ role: { isUserAdmin, rules, grants, examined, isComplete } }: {
         {!isComplete && <p class="quiet">{texts.roles.grantsOfFirst(examined)}</p>}
       </Section>
     </>
+  )
+}
+
+const MAX_DATABASES = 100
+
+/** The databases whose `_security` names the role. Nothing where no CouchDB is behind the door. */
+function NamedIn({ role }: { readonly role: string }) {
+  const { data } = useResource(`databases of ${role}`, (signal) =>
+    api.get<DatabasePage>('/databases', { role, limit: MAX_DATABASES }, signal),
+  )
+  if (!data?.couchdb.isSet) return null
+  return (
+    <Section title={texts.databases.ofRole}>
+      {data.couchdb.problem && <p class="notice warning">{data.couchdb.problem}</p>}
+      {data.databases.length === 0 && !data.couchdb.problem && <p class="quiet">{texts.databases.noneOfRole}</p>}
+      <div class="row">
+        {data.databases.map(({ name }) => (
+          <a key={name} class="mono" href={toHref(['databases', name])}>
+            {name}
+          </a>
+        ))}
+      </div>
+      {data.next !== undefined && <p class="quiet">{texts.databases.ofFirst(MAX_DATABASES)}</p>}
+    </Section>
   )
 }
 

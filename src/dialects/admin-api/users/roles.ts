@@ -36,7 +36,8 @@ export const ROLE_OPERATIONS = {
       return {
         name,
         isUserAdmin: name === deps.userAdminRole(),
-        rules: rules ?? [],
+        // `_security` decides about the documents of a database
+        rules: rules?.filter(({ isAllowed }) => isAllowed !== null) ?? [],
         grants: countGrants(users),
         examined: users.length,
         isComplete: next === undefined,

@@ -11,6 +11,7 @@ const MAX_TEXT = 256
 export const SEARCH = {
   'search?': text('A part of the name, or the beginning of a role. Case does not matter.'),
   'role?': text('A role. Case does not matter.'),
+  'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
   'status?': oneOf(['locked', 'disabled', 'expired', '']),
 }
 const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
@@ -22,13 +23,15 @@ interface FoundPage {
   readonly total?: number | undefined
 }
 
-export const isSearch = ({ search: wanted, role, status }: SearchQuery): boolean => Boolean(wanted || role || status)
+export const isSearch = ({ search: wanted, role, database, status }: SearchQuery): boolean =>
+  Boolean(wanted || role || database || status)
 
 export async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
   const { status, after, limit = MAX_PAGE } = query
   const wanted = {
     text: requireShort(query, 'search'),
     ...(query.role && { role: requireShort(query, 'role') }),
+    ...(query.database && { database: requireShort(query, 'database') }),
     ...(after !== undefined && { after }),
     limit,
   }
@@ -37,7 +40,7 @@ export async function search(deps: OperationDeps, query: SearchQuery): Promise<F
   return { page: users, next, total }
 }
 
-function requireShort(query: SearchQuery, name: 'search' | 'role'): string {
+function requireShort(query: SearchQuery, name: 'search' | 'role' | 'database'): string {
   const text = query[name] ?? ''
   if (text.length > MAX_TEXT) throw badRequest(`${name} must have at most ${MAX_TEXT} characters.`)
   return text
@@ -45,12 +48,13 @@ function requireShort(query: SearchQuery, name: 'search' | 'role'): string {
 
 /** Locked accounts are few, and kept in memory. */
 async function listLocked({ directory, limits }: OperationDeps, wanted: UserQuery): Promise<FoundPage> {
-  const { text = '', role, after = '', limit } = wanted
+  const { text = '', role, database, after = '', limit } = wanted
   const page: User[] = []
   for (const name of limits.listNames().toSorted()) {
     if (name <= after) continue
     const user = await directory.findUser(name)
     if (!user || !matchesText(user, foldCase(text)) || !hasRole(user, role)) continue
+    if (database !== undefined && !user.multiModel.grants.has(database)) continue
     page.push(user)
     if (page.length === limit) return { page, next: name }
   }

@@ -1,0 +1,140 @@
+import { useState } from 'preact/hooks'
+import { api, toPath } from '../../api/client.ts'
+import type { Database, GrantLevel, User, UserPage } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { toHref } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Problem } from '../../ui/field.tsx'
+import { Section } from '../../ui/parts.tsx'
+import { SidePanel } from '../../ui/side-panel.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { useSubmit } from '../../ui/use-submit.ts'
+import { LevelChoice } from '../users/grant-section.tsx'
+import { SecurityForm } from './security-form.tsx'
+
+interface DatabasePanelProps {
+  readonly name: string
+  /** `undefined`: the list does not have it. */
+  readonly database: Database | undefined
+  readonly back: string
+  readonly onChange: () => void
+}
+
+export const DatabasePanel = ({ name, database, back, onChange }: DatabasePanelProps) => (
+  <SidePanel title={name === '*' ? texts.databases.all : name} back={back}>
+    {database?.security && <SecurityForm name={name} security={database.security} onChange={onChange} />}
+    {database ? (
+      <Grants name={name} version={database.users} onChange={onChange} />
+    ) : (
+      <Empty title={texts.databases.notListed} text={texts.databases.notListedText} />
+    )}
+  </SidePanel>
+)
+
+const MAX_USERS = 100
+
+interface GrantsProps {
+  readonly name: string
+  /** Loaded again with every other number of users. */
+  readonly version: number
+  readonly onChange: () => void
+}
+
+function Grants({ name, version, onChange }: GrantsProps) {
+  const list = useResource(
+    `${name} ${version}`,
+    (signal) => api.get<UserPage>('/users', { database: name, limit: MAX_USERS }, signal),
+    { keepsLast: true },
+  )
+  const set = async (user: string, level: GrantLevel | null) => {
+    await api.put(toPath('users', user, 'grants'), { database: name, level })
+    notify(texts.users.grantChanged(name, level))
+    list.reload()
+    onChange()
+  }
+  return (
+    <Section title={texts.databases.grants}>
+      <Loaded resource={list} what={texts.users.what}>
+        {({ users, next, total }) => (
+          <>
+            {users.length === 0 ? (
+              <p class="quiet">{texts.databases.noGrants}</p>
+            ) : (
+              <Table
+                caption={texts.databases.grants}
+                columns={toColumns(name, set)}
+                rows={users}
+                keyOf={(user) => user.name}
+              />
+            )}
+            {next !== undefined && <p class="quiet">{texts.users.firstOf(users.length, total)}</p>}
+          </>
+        )}
+      </Loaded>
+      <AddGrant onAdd={set} />
+    </Section>
+  )
+}
+
+type SetGrant = (user: string, level: GrantLevel | null) => Promise<void>
+
+const toColumns = (database: string, set: SetGrant): readonly Column<User>[] => [
+  {
+    label: texts.users.name,
+    render: ({ name }) => (
+      <a class="name" href={toHref(['users', name])} title={name}>
+        {name}
+      </a>
+    ),
+  },
+  {
+    label: texts.users.level,
+    render: ({ grants }) => {
+      const level = grants[database]?.level
+      return level === undefined ? texts.databases.onCollections : texts.users.levels[level]
+    },
+  },
+  {
+    label: texts.actions.remove,
+    kind: 'actions',
+    render: ({ name, grants }) =>
+      grants[database]?.level && (
+        <Button
+          kind="quiet"
+          aria-label={texts.databases.removeGrantOf(name)}
+          onClick={() => set(name, null).catch(notifyProblem)}
+        >
+          {texts.actions.remove}
+        </Button>
+      ),
+  },
+]
+
+function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
+  const [user, setUser] = useState('')
+  const [level, setLevel] = useState<GrantLevel>('rw')
+  const { submit, isBusy, problem } = useSubmit(async () => {
+    if (user !== '') await onAdd(user, level)
+    setUser('')
+  })
+  return (
+    <form class="input-row" onSubmit={submit}>
+      <input
+        class="input mono"
+        aria-label={texts.databases.userName}
+        placeholder={texts.databases.userName}
+        autoComplete="off"
+        value={user}
+        onInput={(event) => setUser(event.currentTarget.value)}
+      />
+      <LevelChoice level={level} onChange={setLevel} />
+      <Button type="submit" isBusy={isBusy}>
+        {texts.users.grant}
+      </Button>
+      <Problem text={problem} />
+    </form>
+  )
+}

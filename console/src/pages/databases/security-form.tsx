@@ -1,0 +1,121 @@
+import { useState } from 'preact/hooks'
+import { api, isConflict, toPath } from '../../api/client.ts'
+import type { Security } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Problem, TextField } from '../../ui/field.tsx'
+import { readNames } from '../../ui/name-field.tsx'
+import { Section } from '../../ui/parts.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { useSubmit } from '../../ui/use-submit.ts'
+
+interface SecurityFormProps {
+  readonly name: string
+  /** As it is now. */
+  readonly security: Security
+  readonly onChange: () => void
+}
+
+/** The four lists of `_security`, as texts of names. */
+const FIELDS = [
+  ['admins', 'names', texts.databases.adminNames],
+  ['admins', 'roles', texts.databases.adminRoles],
+  ['members', 'names', texts.databases.memberNames],
+  ['members', 'roles', texts.databases.memberRoles],
+] as const
+
+type Typed = Readonly<Record<string, string>>
+
+const toTyped = (security: Security): Typed =>
+  Object.fromEntries(FIELDS.map(([who, what]) => [`${who} ${what}`, security[who][what].join(' ')]))
+
+const toSecurity = (typed: Typed): Security => {
+  const read = (field: string) => readNames(typed[field] ?? '')
+  return {
+    admins: { names: read('admins names'), roles: read('admins roles') },
+    members: { names: read('members names'), roles: read('members roles') },
+  }
+}
+
+const isSame = (one: Security, other: Security): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/**
+ * Changes who may use a CouchDB database. What is saved is based on the value that was shown: if it has changed since,
+ * both are shown, and the person chooses.
+ */
+export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
+  const [base, setBase] = useState(security)
+  const [typed, setTyped] = useState(() => toTyped(security))
+  const start = (from: Security) => {
+    setBase(from)
+    setTyped(toTyped(from))
+  }
+  const isEdited = !isSame(toSecurity(typed), base)
+  // nothing typed is lost, so the form follows
+  if (!isEdited && !isSame(base, security)) start(security)
+  const { submit, isBusy, problem } = useSubmit(async () => {
+    const wanted = toSecurity(typed)
+    try {
+      start(await api.put<Security>(toPath('databases', name, 'security'), { security: wanted, expected: base }))
+      notify(texts.databases.saved(name))
+    } catch (error) {
+      // the list loads the value of now, and the form shows both
+      if (!isConflict(error)) throw error
+    }
+    onChange()
+  })
+  const { members } = toSecurity(typed)
+  return (
+    <Section title={texts.databases.security}>
+      <form class="stack" onSubmit={submit}>
+        <p class="quiet">{texts.databases.securityText}</p>
+        {FIELDS.map(([who, what, label]) => (
+          <TextField
+            key={label}
+            label={label}
+            isMono
+            autoComplete="off"
+            spellcheck={false}
+            value={typed[`${who} ${what}`] ?? ''}
+            onValue={(value) => setTyped({ ...typed, [`${who} ${what}`]: value })}
+          />
+        ))}
+        {members.names.length + members.roles.length === 0 && <p class="notice warning">{texts.databases.noMembers}</p>}
+        {isSame(base, security) ? (
+          <div class="row">
+            <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isEdited}>
+              {texts.databases.saveSecurity}
+            </Button>
+          </div>
+        ) : (
+          <Changed security={security} onTake={() => start(security)} onKeep={() => setBase(security)} />
+        )}
+        <Problem text={problem} />
+      </form>
+    </Section>
+  )
+}
+
+interface ChangedProps {
+  readonly security: Security
+  readonly onTake: () => void
+  readonly onKeep: () => void
+}
+
+/** Another administrator changed it while this one typed. */
+const Changed = ({ security, onTake, onKeep }: ChangedProps) => (
+  <div class="notice warning stack" role="alert">
+    <p>{texts.databases.changed}</p>
+    <ul>
+      {FIELDS.map(([who, what, label]) => (
+        <li key={label}>
+          {label}: <span class="mono">{security[who][what].join(' ') || texts.databases.nobody}</span>
+        </li>
+      ))}
+    </ul>
+    <div class="row">
+      <Button onClick={onTake}>{texts.databases.takeTheirs}</Button>
+      <Button onClick={onKeep}>{texts.databases.keepMine}</Button>
+    </div>
+  </div>
+)

@@ -1,0 +1,195 @@
+// The databases behind both doors, and who may use them: CouchDB's `_security` and the grants of the multi-model door.
+import { badRequest, Refusal } from '../../../base/errors.ts'
+import { isJsonObject } from '../../../base/json.ts'
+import { ADMIN_ROLE, type Identity } from '../../../directory/identity.ts'
+import { type Call, type OperationDeps, operation, requireServer } from '../operation.ts'
+import type { UpstreamDatabase } from '../ports.ts'
+import {
+  DATABASE_PAGE,
+  DATABASE_QUERY,
+  type Database,
+  SECURITY,
+  SECURITY_CHANGE,
+  type Security,
+} from '../schemas/databases.ts'
+import { nameOf } from '../users/users.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_BYTES = 16 * 1024 * 1024
+/** Sorted after every other text that begins alike. */
+const LAST = '\u{10ffff}'
+
+export const DATABASE_OPERATIONS = {
+  'database.list': operation('GET /databases', 'administrator', {
+    summary: 'List the databases behind both doors, with who may use them',
+    query: DATABASE_QUERY,
+    reply: DATABASE_PAGE,
+    async run(deps, call) {
+      const { search: text = '', after = '', limit = DEFAULT_LIMIT, role } = call.query
+      const range = { text, after, limit }
+      const [couchdb, arangodb, grants] = await Promise.all([
+        listFrom('CouchDB', () => listDocumentNames(deps, call, range)),
+        listFrom('ArangoDB', () => listMultiModelNames(deps, call, range)),
+        deps.directory.countUsersBy('grant', { text, after: after || undefined, limit }),
+      ])
+      const users = new Map(grants.counts.map(({ key, count }) => [key, count]))
+      const all = [...new Set([...couchdb.names, ...arangodb.names, ...users.keys()])].toSorted(compareBytes)
+      const names = all.slice(0, limit)
+      const securities = await readSecurities(
+        deps,
+        call,
+        names.filter((name) => couchdb.names.includes(name)),
+      )
+      const databases = names.map((name) => ({
+        name,
+        isInArangodb: arangodb.names.includes(name),
+        users: users.get(name) ?? 0,
+        ...securities.get(name),
+      }))
+      const hasMore = all.length > limit || grants.next !== undefined
+      const next = hasMore ? names.at(-1) : undefined
+      return {
+        databases: role === undefined ? databases : databases.filter(({ security }) => namesRole(security, role)),
+        couchdb: couchdb.state,
+        arangodb: arangodb.state,
+        ...(next !== undefined && { next }),
+      }
+    },
+  }),
+  'database.set-security': operation('PUT /databases/{name}/security', 'administrator', {
+    summary: 'Change `_security` of a CouchDB database, unless it has changed since `expected` was read',
+    body: SECURITY_CHANGE,
+    reply: SECURITY,
+    async run(deps, call) {
+      const upstream = requireServer(deps).findUpstream('document')
+      if (!upstream) throw badRequest('No CouchDB is behind the document door.')
+      const path = toSecurityPath(nameOf(call))
+      const identity = toAdministrator(call)
+      const { status, body } = await upstream.askAs(identity, { path, maxBytes: MAX_BYTES })
+      if (status === 404) throw new Refusal('not_found')
+      const now = readSecurity(status, body)
+      if (JSON.stringify(now) !== JSON.stringify(readSecurity(200, call.body.expected))) throw new Refusal('conflict')
+      const security = readSecurity(200, call.body.security)
+      // other members are those of applications
+      const sent = { ...(isJsonObject(body) ? body : {}), ...security }
+      const written = await upstream.askAs(identity, { path, body: sent })
+      if (written.status !== 200) throw toRefused('CouchDB', written.status)
+      deps.events.record('database.access', { database: nameOf(call) })
+      return security
+    },
+  }),
+}
+
+interface NameRange {
+  readonly text: string
+  readonly after: string
+  readonly limit: number
+}
+
+interface Listed {
+  readonly names: readonly string[]
+  readonly state: { readonly isSet: boolean; readonly problem?: string }
+}
+
+/** A database that cannot be reached leaves the other rows as they are. */
+async function listFrom(what: string, list: () => Promise<readonly string[] | undefined>): Promise<Listed> {
+  try {
+    const names = await list()
+    return { names: names ?? [], state: { isSet: names !== undefined } }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { names: [], state: { isSet: true, problem: PROBLEMS[error.code]?.(what) ?? `${what}: ${error.message}` } }
+  }
+}
+
+const PROBLEMS: Readonly<Record<string, (what: string) => string>> = {
+  upstream_unavailable: (what) => `${what} does not answer. Check that it is running.`,
+  upstream_timeout: (what) => `${what} did not answer in time.`,
+  upstream_failed: (what) => `${what} gave no usable answer.`,
+  forbidden: (what) => `${what} does not accept the identity of Cardea. The page Nodes says what to check.`,
+}
+
+/** One more than the page, which shows whether there is another. */
+async function listDocumentNames(deps: OperationDeps, call: Call, { text, after, limit }: NameRange) {
+  const upstream = requireServer(deps).findUpstream('document')
+  if (!upstream) return undefined
+  const from = after === '' ? text : after
+  const query = new URLSearchParams({
+    start_key: JSON.stringify(from),
+    end_key: JSON.stringify(`${text}${LAST}`),
+    limit: String(limit + 2),
+  })
+  const names = readNames('CouchDB', await upstream.askAs(toAdministrator(call), ask(`/_all_dbs?${query}`)))
+  return names.filter((name) => name !== after).slice(0, limit + 1)
+}
+
+async function listMultiModelNames(deps: OperationDeps, call: Call, { text, after, limit }: NameRange) {
+  const upstream = requireServer(deps).findUpstream('multi-model')
+  if (!upstream) return undefined
+  const { status, body } = await upstream.askAs(toAdministrator(call), ask('/_db/_system/_api/database'))
+  const names = readNames('ArangoDB', { status, body: isJsonObject(body) ? body['result'] : undefined })
+  return names
+    .filter((name) => name.startsWith(text) && compareBytes(name, after) > 0)
+    .toSorted(compareBytes)
+    .slice(0, limit + 1)
+}
+
+const ask = (path: string) => ({ path, maxBytes: MAX_BYTES })
+
+function readNames(what: string, { status, body }: Awaited<ReturnType<UpstreamDatabase['askAs']>>): readonly string[] {
+  if (status !== 200) throw toRefused(what, status)
+  if (Array.isArray(body) && body.every((name) => typeof name === 'string')) return body
+  throw new Refusal('upstream_failed')
+}
+
+const toRefused = (what: string, status: number): Refusal =>
+  status === 401 || status === 403
+    ? new Refusal('forbidden', { reason: PROBLEMS['forbidden']?.(what) ?? what })
+    : new Refusal('upstream_failed', { reason: `${what} answered with status ${status}.` })
+
+/** The administrator who asks. The owner of the process and superuser tokens have no name. */
+const toAdministrator = ({ caller }: Call): Identity => ({
+  name: caller?.name ?? 'cardea',
+  roles: [ADMIN_ROLE],
+  isAdmin: true,
+  grants: new Map(),
+})
+
+const compareBytes = (one: string, two: string): number => Buffer.compare(Buffer.from(one), Buffer.from(two))
+
+const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_security`
+
+/** So many requests at a time. */
+const CONCURRENCY = 8
+
+async function readSecurities(deps: OperationDeps, call: Call, names: readonly string[]) {
+  const upstream = requireServer(deps).findUpstream('document')
+  const found = new Map<string, Pick<Database, 'security'>>()
+  const waiting = [...names]
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined && upstream; name = waiting.shift()) {
+      const { status, body } = await upstream.askAs(toAdministrator(call), ask(toSecurityPath(name)))
+      // a database may be deleted meanwhile, or not let this administrator see who may use it
+      if (status === 200) found.set(name, { security: readSecurity(status, body) })
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENCY }, work))
+  return found
+}
+
+const namesRole = (security: Security | undefined, role: string): boolean =>
+  security !== undefined && (security.admins.roles.includes(role) || security.members.roles.includes(role))
+
+/** With lists where CouchDB leaves them out, so that two values can be compared. */
+function readSecurity(status: number, body: unknown): Security {
+  if (status !== 200 || !isJsonObject(body)) throw toRefused('CouchDB', status)
+  return { admins: readHolders(body['admins']), members: readHolders(body['members']) }
+}
+
+const readHolders = (value: unknown): Security['admins'] => {
+  const { names, roles } = isJsonObject(value) ? value : {}
+  return { names: readTexts(names), roles: readTexts(roles) }
+}
+
+const readTexts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
