@@ -769,6 +769,10 @@ export const OPTIONS = {
       details:
         'Only for the same credential and roles. Behind a cache a revocation takes that long, and a second more where the cache counts whole seconds. 0 means that each request is decided by Cardea.',
     }),
+    'sign-in': live(boolean, false, 'Send browsers without a session from /_gate to the sign-in page.', {
+      details:
+        'Only at the document door, whose session the page opens, and only for pages: GET, with text/html in Accept. All other requests are 401.',
+    }),
   },
 
   metrics: {

@@ -30,12 +30,15 @@ export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'
   const path = context.query.get(parameter)
   if (path === null) return undefined
   if (!path.startsWith('/')) throw badRequest('path must begin with a /.')
-  if (OTHER_HOST.test(path)) throw badRequest('path must be a path of this server.')
+  if (!isOwnPath(path)) throw badRequest('path must be a path of this server.')
   return path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text))
 }
 
 /** Browsers read `//host` and `/\host` as another host, and drop control characters before they parse a URL. */
 const OTHER_HOST = /^\/[/\\]|[\\\p{Cc}]/u
+
+/** Whether a browser that gets this as a redirect stays at this server. */
+export const isOwnPath = (path: string): boolean => path.startsWith('/') && !OTHER_HOST.test(path)
 
 /** The body is sent too, for clients that do not follow redirects. */
 export const redirectTo = (path: string | undefined, reply: Reply): Reply =>

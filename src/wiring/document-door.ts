@@ -173,10 +173,11 @@ function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSetti
   const { renewalHeaders } = parts.cookieHeaders
   const requireEntry = createRequireEntry(settings.get, accept(ACCEPTED.documentEntry))
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
+  const sendsToSignIn = () => parts.config.get().gate['sign-in']
   return [
     mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
     mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
-    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders }),
+    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }),
   ]
 }

@@ -24,6 +24,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
 const BY_NAME: Readonly<Record<string, readonly string[]>> = {
   nginx: ['proxies.ts', 'nginx'],
   'nginx-cache': ['proxies.ts', 'nginx-cache'],
+  'nginx-sign-in': ['proxies.ts', 'nginx-sign-in'],
   caddy: ['proxies.ts', 'caddy'],
   haproxy: ['proxies.ts', 'haproxy'],
 }

@@ -5,9 +5,10 @@ import type { Clock } from '../../base/clock.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
+import { isOwnPath } from '../../http/form.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
-import { GATE, KEY_SET } from '../own-paths.ts'
+import { GATE, KEY_SET, SIGN_IN_PREFIX } from '../own-paths.ts'
 import { createForwardAuthDialect, type ErrorStatuses, type ExtraHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
@@ -22,6 +23,8 @@ export interface ForwardAuthDeps {
   readonly requireEntry: Step['run']
   /** The headers that carry on the session of a request. Left out where the door has no session cookie. */
   readonly renewalHeaders?: ExtraHeaders
+  /** Whether browsers without a session are sent to the sign-in page. Left out where its session is not accepted. */
+  sendsToSignIn?(): boolean
   /** How long a proxy may use a decision again; 0: never. */
   cacheSeconds(): number
   readonly clock: Clock
@@ -76,11 +79,14 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
   }),
 })
 
-async function decide(context: RequestContext, { authenticate, toIdentityHeaders }: ForwardAuthDeps): Promise<Reply> {
+async function decide(
+  context: RequestContext,
+  { authenticate, toIdentityHeaders, sendsToSignIn }: ForwardAuthDeps,
+): Promise<Reply> {
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await authenticate(context)
   context.authenticated = authenticated
-  if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
+  if (isAnonymous(authenticated)) return refuse(context, sendsToSignIn?.() ?? false)
   requireNoPasswordChange(authenticated.identity)
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
@@ -88,6 +94,23 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   if (!isAllowed) throw new Refusal('forbidden')
   return { status: 204, headers: toPairs(toIdentityHeaders(authenticated).headers) }
 }
+
+/**
+ * A page that a browser wants to show leads to the sign-in page, and back afterwards. Caddy and Traefik name it in
+ * `X-Forwarded-Uri`, and hand a redirect to the client. nginx, which knows no redirects here, is told to name it in
+ * `X-Original-URI`, and finds the place in `Location`.
+ */
+function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
+  const forwarded = context.header('x-forwarded-uri')
+  const page = forwarded ?? context.header('x-original-uri') ?? ''
+  if (!sendsToSignIn || !isOwnPath(page) || !isForPage(context)) throw new Refusal('authentication_required')
+  const location: HeaderPair = ['Location', `${SIGN_IN_PREFIX}?next=${encodeURIComponent(page)}`]
+  if (forwarded === undefined) throw new Refusal('authentication_required', { headers: [location] })
+  return { status: 302, headers: [location] }
+}
+
+const isForPage = (context: RequestContext): boolean =>
+  (context.header('x-forwarded-method') ?? 'GET') === 'GET' && (context.header('accept') ?? '').includes('text/html')
 
 const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
   flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))

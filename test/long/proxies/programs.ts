@@ -22,6 +22,19 @@ function renderCachingNginx(place: Place) {
   return renderNginxWith(place, cache, example)
 }
 
+/** With the lines of the page that send browsers to the sign-in page. */
+function renderSignInNginx(place: Place) {
+  const own = readBlock('nginx sign-in', { '127.0.0.1:5984': place.gate })
+  const example = readExample('nginx', {
+    ...place,
+    replaced: {
+      'internal;': `internal;\n${readBlock('nginx sign-in gate')}`,
+      'auth_request /_gate;': `auth_request /_gate;\n${readBlock('nginx sign-in application')}`,
+    },
+  })
+  return renderNginxWith(place, '', `${example}${own}`)
+}
+
 const renderNginxWith = ({ folder, port }: Place, cache: string, example: string) => `
 daemon off;
 master_process off;
@@ -71,6 +84,7 @@ const HAPROXY_SCRIPT = fileURLToPath(new URL('../../../deploy/haproxy/gate.lua',
 export const PROXIES = {
   nginx: { ...NGINX, render: renderNginx },
   'nginx-cache': { ...NGINX, render: renderCachingNginx },
+  'nginx-sign-in': { ...NGINX, render: renderSignInNginx, signsIn: true },
   caddy: {
     files: ['caddy'],
     version: ['version'],

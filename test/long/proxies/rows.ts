@@ -8,7 +8,7 @@ const KEY = 'a-key-of-the-proxies-script-for-tokens'
 export const OPTIONS = {
   // a cookie is renewed from one second after sign-in on
   chttpd_auth: { proxy_use_secret: false, timeout: 9 },
-  gate: { 'cache-seconds': 1 },
+  gate: { 'cache-seconds': 1, 'sign-in': true },
   jwt_keys: { 'hmac:_default': Buffer.from(KEY).toString('base64') },
 }
 
@@ -162,11 +162,26 @@ async function listDocumentRows(document) {
   ]
 }
 
+const PAGE = { path: '/reports?x=1&y=2', headers: { Accept: 'text/html,*/*;q=0.8' } }
+
+const isSentToSignIn = ({ status, headers }) =>
+  status === 302 && /\/_cardea\/sign-in\?next=%2Freports%3Fx%3D1%26y%3D2$/.test(headers.location)
+
+/** For proxies that send browsers to the sign-in page. */
+const SIGN_IN_ROWS = [
+  ['a browser without a session', PAGE, isSentToSignIn],
+  ['a form of a browser without a session', { ...PAGE, method: 'POST' }, isRefused],
+  ['the sign-in page', { path: '/_cardea/sign-in?next=%2F%2Fother' }, isBadRequest],
+]
+
 /** For each door: its address, and the requests that are sent through the proxy in front of it. */
 export async function listDoors({ document, multiModel }, proxy) {
   const token = await getToken(multiModel, ADA)
   return {
-    document: { gate: document, rows: [...listCommon(proxy), ...(await listDocumentRows(document))] },
+    document: {
+      gate: document,
+      rows: [...listCommon(proxy), ...(await listDocumentRows(document)), ...(proxy.signsIn ? SIGN_IN_ROWS : [])],
+    },
     'multi-model': { gate: multiModel, rows: [...listCommon(proxy), ['a token', { headers: token }, isAda]] },
   }
 }
