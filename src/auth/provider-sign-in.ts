@@ -8,14 +8,16 @@ import type * as OpenId from 'openid-client'
 import { boundedFetch } from '../base/bounded-fetch.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
-import { messageOf, Refusal } from '../base/errors.ts'
+import { badRequest, messageOf, Refusal } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
+import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
 import { findText } from '../keys/provider-claims.ts'
 import { fetchDiscovery } from '../keys/provider-keys.ts'
+import type { TokenRules, VerifiedToken } from '../keys/verify.ts'
 import { type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
 
@@ -120,6 +122,18 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
       if (account.isAdmin || !isLinkedTo(account, external)) throw refuse(NOT_LINKED)
       return account
     },
+    /** The account that a logout token is about. Throws a `Refusal` if it is not valid, or was used before. */
+    async readLogout(name: string, text: string): Promise<Pick<ExternalAccount, 'issuer' | 'subject'>> {
+      const provider = require(name)
+      const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
+      const rules = { ...provider.rules, nowSeconds: nowSeconds(clock) }
+      const logout = readLogoutClaims(token.claims, rules)
+      if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
+      if (providers.get(logout.issuer)?.name !== name) throw badRequest('The logout token is of another provider.')
+      if (!(await directory.useOnce(`logout:${logout.issuer}:${logout.id}`, logout.expiresAt)))
+        throw badRequest('The logout token was used before.')
+      return logout
+    },
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
     async findSignOut(name: string, path: string): Promise<string | undefined> {
       const { openid, config } = await connect(require(name))
@@ -200,13 +214,19 @@ function toRefusal(error: unknown): Refusal {
 
 const REFUSED = 'the response of the identity provider is not accepted; start again'
 
+async function requireSigned(text: string, provider: Provider, types: TokenRules['types']): Promise<VerifiedToken> {
+  const token = await verifyWithProvider(text, provider, types)
+  if (token === undefined) throw unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
+  if (token.kind === 'refused')
+    throw new Refusal('bad_request', { reason: 'The token of the provider is not accepted.', detail: token.reason })
+  return token
+}
+
 const ID_TOKEN_TYPES = [undefined, 'JWT']
 
 /** `openid-client` has checked its claims; here its signature is, with the keys of this provider alone. */
 async function readIdToken(text: string, provider: Provider, { providers }: ProviderSignInDeps) {
-  const token = await verifyWithProvider(text, provider, ID_TOKEN_TYPES)
-  if (token === undefined) throw unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
-  if (token.kind === 'refused') throw new Refusal('token_refused', { reason: REFUSED, detail: token.reason })
+  const token = await requireSigned(text, provider, ID_TOKEN_TYPES)
   const { iss, sub } = token.claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || providers.get(iss)?.name !== provider.name)
     throw refuse(REFUSED)

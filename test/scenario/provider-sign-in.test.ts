@@ -1,5 +1,6 @@
 // Sign-in at an identity provider from the browser: the authorization code flow, and what must not work.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
 import { ADMIN, send } from '../support/request.ts'
@@ -224,6 +225,47 @@ describe('sign-in at an identity provider', () => {
     const fresh = createClient()
     assert.equal((await fresh.finish('open', await fresh.visit('open'))).name, 'bob')
     assert.equal((await fresh.post('/providers/open', proof)).status, 403, 'this session proves no password')
+  })
+
+  describe('back-channel logout', () => {
+    const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const logout = async (claims: object, header: object = { typ: 'logout+jwt' }, key?: string) => {
+      const token = key ?? linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID(), ...claims }, header)
+      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+      const path = `${PAGE}/back-channel-logout/linked`
+      return (await send(document, { method: 'POST', path, headers, body: `logout_token=${token}` })).status
+    }
+
+    it('ends the sessions of the linked user at once', async () => {
+      const browser = createClient()
+      await browser.finish('linked', await browser.visit('linked'))
+      assert.equal(await browser.nameOf(), 'ada')
+      assert.equal(await logout({}), 200)
+      assert.equal(await browser.nameOf(), null)
+      assert.equal(await logout({ sub: 'nobody' }, { typ: 'JWT' }), 200)
+    })
+
+    const wrong: readonly [name: string, claims: object, header?: object][] = [
+      ['for another client', { aud: 'other' }],
+      ['without events', { events: undefined }],
+      ['with another event', { events: { other: {} } }],
+      ['with a nonce', { nonce: 'n' }],
+      ['without sub', { sub: undefined, sid: 's' }],
+      ['without an id', { jti: undefined }],
+      ['of another issuer', { iss: creating.issuer }],
+      ['that is old', { iat: 1000, exp: undefined }],
+      ['that has expired', { exp: 1000 }],
+      ['from the future', { iat: Math.floor(Date.now() / 1000) + 600 }],
+    ]
+    for (const [name, claims] of wrong)
+      it(`refuses a token ${name}`, async () => assert.equal(await logout(claims), 400))
+
+    it('refuses another type, another signature and a second use', async () => {
+      assert.equal(await logout({}, { typ: 'at+jwt' }), 400)
+      assert.equal(await logout({}, {}, creating.signToken({ iss: linked.issuer, aud: CLIENT, events: EVENTS })), 400)
+      const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'nobody' })
+      assert.deepEqual([await logout({}, {}, token), await logout({}, {}, token)], [200, 400])
+    })
   })
 
   it('is 503 while the provider cannot be reached', async (t) => {

@@ -9,7 +9,7 @@ import type { ApplicationSignIn } from '../../auth/session/application-sign-in.t
 import { Refusal, textOf } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
-import { findRedirect } from '../../http/form.ts'
+import { findRedirect, readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
@@ -18,7 +18,7 @@ import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { flag, object, text } from './schemas/schema.ts'
 
 export interface ProviderRoutesDeps {
-  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount'>
+  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount' | 'listLinked' | 'signOut'>
   readonly providerSignIn: ProviderSignIn
   readonly openSession: ApplicationSignIn['open']
   /** Throws unless the session of the request was opened with the password, and `current` is that password. */
@@ -40,6 +40,10 @@ export function providerRoutes(deps: ProviderRoutesDeps, showPage: Handler): rea
     { path: `${SIGN_IN_PREFIX}/providers/{provider}`, methods: { POST: post(start) } },
     { path: `${SIGN_IN_PREFIX}/providers/{provider}/sign-out`, methods: { POST: post(signOut) } },
     { path: `${CALLBACK_PATH}/{provider}`, methods: { GET: showPage, POST: post(finish) } },
+    {
+      path: `${SIGN_IN_PREFIX}/back-channel-logout/{provider}`,
+      methods: { POST: (context, { provider = '' }) => endSessions(context, provider, deps) },
+    },
   ]
 }
 
@@ -114,6 +118,18 @@ async function link(context: RequestContext, { external, link: owner }: Arrival,
 /** Returns the URL at the provider, or null if it has none. */
 async function signOut(_context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   return toJsonReply(200, { url: (await deps.providerSignIn.findSignOut(provider, SIGN_IN_PREFIX)) ?? null })
+}
+
+/** For the provider itself: a user has signed out there. All sessions and tokens of the linked user end. */
+async function endSessions(
+  context: RequestContext,
+  provider: string,
+  { providerSignIn, directory }: ProviderRoutesDeps,
+): Promise<Reply> {
+  const token = (await readForm(context, MAX_BODY_BYTES)).get('logout_token') ?? ''
+  const account = await providerSignIn.readLogout(provider, token)
+  for (const name of await directory.listLinked(account)) await directory.signOut(name)
+  return { status: 200, headers: [] }
 }
 
 const STATE_COOKIE = 'CardeaSignIn'

@@ -97,8 +97,8 @@ async function decide(
 
 /**
  * A page that a browser wants to show leads to the sign-in page, and back afterwards. Caddy and Traefik name it in
- * `X-Forwarded-Uri`, and hand a redirect to the client. nginx, which knows no redirects here, is told to name it in
- * `X-Original-URI`, and finds the place in `Location`.
+ * `X-Forwarded-Uri`, and hand a redirect to the client. nginx accepts no redirect from the gate: its configuration names
+ * the page in `X-Original-URI`, and reads `Location`.
  */
 function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
   const forwarded = context.header('x-forwarded-uri')
