@@ -103,11 +103,17 @@ export async function registerAccount(fastify: FastifyWithRoutes, { cardea }: Re
   // Cardea reads the body itself
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _body, done) => done(null))
+  // counted in segments: a parameter in the prefix, as in `/:tenant/account`, has another length in each request
+  const segments = fastify.prefix.split('/').filter(Boolean).length
+  const mounted = new RegExp(`^(?:/+[^/?]*){${segments}}`)
   for (const path of ['/', '/*'])
     fastify.all(path, async ({ raw }, reply) => {
       reply.hijack()
-      raw.url = raw.url?.slice(fastify.prefix.length)
-      await cardea.handleAccount(raw, reply.raw)
+      raw.url = raw.url?.replace(mounted, '')
+      await cardea.handleAccount(raw, reply.raw).catch((error: Error) => {
+        reply.raw.statusCode = 500
+        reply.raw.end(error.message)
+      })
     })
 }
 

@@ -22,7 +22,14 @@ import { type FetchOptions, fetchDoor, toAccountRequest } from './library/accoun
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import type { Credentials } from './library/credentials.ts'
 import type { Events } from './library/events.ts'
-import { addHeaders, type HeaderSink, readGuess, readRequest } from './library/requests.ts'
+import {
+  addHeaders,
+  type HeaderSink,
+  readGuess,
+  readRequest,
+  requireNodePair,
+  requireSink,
+} from './library/requests.ts'
 import { createSessions, type Sessions } from './library/sessions.ts'
 import { createUsers, type OtherMembers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
 import { ConfigError } from './live-config/load.ts'
@@ -196,11 +203,20 @@ async function openCardea<Members extends object>(
     ...createCredentials(app),
     events: createEvents(app),
     listen: () => app.listen(),
-    handle: (request, response, door = 'document') => app.handle(request, response, door),
+    handle: (request, response, door = 'document') =>
+      mayBeIgnored(async () => {
+        requireNodePair(request, response, 'handle')
+        await app.handle(request, response, door)
+      }),
     fetch: (request, options) => fetchDoor(app, request, options),
-    handleAccount: (request, response) => app.handle(toAccountRequest(request), response, 'account'),
+    handleAccount: (request, response) =>
+      mayBeIgnored(async () => {
+        requireNodePair(request, response, 'handleAccount')
+        await app.handle(toAccountRequest(request), response, 'account')
+      }),
     async authenticate(request, options) {
       const { door = 'document', response, service, origins = [], peer } = options ?? {}
+      if (response) requireSink(response)
       const isGuess = request instanceof Request && /^basic\b/i.test(request.headers.get('authorization') ?? '')
       const incoming = (isGuess ? readGuess : readRequest)(request, 'authenticate', peer)
       const rules = { door, accepted: ACCEPTED.library, origins }
@@ -214,6 +230,13 @@ async function openCardea<Members extends object>(
     close: () => app.close(),
     [Symbol.asyncDispose]: () => app.close(),
   }
+}
+
+/** A program that ignores the promise must not end with its rejection. */
+function mayBeIgnored(work: () => Promise<void>): Promise<void> {
+  const done = work()
+  done.catch(() => {})
+  return done
 }
 
 /** Users and sessions for routes of the program itself. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A sleep that another part of the program can cut short. */
+/** A sleep that another part of the program can cut short. It does not keep the process running. */
 export function createWakeableSleep() {
   let isWoken = false
   let endSleep = () => {}
@@ -11,7 +11,7 @@ export function createWakeableSleep() {
     },
     sleep: (ms: number): Promise<void> =>
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, isWoken ? 0 : ms)
+        const timer = setTimeout(resolve, isWoken ? 0 : ms).unref()
         endSleep = () => {
           clearTimeout(timer)
           resolve()

@@ -13,7 +13,7 @@ import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-confi
 import { ConfigError, findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import { describeHolder } from '../store/lock.ts'
+import { describeHolder, findHolderProgram } from '../store/lock.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { explainFailure } from './http-client.ts'
 import type { Offline, Outcome } from './offline.ts'
@@ -121,9 +121,16 @@ async function findOrOpen(context: Context): Promise<Control> {
   }
 }
 
-const renderBusy = (storeUrl: string): string =>
-  `Another process${describeHolder(storeUrl)} holds the store and does not answer: a server that starts, stops or hangs, or another command.
+function renderBusy(storeUrl: string): string {
+  const program = findHolderProgram(storeUrl)
+  // the command line of Cardea is a program of this name
+  const kind =
+    program === undefined || /\bcardea$/.test(program)
+      ? 'a server that starts, stops or hangs, or another command'
+      : `${program}, a program that uses Cardea as a library. Commands reach it after it has called listen()`
+  return `Another process${describeHolder(storeUrl)} holds the store and does not answer: ${kind}.
 Nothing was changed. Try again, stop that process, or name a server with --url.`
+}
 
 function readPlace(context: Context) {
   const empty = new Set<string>()

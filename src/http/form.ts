@@ -5,6 +5,8 @@ import type { Reply, RequestContext } from './request-context.ts'
 
 export type Fields = ReadonlyMap<string, string>
 
+export const isForm = (contentType = ''): boolean => /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
+
 /** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
 export async function readForm(context: RequestContext, maxBytes: number): Promise<Fields> {
   // quirk: the content encoding of a form is ignored

@@ -10,7 +10,7 @@ import {
 } from '../observe/security-events.ts'
 import { createHasher, type Hasher, type HasherOptions } from '../passwords/hasher.ts'
 import { openStore, type StoreOptions } from '../store/create-store.ts'
-import { describeHolder, lockStore } from '../store/lock.ts'
+import { describeHolder, isHeldHere, lockStore } from '../store/lock.ts'
 import { Audit, type AuditSettings } from './audit.ts'
 import { reasonOf, StartError, StoreBusy } from './start-error.ts'
 
@@ -94,7 +94,9 @@ async function openLocked(url: string, { log, observer, lockWaitMs = LOCK_WAIT_M
     const lock = await lockStore(url, lockWaitMs)
     if (!lock)
       throw new StoreBusy(
-        `Another Cardea process${describeHolder(url)} is using this store. Stop it, or configure another store`,
+        isHeldHere(url)
+          ? 'This program uses the store already, with another Cardea. Use that one, or close it before'
+          : `Another Cardea process${describeHolder(url)} is using this store. Stop it, or configure another store`,
       )
     const store = await openStore(url, { log, onOperation: observer?.onOperation }).catch((error) => {
       lock.release()

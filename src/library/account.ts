@@ -1,6 +1,7 @@
 /** The routes for sign-up, sign-in and the own account, mounted at a path of another program. */
 import { IncomingMessage } from 'node:http'
 import { ACCOUNT_PREFIX } from '../dialects/own-paths.ts'
+import { isForm } from '../http/form.ts'
 import type { App, DoorName } from '../wiring/app.ts'
 import { requirePeer } from './requests.ts'
 import { fetchFrom } from './web-request.ts'
@@ -41,12 +42,9 @@ export function toAccountRequest(request: IncomingMessage & { readonly body?: un
   return incoming
 }
 
-const FORM = /^application\/x-www-form-urlencoded\b/i
-
 function withParsedBody(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
-  const isForm = FORM.test(request.headers['content-type'] ?? '')
   // a parser of forms gives texts by name
-  const text = isForm
+  const text = isForm(request.headers['content-type'])
     ? String(new URLSearchParams(request.body as Record<string, string>))
     : JSON.stringify(request.body)
   const body = Buffer.from(text)

@@ -49,6 +49,25 @@ export function readGuess(
 /** For work that no request asked for. */
 export const createEmptyRequest = (): IncomingMessage => toIncoming({ headers: {} })
 
+/** A framework has its own response in place of that of Node. */
+export function requireSink(response: unknown): asserts response is HeaderSink | Headers {
+  const isSink =
+    isJsonObject(response) && ['appendHeader', 'append'].some((name) => typeof response[name] === 'function')
+  if (!isSink) throw new TypeError(`response must be that of Node or Express, or Headers: ${INSTEAD}`)
+}
+
+const INSTEAD = 'give reply.raw of Fastify, the headers of a web Response'
+
+/** Requests and responses of `node:http` have a connection, on which limits and the address of the client depend. */
+export function requireNodePair(request: unknown, response: unknown, caller: string): void {
+  if (!isJsonObject(response) || typeof response['writeHead'] !== 'function')
+    throw new TypeError(`${caller} takes the response of Node: give reply.raw of Fastify`)
+  const socket = isJsonObject(request) ? request['socket'] : undefined
+  // the socket of a request that a framework makes for tests can only be read
+  if (!isJsonObject(socket) || !('writable' in socket))
+    throw new TypeError(`${caller} takes a request of Node, with its socket. For a web Request call cardea.fetch`)
+}
+
 export function addHeaders(response: HeaderSink | Headers, headers: readonly HeaderPair[]): void {
   if ('headersSent' in response && response.headersSent) return
   for (const [name, value] of headers) {

@@ -7,7 +7,7 @@ import type { SessionRecord } from '../directory/store-port/sessions.ts'
 import type { App } from '../wiring/app.ts'
 import { requireLimit, requireMembers, requireText } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
-import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './requests.ts'
+import { addHeaders, createEmptyRequest, type HeaderSink, readRequest, requireSink } from './requests.ts'
 import type { VerifiedUser } from './users.ts'
 
 export interface CardeaSession {
@@ -107,6 +107,7 @@ export function createSessions(app: App, verified: WeakMap<VerifiedUser, Account
     clearCookie: (response, options = {}) =>
       withCardeaErrors(async () => {
         requireMembers(options, 'options', ['request', 'peer'])
+        requireSink(response)
         const { request, peer } = options
         const incoming = request ? readRequest(request, 'sessions.clearCookie', peer) : createEmptyRequest()
         addHeaders(response, [await app.runFor(incoming, async (context) => app.signIn.clear(context))])
@@ -121,6 +122,7 @@ async function createSession(
   options: CreateSessionOptions,
 ): Promise<CreatedSession> {
   requireMembers(options, 'options', ['request', 'peer', 'response'])
+  if (options.response) requireSink(options.response)
   const name = typeof user === 'string' ? user : user?.name
   requireText(name, 'the name of the user')
   const account = verified ?? (await app.directory.findAccount(name))

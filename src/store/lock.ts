@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createEmptyFile, createFolders } from '../base/files.ts'
@@ -21,31 +21,52 @@ const NOTHING_TO_LOCK: StoreLock = Object.freeze({ release: () => {} })
  * another process held the lock for all of `waitMs`.
  */
 export async function lockStore(url: string, waitMs: number): Promise<StoreLock | undefined> {
-  const file = findStoreFile(url)
-  if (file === undefined) return NOTHING_TO_LOCK
-  createFolders(dirname(file))
+  const path = toLockPath(url)
+  if (path === undefined) return NOTHING_TO_LOCK
+  createFolders(dirname(path))
   const until = performance.now() + waitMs
   for (;;) {
-    const lock = await tryLock(`${file}.lock`)
+    const lock = await tryLock(path)
     if (lock || performance.now() >= until) return lock
     await sleep(RETRY_MS)
   }
 }
 
-/** Names the process that holds the lock, where the system lists locks with their processes: `(process 4711)`. */
+/** Names the process that holds the lock, where the system lists locks with their processes: ` (process 4711)`. */
 export function describeHolder(url: string): string {
-  const file = findStoreFile(url)
+  const pid = findHolder(url)
+  return pid === undefined ? '' : ` (process ${pid})`
+}
+
+/** The program and script of that process, without their arguments: `node app.mjs`. */
+export function findHolderProgram(url: string): string | undefined {
   try {
-    const { ino } = statSync(`${file}.lock`)
-    const [, pid] = new RegExp(` WRITE (\\d+) \\S+:${ino} `).exec(readFileSync('/proc/locks', 'utf8')) ?? []
-    return pid === undefined ? '' : ` (process ${pid})`
+    const [program = '', script = '-'] = readFileSync(`/proc/${findHolder(url)}/cmdline`, 'utf8').split('\0')
+    return script.startsWith('-') ? undefined : `${basename(program)} ${script}`
   } catch {
-    return ''
+    return undefined
   }
 }
 
-/** Keeps the connections referenced: the garbage collector would close one, and with it release its lock. */
-const held = new Set<DatabaseSync>()
+function findHolder(url: string): string | undefined {
+  try {
+    const { ino } = statSync(toLockPath(url) ?? '')
+    return new RegExp(` WRITE (\\d+) \\S+:${ino} `).exec(readFileSync('/proc/locks', 'utf8'))?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+function toLockPath(url: string): string | undefined {
+  const file = findStoreFile(url)
+  return file === undefined ? undefined : `${file}.lock`
+}
+
+/** Whether this process itself holds the lock. */
+export const isHeldHere = (url: string): boolean => held.has(toLockPath(url) ?? '')
+
+/** By path. Keeps the connections referenced: the garbage collector would close one, and with it release its lock. */
+const held = new Map<string, DatabaseSync>()
 
 /**
  * Takes a SQLite lock on an empty file next to the store. SQLite locks are kernel locks: unlike a file with a process
@@ -64,10 +85,12 @@ async function tryLock(path: string): Promise<StoreLock | undefined> {
     if (isBusy(error)) return undefined
     throw toStoreError(error)
   }
-  held.add(connection)
+  held.set(path, connection)
   return {
     release() {
-      if (held.delete(connection)) connection.close()
+      if (held.get(path) !== connection) return
+      held.delete(path)
+      connection.close()
     },
   }
 }

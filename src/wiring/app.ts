@@ -140,12 +140,11 @@ export class App {
   }
 
   /** `account`: the routes for the own account, below `/_cardea/account`. */
-  handle(request: IncomingMessage, response: ServerResponse, name: DoorName | 'account'): Promise<void> {
-    const door = name === 'account' ? this.#account : this.#findDoor(name)
-    if (!door) return rejectDoor(name)
+  async handle(request: IncomingMessage, response: ServerResponse, name: DoorName | 'account'): Promise<void> {
+    const door = (name === 'account' ? this.#account : this.#findDoor(name)) ?? rejectDoor(name)
     const run = door.handle(request, response).finally(() => this.#running.delete(run))
     this.#running.add(run)
-    return run
+    await run
   }
 
   /**
@@ -268,9 +267,6 @@ export class App {
   }
 }
 
-/** Rejects, and marks the rejection as handled: a caller that ignores it must not end the process. */
-function rejectDoor(name: unknown): Promise<never> {
-  const rejected = Promise.reject(new TypeError(`There is no door ${JSON.stringify(name)}: document or multi-model`))
-  rejected.catch(() => {})
-  return rejected
+function rejectDoor(name: unknown): never {
+  throw new TypeError(`There is no door ${JSON.stringify(name)}: document or multi-model`)
 }

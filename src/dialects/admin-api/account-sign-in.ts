@@ -9,7 +9,7 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { type Identity, identityOf } from '../../directory/identity.ts'
-import { findRedirect, readForm, redirectTo } from '../../http/form.ts'
+import { findRedirect, isForm, readForm, redirectTo } from '../../http/form.ts'
 import type { Handler, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { ACCOUNT_PREFIX } from '../own-paths.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
@@ -94,15 +94,17 @@ async function signOut(context: RequestContext, { directory, signIn }: AccountSi
   return toJsonReply(200, { name: null }, [signIn.clear(context)])
 }
 
-const FORM = /^application\/x-www-form-urlencoded(?:;|$)/i
+/** What the fields of a form mean where the schema asks for a flag; `on` is a checkbox. */
+const FLAGS: Readonly<Record<string, boolean>> = { true: true, on: true, false: false }
 
 /** A form may have fields of its own, for example the name of a button. */
 async function readFields<T>(schema: Schema<T>, context: RequestContext): Promise<T> {
-  if (!FORM.test(context.header('content-type') ?? ''))
+  if (!isForm(context.header('content-type')))
     return requireValid(schema, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
   const fields = await readForm(context, MAX_SIGN_IN_BYTES)
-  const known = Object.keys(schema.properties ?? {}).filter((name) => fields.has(name))
-  return requireValid(schema, Object.fromEntries(known.map((name) => [name, fields.get(name)])))
+  const known = Object.entries(schema.properties ?? {}).filter(([name]) => fields.has(name))
+  const toValue = (text = '', { type }: Schema) => (type === 'boolean' ? (FLAGS[text] ?? text) : text)
+  return requireValid(schema, Object.fromEntries(known.map(([name, each]) => [name, toValue(fields.get(name), each)])))
 }
 
 /** A page of an origin that is not trusted must not sign its visitor up, in or out, or use a browser's credential. */

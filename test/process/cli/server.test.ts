@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -145,6 +147,32 @@ describe('no command opens the store of a running server', { concurrency: true }
     assert.match(server.stderr, new RegExp(`^Another Cardea process ${holder}is using this store`))
     lock.release()
     assert.equal((await cardea(['user', 'list'])).code, 0)
+  })
+
+  it('a command names the program that holds the store as a library', {
+    skip: !existsSync('/proc/locks'),
+  }, async (t) => {
+    const { cardea, folder } = makeManaged(t)
+    const lockModule = JSON.stringify(new URL('../../../src/store/lock.ts', import.meta.url).href)
+    const url = JSON.stringify(`sqlite:${join(folder, 'cardea.db')}`)
+    const script = join(folder, 'app.mjs')
+    writeFileSync(
+      script,
+      `import { lockStore } from ${lockModule}
+      await lockStore(${url}, 0)
+      console.log('held')
+      setInterval(() => {}, 1000)`,
+    )
+    const program = spawn(process.execPath, [script, 'a-secret'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(() => program.kill())
+    await once(program.stdout, 'data')
+    const { code, stderr } = await cardea(['user', 'list'])
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /holds the store and does not answer: node \S+app\.mjs, a program that uses Cardea as a library\./,
+    )
+    assert.doesNotMatch(stderr, /a-secret/)
   })
 
   it('a second server on the same store does not start', async (t) => {

@@ -107,6 +107,25 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
         assert.equal((await send(base, { path: '/account/session', headers })).body, '{"name":null}\n')
     })
 
+    it('sign out everywhere with a form', async () => {
+      const cookies = [
+        cookieOf(await post(base, '/account/sign-in', ADA)),
+        cookieOf(await post(base, '/account/sign-in', ADA)),
+      ]
+      const signOut = (body: string) =>
+        send(base, {
+          method: 'POST',
+          path: '/account/sign-out',
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...cookies[0] },
+          body,
+        })
+      const wrong = await signOut('everywhere=yes')
+      assert.deepEqual([wrong.status, JSON.parse(wrong.body).reason], [400, 'everywhere must be true or false.'])
+      assert.equal((await signOut('everywhere=on')).status, 200)
+      for (const headers of cookies)
+        assert.equal((await send(base, { path: '/account/session', headers })).body, '{"name":null}\n')
+    })
+
     it('take a form, and lead to the next page', async () => {
       const form = (fields: Record<string, string>, headers = {}) =>
         send(base, {
@@ -169,6 +188,27 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
     })
   })
 }
+
+it('the account routes in Fastify, below a prefix with a parameter', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(() => cardea.close())
+  const fastify = Fastify()
+  await fastify.register(registerAccount, { prefix: '/:tenant/account', cardea })
+  t.after(() => fastify.close())
+  const base = await fastify.listen({ host: '127.0.0.1', port: 0 })
+  for (const [path, status] of [
+    ['/a/account/session', 200],
+    ['/a-long-tenant/account/session?x=/y', 200],
+    ['/a-long-tenant/account', 401],
+  ] as const)
+    assert.equal((await send(base, { path })).status, status, path)
+  // a request without a connection
+  const injected = await fastify.inject({ url: '/a/account/session' })
+  assert.deepEqual(
+    [injected.statusCode, injected.body.slice(0, 43)],
+    [500, 'handleAccount takes a request of Node, with'],
+  )
+})
 
 describe('cardea.fetch', () => {
   let cardea: Cardea

@@ -1,10 +1,19 @@
 // Mistakes of a program that would otherwise make requests hang, or reject every user.
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
-import Fastify from 'fastify'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { authenticate, requireRole, requireUser } from '../../../src/express.ts'
 import * as fastifyModule from '../../../src/fastify.ts'
+import { createTestCardea } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
+import { createSharedScope } from '../../support/scope.ts'
 import { express, openCardea, serve } from './server.ts'
 
 // a program without types may give anything
@@ -69,4 +78,74 @@ it('Fastify: requireUser without parentheses, or without the plug-in, is an erro
   assert.match((await fastify.inject({ url: '/uncalled' })).body, /requireUser must be called: requireUser\(\)/)
   const { statusCode, headers } = await fastify.inject({ url: '/quiet' })
   assert.deepEqual([statusCode, headers['www-authenticate']], [401, undefined])
+})
+
+it('the reply of a framework in place of the response is an error that says what to give', async (t) => {
+  const { cardea } = await openCardea(t)
+  const fastify = Fastify()
+  const rows: Readonly<Record<string, (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>>> = {
+    '/create': (_request, reply) => cardea.sessions.create('ada', { response: reply as never }),
+    '/clear': (_request, reply) => cardea.sessions.clearCookie(reply as never),
+    '/authenticate': ({ raw }, reply) => cardea.authenticate(raw, { response: reply as never }),
+    '/handle': ({ raw }, reply) => cardea.handle(raw, reply as never),
+    '/account': ({ raw }, reply) => cardea.handleAccount(raw, reply as never),
+  }
+  for (const [url, handle] of Object.entries(rows)) fastify.get(url, handle)
+  for (const url of Object.keys(rows))
+    assert.match((await fastify.inject({ url })).json().message, /give reply\.raw of Fastify/, url)
+  assert.deepEqual((await cardea.sessions.list('ada')).sessions, [])
+})
+
+it('a request without a socket is an error, and does not end a program that ignores it', async (t) => {
+  const { cardea } = await openCardea(t)
+  const ignored = cardea.handle(JSON.parse('{"headers":{}}'), new ServerResponse(new IncomingMessage(new Socket())))
+  await assert.rejects(ignored, {
+    name: 'TypeError',
+    message: /^handle takes a request of Node, with its socket\. For/,
+  })
+})
+
+it('a closed Cardea says so', async () => {
+  const cardea = await createTestCardea()
+  await cardea.close()
+  const request = new Request('http://a/')
+  const closed = { name: 'StartError', message: 'This Cardea is closed: create another' }
+  for (const work of [
+    () => cardea.users.find('ada'),
+    () => cardea.users.checkPassword('ada', 'pw'),
+    () => cardea.sessions.list('ada'),
+    () => cardea.accessTokens.list('ada'),
+    () => cardea.passwordLinks.create('ada'),
+    () => cardea.authenticate(request),
+  ])
+    await assert.rejects(work, closed, String(work))
+  const { status } = await cardea.fetch(new Request('http://a/_up'), { peer: '192.0.2.1', door: 'document' })
+  assert.equal(status, 503)
+})
+
+describe('a store in a file', () => {
+  const scope = createSharedScope()
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-misuse-'))
+  scope.after(() => rmSync(folder, { recursive: true }))
+  const store = { url: `sqlite:${join(folder, 'cardea.db')}` }
+
+  it('has one Cardea in a program', async () => {
+    const first = await createTestCardea({ options: { store } })
+    const message = /^This program uses the store already, with another Cardea\./
+    await assert.rejects(createTestCardea({ options: { store } }), { name: 'StartError', message })
+    await first.close()
+    await (await createTestCardea({ options: { store } })).close()
+  })
+
+  it('does not keep a program running that forgets to close it', { timeout: 120_000 }, async () => {
+    const program = `
+      import { createTestCardea } from ${JSON.stringify(new URL('../../../src/index.ts', import.meta.url).href)}
+      const cardea = await createTestCardea({ options: { store: ${JSON.stringify(store)} } })
+      await cardea.users.create({ name: 'ada', password: 'pw' })
+      await cardea.users.verifyPassword('ada', 'wrong')
+      const request = new Request('http://a/_up')
+      console.log((await cardea.fetch(request, { peer: '192.0.2.1', door: 'document' })).status)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+    assert.equal(stdout, '200\n')
+  })
 })

@@ -98,6 +98,25 @@ describe('cardea.sessions', () => {
     assert.deepEqual([session?.peer, session?.userAgent], ['127.0.0.1', 'app/1'])
   })
 
+  it('reads the scheme of a web Request, and of the headers of a trusted proxy', async (t) => {
+    const { cardea } = await openCardea(t, { chttpd: { trusted_proxies: '192.0.2.1' } })
+    const headers = { 'X-Forwarded-Proto': 'https' }
+    const rows: readonly [url: string, headers: Record<string, string>, peer: string, isSecure: boolean][] = [
+      ['https://a/', {}, '192.0.2.7', true],
+      ['http://a/', {}, '192.0.2.7', false],
+      ['http://a/', headers, '192.0.2.1', true],
+      ['http://a/', headers, '192.0.2.7', false],
+    ]
+    for (const [url, sent, peer, isSecure] of rows) {
+      const request = new Request(url, { headers: sent })
+      const { cookie } = await cardea.sessions.create('ada', { request, peer })
+      assert.equal(/; Secure/.test(cookie), isSecure, `${url} ${peer}`)
+      const cleared = new Headers()
+      await cardea.sessions.clearCookie(cleared, { request, peer })
+      assert.equal(/; Secure/.test(cleared.get('set-cookie') ?? ''), isSecure)
+    }
+  })
+
   it('counts as opened with the password only for the user that verifyPassword returned', async (t) => {
     const server = await openCardea(t)
     const { cardea, document } = server
