@@ -40,7 +40,8 @@ export function form(children: readonly Node[], submit: (fields: Record<string, 
       await submit(Object.fromEntries(new FormData(made)) as Record<string, string>)
     } catch (error) {
       problem.replaceChildren(element('p', { class: 'notice danger' }, error instanceof Error ? error.message : ''))
-      made.querySelector<HTMLInputElement>('input:last-of-type')?.focus()
+      const fields = [...made.querySelectorAll('input')]
+      fields.at(-1)?.focus()
     } finally {
       isBusy = false
     }
