@@ -4,26 +4,27 @@
  * Cardea's own key. The directory notes each id that was used, on all nodes: no response of a provider counts twice.
  */
 import { createHmac, randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type * as OpenId from 'openid-client'
 import { boundedFetch } from '../base/bounded-fetch.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, toAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
-import { findText } from '../keys/provider-claims.ts'
+import { findRoles, findText } from '../keys/provider-claims.ts'
 import { fetchDiscovery } from '../keys/provider-keys.ts'
 import type { TokenRules, VerifiedToken } from '../keys/verify.ts'
-import { type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
 
 export interface ProviderSignInDeps {
   readonly providers: Providers
-  readonly directory: Pick<Directory, 'findAccount' | 'listLinked' | 'createLinked' | 'useOnce'>
+  readonly directory: Pick<Directory, 'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce'>
   /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
   publicUrl(): string
   /** Signs cookies and makes nonces. Never leaves the server. */
@@ -52,6 +53,8 @@ export interface Arrival extends Intention {
   readonly external: Omit<ExternalAccount, 'linkedAt'>
   /** What the provider calls the user. */
   readonly name: string
+  /** Mapped. */
+  readonly roles: readonly string[]
   readonly issuedAt: number
 }
 
@@ -114,13 +117,15 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
       return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
     },
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
-    async findAccount({ provider, external, name, issuedAt }: Arrival): Promise<Account> {
+    async findAccount({ provider, external, name, roles, issuedAt }: Arrival): Promise<Account> {
       const found = await findUser(provider, { ...external, name, issuedAt }, deps)
       if (found instanceof Refusal) throw found
       const account = await directory.findAccount(found)
       if (!account) throw refuse('the user is disabled')
-      if (account.isAdmin || !isLinkedTo(account, external)) throw refuse(NOT_LINKED)
-      return account
+      const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
+      if (account.isAdmin || !link) throw refuse(NOT_LINKED)
+      if (provider.users !== 'create' || isDeepStrictEqual(link.roles ?? [], roles)) return account
+      return toAccount(await directory.setLinkRoles(account.name, external, roles))
     },
     /** The account that a logout token is about. Throws a `Refusal` if it is not valid, or was used before. */
     async readLogout(name: string, text: string): Promise<Pick<ExternalAccount, 'issuer' | 'subject'>> {
@@ -232,5 +237,6 @@ async function readIdToken(text: string, provider: Provider, { providers }: Prov
     throw refuse(REFUSED)
   const name = findText(token.claims, provider.rules.name) ?? sub
   const external = { provider: provider.name, issuer: iss, subject: sub }
-  return { external, name, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
+  const roles = mapRoles(provider, findRoles(token.claims, provider.rules.roles))
+  return { external, name, roles, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
 }

@@ -23,7 +23,7 @@ export const isAccount = (identity: Identity): identity is Account => 'sessionEp
 /** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
 export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiModel, ...user }: User): Account => ({
   ...user,
-  roles: Object.freeze(document.roles.filter((role) => role !== ADMIN_ROLE)),
+  roles: Object.freeze(listRoles({ document, links: user.links }).filter((role) => role !== ADMIN_ROLE)),
   isAdmin: false,
   grants: multiModel.grants,
   version: toVersion(user.password),
@@ -41,6 +41,12 @@ export const idOf = ({ id, name, isAdmin = false }: Pick<Account, 'id' | 'name'>
 /** Version 8 is for ids that are made in another way than by chance or time. */
 const toUuid = (hex: string): string =>
   `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+
+/** Its own roles, and those that identity providers gave it. */
+export function listRoles({ document, links = [] }: Pick<User, 'document'> & { links?: User['links'] }) {
+  const given = links.flatMap(({ roles = [] }) => roles)
+  return given.length === 0 ? document.roles : [...new Set([...document.roles, ...given])]
+}
 
 /** Different for every stored password. */
 export const toVersion = (password: StoredPassword): string => digestHex('sha256', JSON.stringify(password))

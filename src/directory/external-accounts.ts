@@ -45,6 +45,12 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
       requireKey(given)
       return editor.changeUser(name, (user) => withLink(user, { ...given, linkedAt: nowSeconds(clock) }))
     },
+    /** Replaces the roles that the user has through the external account. */
+    async setLinkRoles(name: string, key: ExternalKey, roles: readonly string[]): Promise<User> {
+      const isOf = (link: ExternalAccount) => isLinkedTo({ links: [link] }, key)
+      const replace = (link: ExternalAccount): ExternalAccount => (isOf(link) ? { ...link, roles } : link)
+      return editor.changeUser(name, (user) => withField(user, 'links', user.links?.map(replace)))
+    },
     /** Ends all sessions of the user: some may have been opened with the external account. */
     async unlinkAccount(name: string, key: ExternalKey): Promise<void> {
       await editor.changeUser(name, (user) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
-import { ADMIN, send } from '../support/request.ts'
+import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
@@ -17,9 +17,15 @@ const asserting = await startProvider(scope)
 const client = { audience: AUDIENCE, 'client-id': CLIENT, 'client-secret': CLIENT_SECRET }
 const { document, multiModel, addresses, cardea, takeEvents } = await startServer(scope, {
   console: { 'public-url': PUBLIC_URL },
-  admin: { endpoint: 'tcp://127.0.0.1:0' },
+  admin: { endpoint: 'tcp://127.0.0.1:0', 'user-admin-role': 'helpers' },
   'provider:linked': { issuer: linked.issuer, ...client, label: 'Example ID' },
-  'provider:open': { issuer: creating.issuer, ...client, users: 'create' },
+  'provider:open': {
+    issuer: creating.issuer,
+    ...client,
+    users: 'create',
+    'roles-claim': 'roles',
+    'role-map': 'editor=writer',
+  },
   'provider:staff': { issuer: asserting.issuer, ...client, users: 'asserted' },
 })
 await cardea.users.create({ name: 'ada', password: 'analytical engine' })
@@ -90,6 +96,31 @@ describe('sign-in at an identity provider', () => {
     assert.equal(await browser.nameOf(), 'jan')
     creating.state.idToken = { sub: 'c-2', preferred_username: 'admin' }
     assert.match((await browser.finish('open', await browser.visit('open'))).name, /^admin-[0-9a-f]{8}$/)
+  })
+
+  it('gives a created user the mapped roles of the last sign-in, marked as those of the provider', async () => {
+    const browser = createClient()
+    const rolesOf = async (roles: readonly string[]) => {
+      creating.state.idToken = { sub: 'c-3', preferred_username: 'mia', roles }
+      await browser.finish('open', await browser.visit('open'))
+      const headers = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
+      return JSON.parse((await send(document, { path: '/_session', headers })).body).userCtx.roles
+    }
+    assert.deepEqual(await rolesOf(['editor', '_admin', 'other']), ['writer'])
+    const path = '/_cardea/api/users/mia/external-accounts'
+    const { accounts } = JSON.parse((await send(document, { path, headers: ADMIN })).body)
+    assert.deepEqual(accounts[0].roles, ['writer'])
+    // a user administrator without the role must not take the user over
+    await cardea.users.create({ name: 'helper', password: 'correct horse 1', roles: ['helpers'] })
+    const headers = { Authorization: basic('helper', 'correct horse 1') }
+    const change = {
+      method: 'PUT',
+      path: '/_cardea/api/users/mia/password',
+      headers,
+      body: { password: 'a new password' },
+    }
+    assert.match((await send(document, change)).body, /You do not have the role writer/)
+    assert.deepEqual(await rolesOf([]), [])
   })
 
   const refused: readonly [name: string, change: object, response?: Record<string, string>][] = [

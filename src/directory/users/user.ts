@@ -119,6 +119,8 @@ export interface ExternalAccount {
   readonly provider: string
   /** Seconds since the epoch. */
   readonly linkedAt: number
+  /** The mapped roles that the provider gave at the last sign-in of a browser. The user has them in addition to its own. */
+  readonly roles?: readonly string[]
 }
 
 /** One text for issuer and subject, by which the user is found. */

@@ -106,5 +106,6 @@ const EXTERNAL_ACCOUNT = namedObject('ExternalAccount', {
   issuer: text(),
   subject: text('The id of the account at the provider.'),
   linkedAt: integer('Seconds since the epoch.'),
+  'roles?': listOf(text(), 'Roles that the provider gave at the last sign-in of a browser.'),
 })
 export const EXTERNAL_ACCOUNTS = object({ accounts: listOf(EXTERNAL_ACCOUNT) })

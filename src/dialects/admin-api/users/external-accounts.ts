@@ -98,4 +98,5 @@ const showLink = (link: ExternalAccount) => ({
   issuer: link.issuer,
   subject: link.subject,
   linkedAt: link.linkedAt,
+  ...(link.roles && { roles: link.roles }),
 })
