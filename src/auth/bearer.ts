@@ -52,9 +52,10 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
-      const provided = deps.knowsUsers() ? deps.findProviderToken?.(text) : undefined
+      const known = findVerified(text, deps)
+      const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text) : undefined
       if (provided) return provided
-      const claims = verifyCached(text, deps)
+      const claims = known ?? verifyNew(text, deps)
       return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, BEARER_HANDLER, deps)
     },
   }
@@ -67,7 +68,7 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
 export const createIssuedTokenCheck =
   (deps: BearerDeps) =>
   async (text: string): Promise<Verdict | undefined> => {
-    const claims = verifyCached(text, deps)
+    const claims = findVerified(text, deps) ?? verifyNew(text, deps)
     if (typeof claims === 'string' || !hasIssuedForm(claims)) return undefined
     const verdict = await checkClaims(claims, JWT_HANDLER, deps)
     if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
@@ -83,17 +84,17 @@ function isOpenedHere({ identity, credential }: AcceptedCredential, { directory 
 
 const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })
 
+/** The claims of a token that was verified before. */
+const findVerified = (text: string, { ring, cache, clock }: BearerDeps): Claims | undefined =>
+  cache.find({ token: text, version: ring().version }, nowSeconds(clock))
+
 /** The claims, or the reason of the refusal. */
-function verifyCached(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
+function verifyNew(text: string, { ring, cache }: BearerDeps): Claims | string {
   const keys = ring()
-  const now = nowSeconds(clock)
-  const versioned = { token: text, version: keys.version }
-  const known = cache.find(versioned, now)
-  if (known) return known
   const token = verifyWithRing(text, keys)
   if (token.kind === 'refused') return token.reason
   const { exp } = token.claims
-  cache.remember(versioned, token.claims, typeof exp === 'number' ? exp : undefined)
+  cache.remember({ token: text, version: keys.version }, token.claims, typeof exp === 'number' ? exp : undefined)
   return token.claims
 }
 

@@ -58,7 +58,7 @@ const SCHEME = 'Bearer '
  * or rejected; the next handler is never asked.
  */
 export function createJwtHandler(deps: JwtDeps): CredentialHandler {
-  const verifyCached = createVerifier(deps.keys)
+  const verifier = createVerifier(deps.keys)
   const readCached = createClaimReader(deps.rules)
   return {
     name: JWT_HANDLER,
@@ -67,10 +67,12 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
-      const provided = deps.findProviderToken?.(text)
-      if (provided) return provided
       const now = nowSeconds(deps.clock)
-      const token = verifyCached(text, now)
+      const known = verifier.find(text, now)
+      // not for a known token: its issuer was read before, and no provider has it
+      const provided = known ? undefined : deps.findProviderToken?.(text)
+      if (provided) return provided
+      const token = known ?? verifier.verify(text)
       return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)
     },
   }
@@ -81,16 +83,17 @@ const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: 
   (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
 
 /** Remembers signatures that were verified. */
-function createVerifier(keys: JwtDeps['keys']): (text: string, now: number) => VerifiedToken | RefusedToken {
+function createVerifier(keys: JwtDeps['keys']) {
   const cache = createTokenCache<VerifiedToken>()
-  return (text, now) => {
-    const { find: findKeys, version } = keys()
-    const versioned = { token: text, version }
-    const known = cache.find(versioned, now)
-    if (known) return known
-    const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
-    if (token.kind === 'verified') cache.remember(versioned, token, undefined)
-    return token
+  return {
+    find: (text: string, now: number): VerifiedToken | undefined =>
+      cache.find({ token: text, version: keys().version }, now),
+    verify(text: string): VerifiedToken | RefusedToken {
+      const { find: findKeys, version } = keys()
+      const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
+      if (token.kind === 'verified') cache.remember({ token: text, version }, token, undefined)
+      return token
+    },
   }
 }
 

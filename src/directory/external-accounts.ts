@@ -2,6 +2,7 @@
  * External accounts: accounts at identity providers that sign in as a user. One is known by issuer and subject, never by
  * a name or an address: users may be able to choose these at the provider, and would take over the user of that name.
  */
+import { createLiveCache } from '../base/caches.ts'
 import { nowSeconds } from '../base/clock.ts'
 import { digestHex } from '../base/encoding.ts'
 import { badRequest, isClientError, Refusal } from '../base/errors.ts'
@@ -26,18 +27,28 @@ const MAX_LINKS = 20
 const MAX_SUBJECT = 255
 
 export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor) {
-  const { store, clock } = parts
+  const { store, clock, settings, peekAccount } = parts
   const findRecords = async (kind: 'external' | 'external-once', key: ExternalKey) => {
     const text = toExternalKey(key)
     return (await store.searchUsers({ kind, from: text, to: text }, { key: text, name: '' })).map(
       ({ record }) => record,
     )
   }
+  /** The owner of an account as last found. It counts while that user has the account: every change of a user is noticed. */
+  const owners = createLiveCache<{ readonly name: string }>(() => settings().cacheSize)
   /** The names of the linked users, active or not. Several are refused, as none is right: an account belongs to one. */
-  const listLinked = async (key: ExternalKey): Promise<readonly string[]> =>
-    (await findRecords('external', key)).flatMap((record) =>
+  const listLinked = async (key: ExternalKey): Promise<readonly string[]> => {
+    // not the digest, which takes longer; an issuer has no line break
+    const text = `${key.issuer}\n${key.subject}`
+    const known = peekAccount(owners.get(text)?.name ?? '')
+    if (known && isLinkedTo(known, key)) return [known.name]
+    const names = (await findRecords('external', key)).flatMap((record) =>
       record.kind === 'user' && isLinkedTo(record, key) ? record.name : [],
     )
+    const [name] = names
+    if (name !== undefined && names.length === 1) owners.set(text, { name })
+    return names
+  }
   return {
     listLinked,
     /** Throws `conflict` if another user has the external account. */

@@ -61,16 +61,17 @@ export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {
 /** The `iss` of a token whose signature has not been checked: it only chooses the keys that must have signed it. */
 export function findIssuer(text: string): string | undefined {
   const bytes = text.length > MAX_TOKEN_CHARACTERS ? undefined : readBase64Url(text.split('.', 3)[1] ?? '')
-  const payload = bytes && readObject(bytes)
+  // a member that occurs twice is refused when the token is verified
+  const payload = bytes && readObject(bytes, { noDuplicates: false })
   const issuer = payload?.kind === 'object' ? findMember(payload.value, 'iss') : undefined
   return typeof issuer === 'string' ? issuer : undefined
 }
 
 type ObjectReading = { readonly kind: 'object'; readonly value: Claims } | Refused<'malformed' | 'not_an_object'>
 
-function readObject(bytes: Uint8Array): ObjectReading {
+function readObject(bytes: Uint8Array, options = { noDuplicates: true }): ObjectReading {
   const text = readUtf8(bytes)
-  const reading = text === undefined ? undefined : readJson(text, { noDuplicates: true })
+  const reading = text === undefined ? undefined : readJson(text, options)
   if (reading?.kind !== 'json') return refuse('malformed')
   return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : refuse('not_an_object')
 }
