@@ -91,5 +91,6 @@ const hasSameRights = (now: Identity, before: Identity): boolean =>
   now.name === before.name &&
   now.isAdmin === before.isAdmin &&
   now.mustChangePassword === before.mustChangePassword &&
+  now.mustSetUpFactor === before.mustSetUpFactor &&
   isDeepStrictEqual(now.roles, before.roles) &&
   isDeepStrictEqual(now.grants, before.grants)

@@ -67,6 +67,7 @@ export const ERRORS = {
   password_required: 'This needs a credential that was obtained with the password.',
   second_factor_required: 'This needs a session that was opened with the second factor.',
   password_change_required: 'The password must be changed first.',
+  second_factor_setup_required: 'A second factor must be set up first.',
   page_token_required: 'The page is out of date: load it again. Requests with its session need the token of the page.',
   cross_origin: 'A page of another origin may not send this request.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',

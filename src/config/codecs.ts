@@ -179,6 +179,8 @@ export const listOf = (expects: string, read: (item: string) => string): Codec<r
 export const words = (expects: string, pattern: RegExp): Codec<readonly string[]> =>
   listOf(expects, (item) => (pattern.test(item) ? item : refuse(expects)))
 
+export const roles: Codec<readonly string[]> = words('roles separated by commas', /^[^,\s]+$/)
+
 const HEADER_LIST = 'header names separated by commas'
 export const headerNames: Codec<readonly string[]> = listOf(HEADER_LIST, (item) =>
   TOKEN.test(item) ? item.toLowerCase() : refuse(HEADER_LIST),

@@ -26,6 +26,7 @@ import {
   methods,
   oneOf,
   path,
+  roles,
   seconds,
   secretText,
   signingSecret,
@@ -536,6 +537,10 @@ export const OPTIONS = {
     'user-admin-role': live(text, '', 'Role of users who may manage other users at /_cardea/.', {
       details:
         'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
+    }),
+    'second-factor-roles': live(roles, [], 'Roles whose members need a second factor; _admin means administrators.', {
+      details:
+        'A member without one signs in only to set it up: both doors reject everything else, access tokens included. Names that other issuers or proxies assert are not affected.',
     }),
   },
 

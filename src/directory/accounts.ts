@@ -4,7 +4,7 @@ import type { HashWork } from '../passwords/hash-work.ts'
 import { findHashWork } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import type { ChangeTracker } from './change-tracker.ts'
-import type { Administration } from './deps.ts'
+import type { Administration, DirectoryDeps } from './deps.ts'
 import type { UserStore } from './store-port/users.ts'
 import { isExpired } from './users/user.ts'
 import type { CachedUser, UserCache } from './users/user-cache.ts'
@@ -13,12 +13,13 @@ export function createAccountFinder(
   administration: Administration,
   cache: UserCache,
   tracker: ChangeTracker,
-  clock: Clock,
+  { clock, settings }: Pick<DirectoryDeps, 'clock' | 'settings'>,
 ) {
   const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
     const account = user && findValid(user, clock)
-    return administrator ? withRoles(administrator, account?.roles ?? []) : account
+    const found = administrator ? withRoles(administrator, account?.roles ?? []) : account
+    return found && lacksFactor(found, settings().factorRoles) ? { ...found, mustSetUpFactor: true } : found
   }
   return {
     /**
@@ -38,6 +39,10 @@ export function createAccountFinder(
     },
   }
 }
+
+/** Whether one of these roles needs a second factor that the account does not have. */
+export const lacksFactor = ({ roles, totp }: Pick<Account, 'roles' | 'totp'>, required: readonly string[]): boolean =>
+  required.length > 0 && totp === undefined && roles.some((role) => required.includes(role))
 
 const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
   account && !isExpired(account, nowSeconds(clock)) ? account : undefined

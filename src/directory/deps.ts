@@ -46,6 +46,8 @@ export interface DirectorySettings {
   readonly maxSessionSeconds: number
   /** How many sessions one name can have at a time; 0: any number. */
   readonly maxSessions: number
+  /** Accounts with one of these roles need a second factor; administrators have the role `_admin`. */
+  readonly factorRoles: readonly string[]
 }
 
 /** The current administrators. They are part of the configuration. */

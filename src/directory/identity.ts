@@ -14,6 +14,8 @@ export interface Identity {
   readonly grants: ReadonlyMap<string, Grant>
   /** The user can do nothing but change the password. */
   readonly mustChangePassword?: true | undefined
+  /** The user can do nothing but set up a second factor: one of its roles needs it. */
+  readonly mustSetUpFactor?: true
   /** From then on the user cannot sign in, in seconds since the epoch. */
   readonly expiresAt?: number | undefined
   /** A token without a name, signed with the deployment's own secret. It is not limited by grants. */

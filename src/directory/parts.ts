@@ -13,7 +13,7 @@ export type DirectoryParts = Awaited<ReturnType<typeof loadParts>>
 
 /** Resolves when all sessions ended so far are loaded. */
 export async function loadParts(deps: DirectoryDeps) {
-  const { store, administration, settings, clock } = deps
+  const { store, administration, settings } = deps
   const cache = new UserCache(store, () => settings().cacheSize, deps.cacheCounts)
   const revocations = createNotifier<Revocation>(deps.log)
   const ended = new EndedSessions(store, deps.steadyClock)
@@ -29,6 +29,6 @@ export async function loadParts(deps: DirectoryDeps) {
     tracker,
     writer: createUserWriter(store, cache),
     passwords: new NewPasswords(deps.hasher, settings),
-    ...createAccountFinder(administration, cache, tracker, clock),
+    ...createAccountFinder(administration, cache, tracker, deps),
   }
 }

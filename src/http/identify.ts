@@ -36,8 +36,10 @@ export function identify(
       throw error
     }
     const { authenticated } = context
-    // a user who must change the password can do nothing else
-    if (isAnonymous(authenticated) || authenticated.identity.mustChangePassword) return undefined
+    if (isAnonymous(authenticated)) return undefined
+    // a user who must change the password or set up a second factor can do nothing else
+    const { mustChangePassword, mustSetUpFactor } = authenticated.identity
+    if (mustChangePassword || mustSetUpFactor) return undefined
     if (!isAllowed(context.header('origin'), origins)) await run('cross origin')
     return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
   })

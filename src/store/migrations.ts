@@ -301,4 +301,6 @@ export const MIGRATIONS: readonly Migration[] = [
   ),
   // Databases with grants became entries, as parts of names did.
   forBoth(16, 'search for grants', 'UPDATE cardea_state SET searched = 0'),
+  // And the roles of users without a second factor.
+  forBoth(17, 'search for missing second factors', 'UPDATE cardea_state SET searched = 0'),
 ]

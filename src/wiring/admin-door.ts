@@ -212,6 +212,7 @@ export function createOperationDeps(
     audit,
     settings: createSettingsEditor(liveConfig),
     userAdminRole: () => config().admin['user-admin-role'],
+    factorRoles: () => config().admin['second-factor-roles'],
     explainAccess: (account, database) => explainAccess(liveConfig, account, database),
     passwordLinks: store,
     publicUrl: () => config().console['public-url'],

@@ -200,6 +200,7 @@ export const toDirectorySettings = (config: Config): DirectorySettings => ({
   maxStalenessMs: toMs(config.store['max-staleness']),
   maxSessionSeconds: toMaxSessionSeconds(config),
   maxSessions: config.chttpd_auth.max_sessions,
+  factorRoles: config.admin['second-factor-roles'],
 })
 
 /** The longest lifetime that any door gives to a cookie or token. */

@@ -1,8 +1,9 @@
-// The pages that show who reaches what: sessions, roles, databases.
+// The pages that show who reaches what: sessions, roles, databases, the second factor.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
+import { launchBrowser, NO_BROWSER, openAsAdmin, openWindow, type Window } from '../support/chromium.ts'
 import { openDatabases } from '../support/databases.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -185,5 +186,29 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     await page.reload()
     await page.getByText('CouchDB does not answer. Check that it is running.').waitFor()
     await page.getByRole('row', { name: 'shop' }).waitFor()
+  })
+})
+
+describe('the page of the second factor', { skip: NO_BROWSER }, () => {
+  it('requires one of a role, lists who has none, and asks a member to set it up', async () => {
+    await ask('POST', '/users', { name: 'olga', password: PASSWORD, roles: ['ops'] })
+    await open('#/policy')
+    await page.getByRole('heading', { name: 'No account needs a second factor' }).waitFor()
+    await page.getByLabel('Users with these roles').fill('ops')
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByRole('row', { name: 'olga role ops never' }).waitFor()
+    const member = await openWindow(scope, browser, { url: server.document })
+    await member.signIn('olga', PASSWORD)
+    await member.page.getByText('Set up one-time codes to go on').waitFor()
+    await member.page.getByRole('button', { name: 'Set up one-time codes' }).click()
+    const dialog = member.page.getByRole('dialog')
+    const totp = readTotp({ key: await dialog.locator('code').textContent() }) ?? assert.fail()
+    await dialog.getByLabel('Code of the app').fill(renderCode(totp, Math.floor(Date.now() / 30_000)))
+    await dialog.getByRole('button', { name: 'Turn on' }).click()
+    await member.page.getByRole('button', { name: 'I have kept them' }).click()
+    await member.page.getByText('Your second factor is set up.').waitFor()
+    await member.page.getByRole('button', { name: 'Go on' }).click()
+    await member.page.getByText('Your second factor is set up.').waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'Every account that needs a second factor has one' }).waitFor()
   })
 })

@@ -97,6 +97,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   databases: 'The databases could not be loaded',
   sessions: 'The sessions could not be loaded',
   administrators: 'The administrators could not be loaded',
+  policy: 'The policy could not be loaded',
   secrets: 'The secrets could not be loaded',
   settings: 'The options could not be loaded',
   audit: 'The audit trail could not be loaded',
@@ -143,6 +144,7 @@ const KEYS: Readonly<Record<string, string>> = {
   e: 'Sessions',
   d: 'Databases',
   a: 'Administrators',
+  f: 'Second factor',
   s: 'Secrets',
   t: 'Settings',
   l: 'Audit',
@@ -150,6 +152,9 @@ const KEYS: Readonly<Record<string, string>> = {
   m: 'My account',
   o: 'Overview',
 }
+
+/** Where the address is not the title. */
+const ADDRESSES: Readonly<Record<string, string>> = { 'My account': 'account', 'Second factor': 'policy' }
 
 describe('by keyboard alone', { skip: NO_BROWSER }, () => {
   it('signs in, opens every page, and disables a user with a command', async (t) => {
@@ -218,7 +223,7 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
   it('has a title of its own on every page', async (t) => {
     const { page, open } = await openAsAdmin(t, browser, { url })
     for (const heading of Object.values(KEYS)) {
-      await open(`#/${heading === 'My account' ? 'account' : heading.toLowerCase()}`)
+      await open(`#/${ADDRESSES[heading] ?? heading.toLowerCase()}`)
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
       assert.equal(await page.title(), `${heading} · Cardea`)
     }

@@ -152,3 +152,53 @@ it('a new password of an administrator keeps the second factor', async () => {
   assert.equal((await createBrowser(url).signIn('keeps', 'new', '')).status, 401)
   assert.equal((await createBrowser(url).signIn('keeps', 'new', codeOf(secret))).status, 200)
 })
+
+describe('a second factor that a role needs', () => {
+  const SET_UP = 'x-cardea-second-factor'
+  const requireFor = (roles: string) => ask(AS_ADMIN, 'PUT', '/settings/admin/second-factor-roles', { value: roles })
+  const listMissing = async () => (await ask(AS_ADMIN, 'GET', '/second-factor')).json
+
+  it('is set up at the next sign-in; until then both doors say what is missing', async () => {
+    for (const [name, roles] of Object.entries({ olga: ['ops'], rita: ['reader'] }))
+      await ask(AS_ADMIN, 'POST', '/users', { name, password: 'pw', roles })
+    assert.deepEqual(await listMissing(), { roles: [], missing: [], isComplete: true })
+    await requireFor('ops, billing')
+    const signedIn = await send(url, { method: 'POST', path: '/_session', body: { name: 'olga', password: 'pw' } })
+    assert.deepEqual([signedIn.status, signedIn.headers[SET_UP]], [200, 'set-up'])
+    const document = await send(url, { path: '/', as: 'olga:pw' })
+    assert.deepEqual([document.status, document.json.error, document.headers[SET_UP]], [403, 'forbidden', 'set-up'])
+    assert.match(document.json.reason, /second factor/)
+    const multiModel = await send(server.multiModel, { path: '/_api/version', as: 'olga:pw' })
+    assert.deepEqual([multiModel.status, multiModel.json.errorNum, multiModel.headers[SET_UP]], [403, 11, 'set-up'])
+    assert.equal((await ask('olga:pw', 'GET', '/account/sessions')).json.error, 'second_factor_setup_required')
+    assert.equal((await ask('olga:pw', 'GET', '/account')).json.mustSetUpFactor, true)
+    assert.equal((await send(url, { path: '/', as: 'rita:pw' })).status, 200)
+    const { missing } = await listMissing()
+    assert.deepEqual(
+      missing.map(({ name, roles }: { name: string; roles: readonly string[] }) => [name, roles]),
+      [['olga', ['ops']]],
+    )
+    const { secret } = await enrol('olga:pw')
+    assert.equal((await createBrowser(url).signIn('olga', 'pw', codeOf(secret))).status, 200)
+    assert.deepEqual((await listMissing()).missing, [])
+    await requireFor('')
+  })
+
+  it('is needed by administrators too', async () => {
+    await addAdministrator('root')
+    await requireFor('_admin')
+    const refused = await ask('root:pw', 'GET', '/users')
+    assert.deepEqual(errorOf(refused), [403, 'second_factor_setup_required'])
+    const { secret } = await enrol('root:pw')
+    const browser = createBrowser(url)
+    assert.equal((await browser.signIn('root', 'pw', codeOf(secret))).status, 200)
+    const headers = withToken(tokenOf(await browser.openPage()))
+    const { json } = await browser.ask('/second-factor', { headers })
+    assert.deepEqual(json.roles, ['_admin'])
+    const names = json.missing.map(({ name }: { name: string }) => name)
+    assert.ok(names.includes('admin') && !names.includes('root'), names.join())
+    const off = { value: '', expected: '_admin' }
+    await browser.ask('/settings/admin/second-factor-roles', { method: 'PUT', headers, json: off })
+    assert.equal((await ask(AS_ADMIN, 'GET', '/second-factor')).status, 200)
+  })
+})

@@ -19,6 +19,7 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
   'end-sessions': '#/sessions?by=address&search=10.4&do=end-all',
   administrators: '#/administrators',
   administrator: '#/administrators/admin',
+  policy: '#/policy',
   secrets: '#/secrets',
   settings: '#/settings',
   option: '#/settings/chttpd_auth.timeout?search=session',

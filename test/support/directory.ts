@@ -71,6 +71,7 @@ const SETTINGS: DirectorySettings = {
   maxStalenessMs: 60_000,
   maxSessionSeconds: 3600,
   maxSessions: 0,
+  factorRoles: [],
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

@@ -34,6 +34,7 @@ export type {
 export type {
   AccessReport,
   BatchReport,
+  FactorPolicy,
   Grant,
   GrantLevel,
   ListedAdministrator as Administrator,
@@ -44,6 +45,7 @@ export type {
   RoleDetails,
   RolePage,
   SignIn,
+  UnprotectedAccount,
   UserDetails,
   UserPage,
 } from '../../../src/dialects/admin-api/schemas/users.ts'

@@ -18,7 +18,7 @@ import { Navigation } from './navigation.tsx'
 import { Page } from './page.tsx'
 import { findPage, type PageRow, pagesFor } from './page-table.tsx'
 import { Palette } from './palette.tsx'
-import { useSession } from './session.ts'
+import { mustActFirst, useSession } from './session.ts'
 import { useShortcuts } from './shortcuts.ts'
 import { useTheme } from './theme.ts'
 
@@ -30,7 +30,7 @@ export function Frame() {
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const page = findPage(pages, route)
-  const isOffline = useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
+  const isOffline = useLiveStream(session.rights === 'administrator' && !mustActFirst(session))
   const openPalette = () => setPaletteOpen(true)
   useShortcuts({
     '/': openPalette,

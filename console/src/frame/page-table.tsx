@@ -3,7 +3,7 @@ import type { Rights } from '../api/types.ts'
 import { type Route, readRoute } from '../router.ts'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'
-import type { SignedIn } from './session.ts'
+import { mustActFirst, type SignedIn } from './session.ts'
 
 export interface PageRow {
   /** The first segment of the address. */
@@ -65,6 +65,12 @@ const PAGES: readonly PageRow[] = [
     load: async () => (await import('../pages/administrators/administrators-page.tsx')).AdministratorsPage,
   },
   {
+    name: 'policy',
+    key: 'f',
+    rights: ADMINISTRATORS,
+    load: async () => (await import('../pages/policy/policy-page.tsx')).PolicyPage,
+  },
+  {
     name: 'secrets',
     key: 's',
     rights: ADMINISTRATORS,
@@ -112,6 +118,6 @@ export const loadFirstPage = (): void =>
 export const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>
   findByName(pages, pages.length === 1 ? undefined : name)
 
-/** The pages that this user may see. Before a required change of the password, only the one that changes it. */
-export const pagesFor = ({ rights, mustChangePassword }: SignedIn): readonly PageRow[] =>
-  PAGES.filter((page) => page.rights.includes(rights) && (!mustChangePassword || page.name === 'account'))
+/** The pages that this user may see. Before a required change of the account, only the one that changes it. */
+export const pagesFor = (session: SignedIn): readonly PageRow[] =>
+  PAGES.filter((page) => page.rights.includes(session.rights) && (!mustActFirst(session) || page.name === 'account'))

@@ -7,6 +7,10 @@ export interface SignedIn extends Session {
   readonly rights: Rights
 }
 
+/** Whether the user must change the password or set up a second factor before anything else. */
+export const mustActFirst = ({ mustChangePassword, mustSetUpFactor }: Session): boolean =>
+  Boolean(mustChangePassword || mustSetUpFactor)
+
 export const toSignedIn = (session: Session): SignedIn | undefined =>
   session.name === null
     ? undefined

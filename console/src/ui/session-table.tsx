@@ -1,3 +1,4 @@
+import { describeClient } from '../../../src/directory/sessions/client-name.ts'
 import { api, toPath } from '../api/client.ts'
 import type { UserSession } from '../api/types.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
@@ -69,13 +70,13 @@ const toEndButton = (end: (session: UserSession) => void) => (session: UserSessi
     </Button>
   )
 
-const Client = ({ session: { peer, door, userAgent, client } }: { readonly session: UserSession }) => (
+const Client = ({ session: { peer, door, userAgent } }: { readonly session: UserSession }) => (
   <div class="two-lines">
     <div>
       <span class="mono">{peer}</span> <span class="quiet">{texts.doors[door] ?? door}</span>
     </div>
     <div class="quiet small cut" title={userAgent}>
-      {client || texts.sessions.noAgent}
+      {describeClient(userAgent) || texts.sessions.noAgent}
     </div>
   </div>
 )

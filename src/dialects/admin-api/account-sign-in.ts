@@ -3,7 +3,7 @@
  * with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
  */
 import type { DoorSignUp } from '../../auth/door-sign-in.ts'
-import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
+import { listActionHeaders } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -37,8 +37,10 @@ export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PR
   return Object.entries(rows).map(([path, methods]) => ({ path: `${prefix}${path}`, right: OPEN, methods }))
 }
 
-export const showIdentity = ({ name, roles, mustChangePassword }: Identity) =>
-  name === null ? { name } : { name, roles, ...(mustChangePassword && { mustChangePassword }) }
+export const showIdentity = ({ name, roles, mustChangePassword, mustSetUpFactor }: Identity) =>
+  name === null
+    ? { name }
+    : { name, roles, ...(mustChangePassword && { mustChangePassword }), ...(mustSetUpFactor && { mustSetUpFactor }) }
 
 /** Accepts pages of this origin and of trusted ones, and redirects those that ask for it. */
 const acceptPage =
@@ -82,8 +84,7 @@ async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise
   const { code = '', ...given } = await readFields(CREDENTIALS, context)
   const account = await deps.signIn.require({ ...given, code }, context)
   const { header } = await deps.signIn.open(account, context)
-  const notice = account.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
-  return toJsonReply(200, showIdentity(account), [header, ...notice])
+  return toJsonReply(200, showIdentity(account), [header, ...listActionHeaders(account)])
 }
 
 async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {

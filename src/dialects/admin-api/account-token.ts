@@ -2,7 +2,7 @@
  * Sessions without a cookie, at both doors: a short token, and a renewal token that is replaced at each use. For pages of
  * other sites, which must be trusted by the door, and for mobile apps.
  */
-import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
+import { listActionHeaders } from '../../auth/required-actions.ts'
 import type { RenewableSessions, TokenPair } from '../../auth/session/renewable-session.ts'
 import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { ACCOUNT_PREFIX } from '../own-paths.ts'
@@ -35,4 +35,4 @@ export function accountTokenRoutes(sessions: RenewableSessions, origins: () => r
 }
 
 const toReply = ({ account, ...tokens }: TokenPair): Reply =>
-  toJsonReply(200, { ...tokens, ...showIdentity(account) }, account.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : [])
+  toJsonReply(200, { ...tokens, ...showIdentity(account) }, listActionHeaders(account))

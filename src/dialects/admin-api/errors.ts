@@ -61,6 +61,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, number>> = {
   password_required: 403,
   second_factor_required: 403,
   password_change_required: 403,
+  second_factor_setup_required: 403,
   page_token_required: 403,
   cross_origin: 403,
   iterations_too_low: 401,

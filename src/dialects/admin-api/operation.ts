@@ -23,6 +23,8 @@ export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
   readonly allowed: Right
   /** Whether a user who must change the password may call it before that. */
   readonly isBeforePasswordChange?: true
+  /** Whether a user who must set up a second factor may call it before that. */
+  readonly setsUpFactor?: true
   /** One sentence without a full stop. */
   readonly summary: string
   /** Absent: it has no parameters. */
@@ -71,6 +73,8 @@ export interface OperationDeps {
   readonly settings: SettingsEditor
   /** The role of users who may manage other users; empty: there are none. */
   userAdminRole(): string
+  /** Roles whose members need a second factor. */
+  factorRoles(): readonly string[]
   /** What the account may do at each door, and why. */
   explainAccess(account: Account, database: string): readonly DoorAccess[]
   /** The rules for new passwords. */

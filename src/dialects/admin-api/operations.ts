@@ -25,6 +25,7 @@ import { ACCOUNT_SECRET_OPERATIONS } from './users/account-secrets.ts'
 import { ACCOUNT_TOKEN_OPERATIONS } from './users/account-tokens.ts'
 import { ADMINISTRATOR_OPERATIONS } from './users/administrators.ts'
 import { EXTERNAL_ACCOUNT_OPERATIONS } from './users/external-accounts.ts'
+import { FACTOR_POLICY_OPERATIONS } from './users/factor-policy.ts'
 import { PASSWORD_LINK_OPERATIONS } from './users/password-links.ts'
 import { ROLE_OPERATIONS } from './users/roles.ts'
 import { SESSION_OPERATIONS } from './users/sessions.ts'
@@ -50,6 +51,7 @@ export const OPERATIONS = {
   ...ACCOUNT_TOKEN_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...ROLE_OPERATIONS,
+  ...FACTOR_POLICY_OPERATIONS,
   ...PASSWORD_LINK_OPERATIONS,
   ...USER_BATCH_OPERATIONS,
   ...EXTERNAL_ACCOUNT_OPERATIONS,

@@ -3,8 +3,9 @@
  * again: its script sends the response of the provider on. So cookies with `SameSite=Strict` arrive, and a page that a
  * browser only preloads changes nothing.
  */
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
+
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import { Refusal, textOf } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
@@ -70,7 +71,7 @@ async function requireOwner(
   const { name } = identityOf(context)
   const session = authenticated?.credential?.session
   if (name === null || !session) throw new Refusal('authentication_required')
-  requireNoPasswordChange(identityOf(context))
+  requireNoAction(identityOf(context))
   if (directory.isAdministrator(name)) throw new Refusal('forbidden', { reason: 'An administrator has no such links.' })
   await requireCurrentPassword(context, current)
   return { name, session: session.id }

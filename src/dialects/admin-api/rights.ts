@@ -2,7 +2,7 @@
  * Who may call which operation. Every row of the table of operations names one of these rights; a caller with a higher
  * one may call it too.
  */
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
@@ -55,16 +55,18 @@ export function showRights(identity: Identity, role: string): Rights {
 export interface Guarded {
   readonly allowed: Right
   readonly isBeforePasswordChange?: true
+  readonly setsUpFactor?: true
 }
 
 /** Throws unless the request has the right that the operation needs. */
 export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
-  const { allowed, isBeforePasswordChange = false } = operation
+  const { allowed, isBeforePasswordChange = false, setsUpFactor = false } = operation
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated
   if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
-  if (!isBeforePasswordChange) requireNoPasswordChange(identity)
+  const { mustSetUpFactor: _factor, ...withoutFactor } = identity
+  if (!isBeforePasswordChange) requireNoAction(setsUpFactor ? withoutFactor : identity)
 }
 
 /** The lowest of these rights; `administrator` if the list is empty. */

@@ -53,6 +53,7 @@ const describe = (
     roles: identity.roles,
     rights: showRights(identity, userAdminRole()),
     ...(identity.mustChangePassword && { mustChangePassword: true }),
+    ...(identity.mustSetUpFactor && { mustSetUpFactor: true }),
     server: `${product.name} ${product.version}`,
   }),
 })

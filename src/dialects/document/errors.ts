@@ -81,6 +81,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   password_required: row(403, 'forbidden', (why) => why),
   second_factor_required: row(403, 'forbidden', (why) => why),
   password_change_required: row(403, 'forbidden', 'The password must be changed first.'),
+  second_factor_setup_required: row(403, 'forbidden', 'A second factor must be set up first, at /_cardea/.'),
   page_token_required: row(403, 'forbidden', ERRORS.page_token_required),
   cross_origin: row(403, 'forbidden', ERRORS.cross_origin),
   iterations_too_low: row(403, 'forbidden', 'Iteration count is too low for this server'),

@@ -1,6 +1,6 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
 import { isExternalJwt } from '../../auth/jwt.ts'
-import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
+import { listActionHeaders } from '../../auth/required-actions.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
@@ -85,8 +85,11 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
   const page = acceptsHtml(context.header('accept')) ? settings().authenticationRedirect : ''
-  const notice = identity.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
-  const headers = [cookieHeaders.render(cookie, context), toTimeoutHeader(settings().cookie), ...notice]
+  const headers = [
+    cookieHeaders.render(cookie, context),
+    toTimeoutHeader(settings().cookie),
+    ...listActionHeaders(identity),
+  ]
   const reply = toJsonReply(200, body, headers)
   return redirectTo(next ?? (page || undefined), reply)
 }

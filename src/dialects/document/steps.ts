@@ -1,4 +1,4 @@
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -74,7 +74,7 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
 
 function rejectBeforePasswordChange(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoPasswordChange(identity)
+  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoAction(identity)
 }
 
 const isValidUserRequired = (settings: DocumentSettings): boolean =>

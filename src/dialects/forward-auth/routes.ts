@@ -1,6 +1,6 @@
 // The key set and the forward-auth endpoint, mounted beside a door's own paths.
 import { ACCEPTED, isAccepted } from '../../auth/credential.ts'
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
 import type { Clock } from '../../base/clock.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
@@ -87,7 +87,7 @@ async function decide(
   const authenticated = await authenticate(context)
   context.authenticated = authenticated
   if (isAnonymous(authenticated)) return refuse(context, sendsToSignIn?.() ?? false)
-  requireNoPasswordChange(authenticated.identity)
+  requireNoAction(authenticated.identity)
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))

@@ -73,6 +73,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   password_required: row(403, 11, (why) => why),
   second_factor_required: row(403, 11, (why) => why),
   password_change_required: row(403, 11, 'the password must be changed first'),
+  second_factor_setup_required: row(403, 11, 'a second factor must be set up first, at /_cardea/'),
   page_token_required: row(403, 11, ERRORS.page_token_required),
   cross_origin: row(403, 11, ERRORS.cross_origin),
   // A locked account and out-of-range hashes look like wrong credentials at this door.

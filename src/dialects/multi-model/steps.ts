@@ -1,4 +1,4 @@
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { identityOf, isAnonymous } from '../../directory/identity.ts'
@@ -69,7 +69,7 @@ function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiMod
 
 function rejectBeforePasswordChange(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoPasswordChange(identity)
+  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoAction(identity)
 }
 
 /**

@@ -50,11 +50,21 @@ export interface UserStore {
 }
 
 /**
- * `part` has the ends of a name, `grant` the databases that a user has grants on, `disabled` only users that cannot sign
+ * `part` has the ends of a name, `grant` the databases that a user has grants on, `no-factor` the roles of
+ * users without a second factor, `disabled` only users that cannot sign
  * in, and `expires` only those with an expiry. `external` has the accounts at identity providers, and `external-once`
  * also those that a user or a deleted user had.
  */
-export type SearchKind = 'name' | 'part' | 'role' | 'grant' | 'disabled' | 'expires' | 'external' | 'external-once'
+export type SearchKind =
+  | 'name'
+  | 'part'
+  | 'role'
+  | 'grant'
+  | 'no-factor'
+  | 'disabled'
+  | 'expires'
+  | 'external'
+  | 'external-once'
 
 export interface SearchEntry {
   readonly kind: SearchKind

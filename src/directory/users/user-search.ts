@@ -13,7 +13,7 @@ import {
   type SearchRange,
   type UserSearchStore,
 } from '../store-port/users.ts'
-import { isExpired, listExternalKeys, type User } from './user.ts'
+import { findTotp, isExpired, listExternalKeys, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
@@ -27,6 +27,7 @@ export function listEntries(user: User): readonly SearchEntry[] {
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
     ...[...roles].map((key) => ({ kind: 'role', key }) as const),
     ...[...multiModel.grants.keys()].map((key) => ({ kind: 'grant', key }) as const),
+    ...(findTotp(user) === undefined ? [...roles].map((key) => ({ kind: 'no-factor', key }) as const) : []),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
     ...listExternalKeys(user).flatMap((key) => [
       { kind: 'external', key } as const,
@@ -66,6 +67,8 @@ export interface UserQuery {
   readonly text?: string
   /** A role, in any case. */
   readonly role?: string
+  /** Only users without a second factor; with `role`. */
+  readonly hasNoFactor?: true
   /** A database that the user has a grant on, its own or one of its collections. */
   readonly database?: string
   readonly status?: 'disabled' | 'expired'
@@ -125,10 +128,11 @@ interface FoundEntry extends Position {
 }
 
 /** The ranges that contain all results: that of the status or role; otherwise names and roles that begin so. */
-function toRanges({ text = '', role, database, status }: UserQuery, now: number): readonly SearchRange[] {
+function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
-  if (role !== undefined) return [{ kind: 'role', from: foldCase(role), to: foldCase(role) }]
+  const kind = hasNoFactor ? 'no-factor' : 'role'
+  if (role !== undefined) return [{ kind, from: foldCase(role), to: foldCase(role) }]
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   const from = foldCase(text)
   const part = cutPart([...from])

@@ -4,6 +4,7 @@ import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator, useSession } from '../../frame/session.ts'
 import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
 import { Card, Chips, Facts, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -30,7 +31,7 @@ interface CardsProps {
   readonly resource: Resource<Account>
 }
 
-/** Before a required change of the password, nothing else can be done. */
+/** Before a required change of the password or a required second factor, nothing else can be done. */
 const Cards = ({ account, resource }: CardsProps) => (
   <div class="stack wide">
     {account.mustChangePassword && (
@@ -38,6 +39,7 @@ const Cards = ({ account, resource }: CardsProps) => (
         {texts.account.mustChange}
       </p>
     )}
+    {!account.mustChangePassword && <FactorNotice account={account} />}
     {!account.mustChangePassword && <Identity account={account} />}
     <Card title={texts.account.password}>
       <PasswordForm rules={account.passwordRules} />
@@ -47,12 +49,24 @@ const Cards = ({ account, resource }: CardsProps) => (
         <Card title={texts.account.secondFactor}>
           <SecondFactor state={account.totp} onChange={resource.reload} />
         </Card>
-        <SessionsCard />
-        {!account.isAdministrator && <TokenCard />}
+        {!account.mustSetUpFactor && <SessionsCard />}
+        {!account.mustSetUpFactor && !account.isAdministrator && <TokenCard />}
       </>
     )}
   </div>
 )
+
+/** The page keeps its recovery codes until the user goes on. */
+function FactorNotice({ account }: { readonly account: Account }) {
+  const { mustSetUpFactor = false } = useSession()
+  if (!account.mustSetUpFactor && !mustSetUpFactor) return null
+  return (
+    <div class="notice warning row between" role="status">
+      <span>{account.mustSetUpFactor ? texts.account.mustSetUpFactor : texts.account.factorIsSet}</span>
+      {!account.mustSetUpFactor && <Button onClick={() => location.reload()}>{texts.account.goOn}</Button>}
+    </div>
+  )
+}
 
 function Identity({ account: { name, roles, expires } }: { readonly account: Account }) {
   const { rights, server } = useSession()

@@ -14,6 +14,7 @@ export const SESSION = namedObject('Session', {
   'roles?': listOf(text()),
   'rights?': RIGHTS,
   'mustChangePassword?': flag(),
+  'mustSetUpFactor?': flag('Whether nothing else can be done before a second factor is set up.'),
   'server?': text('Name and version of the server.'),
   'pageToken?': text('In the reply to a sign-in: the page sends it with its next requests.'),
 })
@@ -27,6 +28,7 @@ export const ACCOUNT = namedObject('Account', {
   rights: RIGHTS,
   roles: listOf(text()),
   mustChangePassword: flag(),
+  'mustSetUpFactor?': flag(),
   'expires?': text('From then on the user cannot sign in; absent: never.'),
   totp: object({ isEnabled: flag(), recoveryCodesLeft: integer() }),
   passwordRules: PASSWORD_RULES,
@@ -43,7 +45,6 @@ const SESSION_MEMBERS = {
   expiresAt: integer('When it ends, unless it is used before.'),
   peer: text('Address of the client that used it last. Empty on a Unix socket.'),
   userAgent: text(),
-  client: text('Browser and system, as the user agent names them; that of another program as it is.'),
   isCurrent: flag('Whether the request was sent with it.'),
 }
 export const SESSION_RECORD = namedObject('SessionRecord', SESSION_MEMBERS)
@@ -53,6 +54,7 @@ export const SESSIONS = object({ sessions: listOf(SESSION_RECORD, 'The newest fi
 const LISTED_SESSION = namedObject('ListedSession', {
   name: text(),
   isAdministrator: flag('Whether an administrator has the name.'),
+  client: text('Browser and system, as the user agent names them; that of another program as it is.'),
   ...SESSION_MEMBERS,
 })
 export type ListedSession = Static<typeof LISTED_SESSION>

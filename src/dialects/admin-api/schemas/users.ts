@@ -163,6 +163,20 @@ export const ROLE_DETAILS = namedObject('RoleDetails', {
 })
 export type RoleDetails = Static<typeof ROLE_DETAILS>
 
+const UNPROTECTED = namedObject('UnprotectedAccount', {
+  name: text(),
+  isAdministrator: flag(),
+  roles: listOf(text(), 'Its roles that need a second factor.'),
+  lastSignIn: LAST_SIGN_IN,
+})
+export type UnprotectedAccount = Static<typeof UNPROTECTED>
+export const FACTOR_POLICY = object({
+  roles: listOf(text(), 'Roles whose members need a second factor: admin.second-factor-roles.'),
+  missing: listOf(UNPROTECTED, 'Accounts that need a second factor and have none; of each role the first 200.'),
+  isComplete: flag('Whether these are all.'),
+})
+export type FactorPolicy = Static<typeof FACTOR_POLICY>
+
 export const PASSWORD_LINK = object({
   url: text('Begins with console.public-url; without it, a path.'),
   expiresAt: integer('Seconds since the epoch.'),

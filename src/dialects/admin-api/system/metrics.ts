@@ -1,5 +1,5 @@
 // The metrics in the text format of Prometheus: beside the admin API, and on a listener of their own.
-import { requireNoPasswordChange } from '../../../auth/password-change.ts'
+import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isAnonymous } from '../../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
@@ -41,6 +41,6 @@ async function reply({ renderMetrics }: MetricsDeps): Promise<Reply> {
 function requireMetricsReader(context: RequestContext): void {
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { identity } = context.authenticated
-  requireNoPasswordChange(identity)
+  requireNoAction(identity)
   if (!hasAllRights(identity) && !identity.roles.includes(METRICS_ROLE)) throw new Refusal('metrics_required')
 }

@@ -19,6 +19,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
     },
   }),
   'account.create-totp': operation('POST /account/totp', 'self', {
+    setsUpFactor: true,
     summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
     reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
     run(_deps, call) {
@@ -27,6 +28,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
     },
   }),
   'account.confirm-totp': operation('POST /account/totp/confirm', 'self', {
+    setsUpFactor: true,
     summary: 'Require one-time codes of this secret from now on, and end all other sessions and tokens',
     body: object({ secret: text(), code: text('The current code of the app.'), ...CURRENT_PASSWORD }),
     reply: RECOVERY_CODES,

@@ -44,6 +44,7 @@ const showAccount = (
   rights: showRights(account, userAdminRole()),
   roles: account.roles,
   mustChangePassword: account.mustChangePassword === true,
+  ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
   ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
   totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
   passwordRules: listRuleTexts(passwordRules()),

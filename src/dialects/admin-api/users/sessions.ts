@@ -37,6 +37,7 @@ export const SESSION_OPERATIONS = {
       const show = (record: SessionRecord): ListedSession => ({
         name: record.name,
         isAdministrator: deps.directory.isAdministrator(record.name),
+        client: describeClient(record.userAgent),
         ...showSession(record, call),
       })
       return { sessions: sessions.map(show), ...showNext(next) }
@@ -152,7 +153,6 @@ export async function showSessions({ directory }: OperationDeps, call: Call, nam
 
 const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { caller }: Call) => ({
   ...record,
-  client: describeClient(record.userAgent),
   isCurrent: caller?.sessionId === record.id,
 })
 

@@ -30,6 +30,8 @@ export const USER_ACCESS_OPERATIONS = {
 
 async function explainSignIn(deps: OperationDeps, name: string, account: Account | undefined): Promise<AccessRule> {
   const what = 'sign in'
+  if (account?.mustSetUpFactor)
+    return { what, isAllowed: true, because: 'Only to set up a second factor: everything else is rejected until then.' }
   if (account?.isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }
   if (account?.mustChangePassword)
     return { what, isAllowed: true, because: 'Only to change the password: everything else is rejected until then.' }

@@ -1,6 +1,6 @@
 /** Creates, replaces and deletes user documents. */
 import { randomBytes } from 'node:crypto'
-import { requireNoPasswordChange } from '../../../auth/password-change.ts'
+import { requireNoAction } from '../../../auth/required-actions.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
@@ -81,7 +81,7 @@ export async function writeDocument(
   requireWritable(target)
   requireSize({ id, sent: given }, writer)
   const password = readSentPassword(given.members)
-  if (password.kind !== 'new') requireNoPasswordChange(writer)
+  if (password.kind !== 'new') requireNoAction(writer)
   const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
   const old = record?.kind === 'user' ? record : undefined
   requireOwnOrNew(writer, target, old)

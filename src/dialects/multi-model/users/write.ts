@@ -1,4 +1,4 @@
-import { requireNoPasswordChange } from '../../../auth/password-change.ts'
+import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { identityOf } from '../../../directory/identity.ts'
@@ -55,7 +55,7 @@ export async function changeUser(
 ): Promise<Reply> {
   await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
-  if (input.passwd === undefined) requireNoPasswordChange(identityOf(context))
+  if (input.passwd === undefined) requireNoAction(identityOf(context))
   if (needsPassword(input) && isSelf(context, name)) await deps.requirePassword(context)
   return write(deps, context, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
