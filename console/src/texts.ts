@@ -765,7 +765,11 @@ export const texts = {
         action: 'Remove the old one',
       },
     },
-    until: 'The last token of the old secret expires',
+    retireNow: {
+      open: 'It has leaked',
+      title: 'Remove the old secret now',
+      text: 'Tokens that the old secret has signed are rejected at once: their users sign in again at the multi-model door. Do this if somebody else knows the secret.',
+    },
     done: {
       added: (file: string) => `${file} is added and verifies.`,
       activated: (file: string) => `${file} signs from now on.`,

@@ -81,6 +81,11 @@ export class Audit implements RecordGuard {
     })
   }
 
+  /** Identifies the key of the checkpoints; `undefined`: there is none. */
+  get keyId(): string | undefined {
+    return this.#key?.id
+  }
+
   append(record: SecurityRecord): void {
     this.#trail.delivery.add(record)
   }

@@ -70,8 +70,38 @@ function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readon
 
 const listRings = async (deps: SecretsEditorDeps) => [
   ...(await Promise.all(listPlaces(deps).map(showRing))),
+  ...showCouchdb(deps.liveConfig),
+  ...(await showAuditKey(deps.liveConfig)),
   await showCookies(deps.liveConfig),
 ]
+
+/** The secret that CouchDB has in its own configuration, if one is set. */
+function showCouchdb({ get }: LiveConfig) {
+  const { settings, configured } = get()
+  const secret = settings.values.upstream['document-secret']
+  if (secret === '') return []
+  const source = configured.find('upstream', 'document-secret')?.source ?? DEFAULT_SOURCE
+  const use = 'the identity of requests to CouchDB'
+  const key = { hashPrefix: digestOf(Buffer.from(secret)).slice(0, HASH_DIGITS), isActive: true, algorithm: 'HMAC' }
+  return [{ ...FIXED_RING, option: 'upstream.document-secret', use, source: renderSource(source), keys: [key] }]
+}
+
+/** The key that signs the audit trail, by the hash of its public half. */
+async function showAuditKey({ get, kernel: { audit } }: LiveConfig) {
+  const file = get().settings.values.audit['key-file']
+  if (audit.keyId === undefined) return []
+  const hashPrefix = audit.keyId.slice(0, HASH_DIGITS)
+  const age = await ageOf(file).then(
+    (ageSeconds) => ({ ageSeconds }),
+    () => ({}),
+  )
+  const key = { hashPrefix, isActive: true, algorithm: 'Ed25519', file, ...age }
+  return [{ ...FIXED_RING, option: 'audit.key-file', use: 'checkpoints of the audit trail', source: file, keys: [key] }]
+}
+
+/** Of secrets that a reload of files does not read. */
+const FIXED_RING = { reloadable: false, problem: null }
+const DEFAULT_SOURCE = { kind: 'default' } as const
 
 async function showRing({ option, use, ring, source }: RingPlace) {
   const files = await listFiles(source, ring).catch(() => new Map<string, SecretFile>())
@@ -113,16 +143,15 @@ const COOKIE_SECRET = 'chttpd_auth.secret'
 
 /** The current cookie secret, and earlier ones that are still accepted. */
 async function showCookies({ get, secrets, kernel: { store } }: LiveConfig) {
-  const source = get().configured.find('chttpd_auth', 'secret')?.source ?? { kind: 'default' as const }
+  const source = get().configured.find('chttpd_auth', 'secret')?.source ?? DEFAULT_SOURCE
   const { settings } = await store.listSettings()
   const stored = settings.find(({ section, key }) => `${section}.${key}` === COOKIE_SECRET)
   const age = source.kind === 'run time' && stored ? { ageSeconds: nowSeconds(SYSTEM_CLOCK) - stored.changedAt } : {}
   return {
+    ...FIXED_RING,
     option: COOKIE_SECRET,
     use: 'session cookies, and proxy tokens of the document door',
     source: renderSource(source),
-    reloadable: false,
-    problem: null,
     keys: secrets.find(USES.cookies).map((key, index) => ({
       hashPrefix: digestOf(key).slice(0, HASH_DIGITS),
       isActive: index === 0,

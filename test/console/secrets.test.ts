@@ -1,8 +1,10 @@
 // The page of secrets in the console, in a real browser.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
+import { makeAuditKey } from '../../src/observe/audit/audit-key.ts'
 import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
 import { send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
@@ -12,7 +14,12 @@ const scope = createSharedScope()
 const browser = await launchBrowser(scope)
 const folder = makeFolder(scope)
 writeFileSync(join(folder, '1.key'), 'a-first-secret-of-the-token-folder')
+const COUCHDB_SECRET = 'a-secret-that-couchdb-has-too'
+const auditKey = join(makeFolder(scope), 'audit.pem')
+writeFileSync(auditKey, makeAuditKey(), { mode: 0o600 })
 const server = await startServer(scope, {
+  upstream: { 'document-secret': COUCHDB_SECRET },
+  audit: { 'key-file': auditKey },
   server: { 'jwt-secret-folder': folder, 'jwt-secret': '', 'jwt-secret-watch': false },
   chttpd_auth: { secret: undefined },
 })
@@ -52,12 +59,14 @@ describe('the page of secrets', { skip: NO_BROWSER }, () => {
     await steps.getByRole('button', { name: 'Sign with it' }).click()
     await page.getByText('.key signs from now on.').waitFor()
     const fresh = await createToken()
-    await steps.getByRole('button', { name: 'Remove the old one' }).click()
-    await page.getByText('1.key is kept: tokens that it signed may still be valid.').waitFor()
+    const retire = steps.getByRole('button', { name: /^Remove the old one \(from \d/ })
+    await retire.waitFor()
+    assert.ok(await retire.isDisabled(), 'tokens of the old secret may still be valid')
     assert.deepEqual([await verify(old), await verify(fresh)], [200, 200])
 
     letTokensExpire()
-    await steps.getByRole('button', { name: 'Remove the old one' }).click()
+    await page.reload()
+    await steps.getByRole('button', { name: 'Remove the old one', exact: true }).click()
     await page.getByText('1.key is removed.').waitFor()
     await steps
       .getByRole('listitem')
@@ -66,6 +75,30 @@ describe('the page of secrets', { skip: NO_BROWSER }, () => {
       .waitFor()
     assert.deepEqual([await verify(old), await verify(fresh)], [401, 200])
     assert.equal(readdirSync(folder).length, 1)
+  })
+
+  it('removes a secret that has leaked before its tokens expire', async () => {
+    const { page, open } = window
+    const old = await createToken()
+    await open('#/secrets')
+    const steps = page.getByRole('region', { name: 'Replace the secret that signs' })
+    await steps.getByRole('button', { name: 'Add a secret' }).click()
+    await steps.getByRole('button', { name: 'Sign with it' }).click()
+    await steps.getByRole('button', { name: 'It has leaked' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the old secret now' }).click()
+    await page.getByText('.key is removed.').first().waitFor()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(await verify(old), 401)
+  })
+
+  it('shows the secret of CouchDB and the key of the audit trail, by their hashes', async () => {
+    const { page, open } = window
+    await open('#/secrets')
+    const couchdb = page.getByRole('table', { name: 'the identity of requests to CouchDB' })
+    await couchdb.getByText(createHash('sha256').update(COUCHDB_SECRET).digest('hex').slice(0, 12)).waitFor()
+    const audit = page.getByRole('table', { name: 'checkpoints of the audit trail' })
+    await audit.getByText('Ed25519').waitFor()
+    await audit.getByText('audit.pem').waitFor()
   })
 
   it('replaces the cookie secret; the old one verifies until it is rejected at once', async () => {

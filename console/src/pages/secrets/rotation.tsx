@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { RotationState, RotationStep } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Time } from '../../ui/time.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { toClock } from '../../ui/format.ts'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 
 const STEPS: readonly RotationStep[] = ['add', 'activate', 'retire']
@@ -14,18 +15,18 @@ interface Rotated {
 
 /** Replaces the secret that signs tokens in three steps, in the order in which no valid token is rejected. */
 export function Rotation({ rotation, onChange }: { readonly rotation: RotationState; readonly onChange: () => void }) {
-  const [isBusy, setBusy] = useState(false)
-  const { next, until, problem } = rotation
-  const take = async (step: RotationStep) => {
-    setBusy(true)
-    try {
-      const { done } = await api.post<Rotated>('/secrets/rotation', { step })
-      notify(texts.secrets.done[done.kind](done.file))
-      onChange()
-    } catch (error) {
-      notifyProblem(error)
-    }
-    setBusy(false)
+  const [busy, setBusy] = useState<RotationStep>()
+  const { next, until = 0, problem } = rotation
+  const isWaiting = useIsBefore(until)
+  const take = async (step: RotationStep, force = false) => {
+    const { done } = await api.post<Rotated>('/secrets/rotation', { step, force })
+    notify(texts.secrets.done[done.kind](done.file))
+    onChange()
+  }
+  const run = async (step: RotationStep) => {
+    setBusy(step)
+    await take(step).catch(notifyProblem)
+    setBusy(undefined)
   }
   return (
     <section class="rotation" aria-label={texts.secrets.rotation}>
@@ -37,23 +38,60 @@ export function Rotation({ rotation, onChange }: { readonly rotation: RotationSt
             <div>
               <strong>{texts.secrets.steps[step].title}</strong>
               <p class="quiet">{texts.secrets.steps[step].text}</p>
-              {step === 'retire' && step === next && until !== undefined && (
-                <p class="quiet">
-                  {texts.secrets.until} <Time at={until} />
-                </p>
-              )}
             </div>
-            <Button
-              kind={step === next ? 'primary' : 'quiet'}
-              isBusy={isBusy && step === next}
-              disabled={step !== next || problem !== undefined}
-              onClick={() => take(step)}
-            >
-              {texts.secrets.steps[step].action}
-            </Button>
+            <div class="row">
+              {step === 'retire' && step === next && isWaiting && <RetireNow onRetire={() => take(step, true)} />}
+              <Button
+                kind={step === next ? 'primary' : 'quiet'}
+                isBusy={busy === step}
+                disabled={step !== next || problem !== undefined || (step === 'retire' && isWaiting)}
+                onClick={() => run(step)}
+              >
+                {texts.secrets.steps[step].action}
+                {step === 'retire' && step === next && isWaiting && ` (${texts.secrets.from} ${toClock(until)})`}
+              </Button>
+            </div>
           </li>
         ))}
       </ol>
     </section>
+  )
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Whether this time is still to come. Changes by itself when it has come. */
+function useIsBefore(atSeconds: number): boolean {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const leftMs = atSeconds * 1000 - Date.now()
+    if (leftMs <= 0 || leftMs > MAX_TIMER_MS) return
+    const timer = setTimeout(() => setNow(Date.now()), leftMs + 100)
+    return () => clearTimeout(timer)
+  }, [atSeconds])
+  return atSeconds * 1000 > Math.max(now, Date.now())
+}
+
+/** For a secret that has leaked: its tokens must not stay valid until they expire. */
+function RetireNow({ onRetire }: { readonly onRetire: () => Promise<void> }) {
+  const [isOpen, setOpen] = useState(false)
+  const { retireNow } = texts.secrets
+  return (
+    <>
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        {retireNow.open}
+      </Button>
+      {isOpen && (
+        <FormDialog
+          title={retireNow.title}
+          action={retireNow.title}
+          isDanger
+          onClose={() => setOpen(false)}
+          onSubmit={onRetire}
+        >
+          <p>{retireNow.text}</p>
+        </FormDialog>
+      )}
+    </>
   )
 }

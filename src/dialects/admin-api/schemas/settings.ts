@@ -66,7 +66,7 @@ export const OPTION_LIST = object({
 export type OptionList = Static<typeof OPTION_LIST>
 
 const KEY = object({
-  hashPrefix: text('The beginning of the SHA-256 of the secret.'),
+  hashPrefix: text('The beginning of the SHA-256 of the secret; of the audit key, of its public half.'),
   isActive: flag('Whether it signs. The others only verify.'),
   algorithm: text(),
   'file?': text('Name of the file.'),
