@@ -206,7 +206,7 @@ async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boole
 }
 
 async function requireLoaded(tokens: LiveRing): Promise<void> {
-  const load = await tokens.reload()
+  const load = await tokens.refresh()
   if (load.kind === 'refused') throw new Refusal('conflict', { reason: `The secrets were not loaded: ${load.reason}` })
 }
 
