@@ -399,6 +399,16 @@ export const texts = {
     noPolicy: 'No account needs a second factor',
     noPolicyText: 'Each user decides. Choose who needs one above.',
   },
+  external: {
+    title: 'Accounts at identity providers',
+    account: 'Account',
+    linked: 'Linked',
+    unlink: 'Unlink',
+    unlinkButton: (provider: string, subject: string) => `Unlink ${subject} of ${provider}`,
+    unlinkOne: (provider: string, name: string) => `Unlink the account at ${provider} from ${name}`,
+    effect: (name: string) => `It can no longer sign in as ${name}. All sessions of ${name} end.`,
+    unlinked: (provider: string, name: string) => `The account at ${provider} was unlinked from ${name}.`,
+  },
   sessions: {
     title: 'Sessions',
     what: 'The sessions',

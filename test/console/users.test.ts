@@ -1,8 +1,10 @@
 // The users page of the console, in a real browser.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { toDraftJson } from '../../src/transfer/draft.ts'
+import { findViolations, launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -68,6 +70,23 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.deepEqual(grants, { shop: { level: 'ro' }, lab: { level: 'ro' } })
     assert.deepEqual([expires, password], ['2090-01-31T00:00:00Z', null])
     await page.locator('#known-databases option[value="shop"]').waitFor({ state: 'attached' })
+  })
+
+  it('shows accounts at identity providers, and unlinks one', async () => {
+    const link = { provider: 'keycloak', issuer: 'https://id.example.com/realms/shop', subject: 'u-1', linkedAt: 1 }
+    const draft = toDraftJson({ name: 'ida', links: [link] })
+    assert.equal((await ask('POST', '/transfer/users', { users: [draft] })).json.outcomes[0].kind, 'created')
+    await open('#/users/ida')
+    const row = page.getByRole('row', { name: /keycloak u-1/ })
+    await row.waitFor()
+    await page.evaluate(axe.source)
+    assert.deepEqual(await findViolations(page), [])
+    await row.getByRole('button', { name: 'Unlink u-1 of keycloak' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Unlink the account at keycloak from ida' })
+    await dialog.getByText('All sessions of ida end.').waitFor()
+    await dialog.getByRole('button', { name: 'Unlink the account at keycloak from ida' }).click()
+    await row.waitFor({ state: 'detached' })
+    assert.deepEqual((await ask('GET', '/users/ida/external-accounts')).json.accounts, [])
   })
 
   it('keeps the form and says why a name is refused', async () => {

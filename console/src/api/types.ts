@@ -3,6 +3,7 @@ export type {
   AccessToken,
   Account,
   EndedPage,
+  ExternalAccount,
   ListedSession,
   Rights,
   Session,

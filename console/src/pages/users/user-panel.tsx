@@ -14,6 +14,7 @@ import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Time, toDuration } from '../../ui/time.tsx'
 import { AccessSection } from './access-section.tsx'
+import { ExternalSection } from './external-section.tsx'
 import { GrantSection } from './grant-section.tsx'
 import { RoleSection } from './role-section.tsx'
 import { UserStatus } from './status.tsx'
@@ -78,6 +79,7 @@ function Details({ user, onChange }: DetailsProps) {
       {canEdit && <Actions user={user} />}
       <RoleSection {...props} />
       <GrantSection {...props} />
+      <ExternalSection {...props} />
       <Section title={texts.sessions.title}>
         <SessionTable list={sessions} base={base} canEnd={canEdit} onChange={onChange} />
       </Section>

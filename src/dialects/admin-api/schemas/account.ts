@@ -110,4 +110,5 @@ const EXTERNAL_ACCOUNT = namedObject('ExternalAccount', {
   linkedAt: integer('Seconds since the epoch.'),
   'roles?': listOf(text(), 'Roles that the provider gave at the last sign-in of a browser.'),
 })
+export type ExternalAccount = Static<typeof EXTERNAL_ACCOUNT>
 export const EXTERNAL_ACCOUNTS = object({ accounts: listOf(EXTERNAL_ACCOUNT) })
