@@ -45,6 +45,8 @@ function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
   // 'close' follows
   session.on('error', () => {})
+  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself.
+  socket.once('end', () => socket.destroy())
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
     // A client may reset the stream at any time. 'close' follows, and says all there is to say.
     stream.on('error', () => {})

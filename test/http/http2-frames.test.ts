@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { block, exchange, FLAG, type Frame, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { openTestDoor } from './bare-door.ts'
+import { checkFrames } from './http2.properties.ts'
 
 const scope = createSharedScope()
 const door = openTestDoor(scope, { limits: { usesHttp2: true, headerTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 } })
@@ -263,4 +264,8 @@ test('HTTP/2: a response that breaks off has no end', async (t) => {
     return type === TYPE.reset
   })
   assert.deepEqual([outcome, hasEnd], ['RST_STREAM INTERNAL_ERROR', false])
+})
+
+test('HTTP/2: whatever frames a client sends, the door serves others', async () => {
+  assert.equal(await checkFrames(100), undefined)
 })

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { START, request as toFrame } from '../support/frames.ts'
 import { sendRaw, request as toText } from '../support/raw.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -206,6 +207,25 @@ test('a feed that fails is reset, so that no client takes a part of it for the w
   const feed = send(door.connect(), '/feed')
   const [error] = await once(feed.resume(), 'error')
   assert.equal(error.code, 'ERR_HTTP2_STREAM_ERROR')
+})
+
+test('a client that ends its connection without a word ends its long polls', async (t) => {
+  const isGone = Promise.withResolvers<void>()
+  const route: Route = {
+    path: '/poll',
+    methods: {
+      GET: (context) => {
+        context.onGone(isGone.resolve)
+        return new Promise(() => {})
+      },
+    },
+  }
+  const door = await open(t, { routes: [route] })
+  const socket = createConnection(door.port, '127.0.0.1')
+  socket.write(Buffer.concat([START, toFrame('/poll')]))
+  await once(socket, 'data')
+  socket.end()
+  await isGone.promise
 })
 
 test('a client that disconnects ends its feeds', async (t) => {

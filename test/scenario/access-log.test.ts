@@ -1,6 +1,7 @@
 // log.access: one line for each request.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sendHttp2 } from '../support/http2.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
 import { type LogLine, renderLogLine, type Server, startServer } from '../support/server.ts'
 import { beforeDocument, openBackend, openFeeds, openStream } from '../support/upstream.ts'
@@ -42,6 +43,27 @@ test('the bytes of a forwarded response and a refused request are logged', async
   const [forwarded, refused] = await readLines(front, 2)
   assert.ok(Number(forwarded?.['bytes']) > body.length && Number(forwarded?.['bytes']) < body.length + 1000)
   assert.deepEqual([refused?.['status'], refused?.['user'], refused?.['door']], [401, undefined, 'multi-model'])
+})
+
+test('a request over HTTP/2 has the same line, with the bytes of its own response', async (t) => {
+  const body = 'x'.repeat(100_000)
+  const backend = await openBackend(t, (_request, response) => void response.end(body))
+  const front = await startServer(t, beforeDocument(backend.url), { log: { access: true } })
+  const headers = { ...ADMIN, 'X-Couch-Request-ID': 'abc123' }
+  await sendHttp2(`${front.document}/db/doc?token=a-secret`, { headers })
+  const [{ milliseconds, bytes, ...line } = {}] = await readLines(front, 1)
+  assert.ok(typeof milliseconds === 'number' && milliseconds > 0)
+  assert.ok(typeof bytes === 'number' && bytes > body.length && bytes < body.length + 1000)
+  assert.deepEqual(line, {
+    method: 'GET',
+    path: '/db/doc',
+    status: 200,
+    user: 'admin',
+    peer: '127.0.0.1',
+    door: 'document',
+    handler: 'default',
+    request: 'abc123',
+  })
 })
 
 test('a response that its client did not wait for is marked', async (t) => {

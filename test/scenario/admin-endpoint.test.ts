@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { API, createBrowser, tokenOf, withToken } from '../support/browser.ts'
 import { buildConsole, findAsset } from '../support/console.ts'
+import { sendHttp2 } from '../support/http2.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -45,6 +46,12 @@ test('the admin endpoint serves only the paths of Cardea', async () => {
 
 test('programs use the admin endpoint with Basic', async () => {
   assert.equal((await send(url, { path: `${API}/users`, headers: ADMIN })).status, 200)
+})
+
+test('the admin endpoint speaks HTTP/2, with the same rights', async () => {
+  assert.equal((await sendHttp2(`${url}${API}/users`, { headers: ADMIN })).status, 200)
+  assert.equal((await sendHttp2(`${url}${API}/users`, {})).status, 401)
+  assert.equal((await sendHttp2(`${url}/_session`, { headers: ADMIN })).status, 404)
 })
 
 test('over plain HTTP, without Sec-Fetch headers, the page contains the page token', async () => {

@@ -9,6 +9,7 @@ import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createTestCardea, type LogFields } from '../../src/index.ts'
 import { type Certificate, createAuthority } from '../support/certificates.ts'
+import { sendHttp2 } from '../support/http2.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { openBackend, UPSTREAM_SECRET } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -59,6 +60,17 @@ async function send(url: string, sent: Sent = {}): Promise<Received> {
   return { status: response.statusCode, text, headers: response.headers }
 }
 
+async function sendOverHttp2(url: string, { certificate, headers = {}, method = 'GET', body }: Sent = {}) {
+  const tls = { ca: serverCa, ...certificate }
+  const { body: text, ...reply } = await sendHttp2(url, { method, headers, body, tls })
+  return { ...reply, text }
+}
+
+const VERSIONS = [
+  { version: '', sendBy: send },
+  { version: ', over HTTP/2', sendBy: sendOverHttp2 },
+]
+
 async function openServer() {
   const events: LogFields[] = []
   const note = (_message: string, fields: LogFields = {}) => void events.push(fields)
@@ -103,8 +115,8 @@ async function openServer() {
 
 const server = await openServer()
 
-async function whoIs(sent: Sent): Promise<readonly [status: number, name: unknown, by: unknown]> {
-  const { status, text } = await send(`${server.document}/_session`, sent)
+async function whoIs(sent: Sent, sendBy = send): Promise<readonly [status: number, name: unknown, by: unknown]> {
+  const { status, text } = await sendBy(`${server.document}/_session`, sent)
   const { userCtx, info } = JSON.parse(text)
   return [status, userCtx?.name, info?.authenticated]
 }
@@ -143,7 +155,9 @@ describe('a client certificate', () => {
         ] as const,
     ),
   ]
-  for (const [name, sent, who] of accepted) it(name, async () => assert.deepEqual(await whoIs(sent), [200, ...who]))
+  for (const { version, sendBy } of VERSIONS)
+    for (const [name, sent, who] of accepted)
+      it(name + version, async () => assert.deepEqual(await whoIs(sent, sendBy), [200, ...who]))
 
   const refused: readonly (readonly [name: string, certificate: Certificate, reason: RegExp])[] = [
     ['of another authority', other.issue({ subject: '/CN=ada' }), /UNABLE_TO_(?:VERIFY|GET)|DEPTH_ZERO/],
@@ -170,6 +184,7 @@ describe('a client certificate', () => {
     it(`is rejected: one ${name}`, async () => {
       server.events.length = 0
       const reply = await send(`${server.document}/_session`, { certificate })
+      assert.equal((await sendOverHttp2(`${server.document}/_session`, { certificate })).status, 401)
       assert.deepEqual(
         [reply.status, JSON.parse(reply.text)],
         [401, { error: 'unauthorized', reason: 'The client certificate is not accepted.' }],

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { METRICS } from '../../src/observe/metric-table.ts'
+import { sendHttp2 } from '../support/http2.ts'
 import { superuser } from '../support/multi-model.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -110,6 +111,20 @@ describe('metrics.endpoint', () => {
       Object.entries(METRICS).map(([name, { type }]) => [name, type]),
     )
   })
+})
+
+test('requests over HTTP/2 are counted as the others, and a method of no standard as another one', async (t) => {
+  const { document } = await startServer(t)
+  const url = `${document}/_session`
+  await sendHttp2(url, { headers: ADMIN })
+  await sendHttp2(url, { headers: { authorization: basic('admin', 'wrong') } })
+  assert.equal((await sendHttp2(url, { method: 'secret-word' })).status, 400)
+  const text = await scrape(document)
+  const count = (labels: string) => findValue(text, `cardea_requests_total{door="document",${labels}}`)
+  assert.equal(count('route="/_session",method="GET",status="2xx",handler="default"'), 1)
+  assert.equal(count('route="none",method="GET",status="4xx",handler="anonymous"'), 1)
+  assert.doesNotMatch(text, /secret-word/)
+  assert.match(text, /cardea_requests_total\{[^}]*method="other",status="4xx"[^}]*\} 1/)
 })
 
 test('requests are counted by route pattern, method, class of the status and handler', async (t) => {

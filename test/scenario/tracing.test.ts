@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, it } from 'node:test'
+import { sendHttp2 } from '../support/http2.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { beforeDocument, openBackend } from '../support/upstream.ts'
@@ -103,6 +104,8 @@ describe('with tracing.endpoint', async () => {
     traceparent: TRACEPARENT,
     tracestate: 'a=b',
   })
+  const http2Headers = { authorization, traceparent: TRACEPARENT, 'x-couch-request-id': 'http2' }
+  await sendHttp2(`${server.document}/over-http2`, { headers: http2Headers })
   await get('/fresh', 'fresh', { traceparent: '00-garbage' })
   await get('/_session', 'own')
   await get('/db', 'refused', { authorization: wrong })
@@ -136,6 +139,14 @@ describe('with tracing.endpoint', async () => {
     const seen = seenBy('/private-db')
     assert.deepEqual(seen.all('traceparent'), [`00-${TRACE}-${upstream.spanId}-01`])
     assert.deepEqual(seen.all('tracestate'), ['a=b'])
+  })
+
+  it('a request over HTTP/2 has the same span', async () => {
+    const { root, children } = await collector.find('http2')
+    assert.deepEqual([root.traceId, root.parentSpanId, root.kind, root.name], [TRACE, PARENT, 2, 'GET'])
+    assert.equal(root.attributes['http.response.status_code'], 200)
+    const upstream = children.find((span) => span.name === 'GET') ?? assert.fail('GET')
+    assert.deepEqual(seenBy('/over-http2').all('traceparent'), [`00-${TRACE}-${upstream.spanId}-01`])
   })
 
   it('a trace begins here if the client sends an invalid one', async () => {

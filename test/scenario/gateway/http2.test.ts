@@ -97,3 +97,21 @@ test('a status that HTTP/2 does not have is 502, and other streams stay', async 
     assert.equal(JSON.parse(await text(stream)).error, 'bad_gateway')
   }
 })
+
+test('a server that stops sends GOAWAY first, and finishes the requests that run', async (t) => {
+  const waiting: (() => void)[] = []
+  const upstream: RequestListener = (request, response) => {
+    if (request.url === '/db/slow') waiting.push(() => response.end('whole'))
+    else response.end('{}')
+  }
+  const front = await startServer(t, beforeDocument((await openServer(t, upstream)).url))
+  const session = open(t, front)
+  const goaway = once(session, 'goaway')
+  const slow = text(ask(session, '/db/slow'))
+  await waitUntil(() => waiting.length === 1)
+  const closed = front.cardea.close()
+  assert.equal((await goaway)[0], 0)
+  for (const finish of waiting) finish()
+  assert.equal(await slow, 'whole')
+  await closed
+})
