@@ -17,6 +17,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway-handler', [32, 1], 5],
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [16], 2],
+  ['http2', [40, 4, 0, 5], 4],
   ['console', [0], 4],
 ]
 
