@@ -38,7 +38,8 @@ async function openHttp2Target({ url, pids }, count) {
 const readMemoryKib = (pid) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 
 /** KiB of the server for one idle connection, and for one request on it whose body does not come. */
-async function measureMemory({ url, pids: [pid] }, count) {
+async function measureMemory({ url, pids }, count) {
+  const [pid] = pids
   const first = readMemoryKib(pid)
   const sessions = await openSessions(url, count)
   await pause(SETTLE_MS)

@@ -2,7 +2,7 @@
 // their ports.
 import { once } from 'node:events'
 import { createServer as createHttp1Server } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 
 const body = '{"ok":true,"userCtx":{"name":null,"roles":[]},"info":{"authentication_handlers":["cookie","default"]}}\n'
@@ -10,7 +10,7 @@ const headers = { 'content-type': 'application/json', 'content-length': body.len
 
 const http1 = createHttp1Server((_request, response) => response.writeHead(200, headers).end(body))
 const http2 = createHttp2Server()
-http2.on('stream', (stream, { ':method': method }) => {
+http2.on('stream', (stream: ServerHttp2Stream, { ':method': method }) => {
   stream.on('error', () => {})
   if (method === 'POST') return
   stream.respond({ ':status': 200, ...headers })

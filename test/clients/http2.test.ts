@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { createConnection } from 'node:net'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { beforeDocument, openBackend } from '../support/upstream.ts'
+
+const { findProgram, startProxy } = await import(new URL('../long/proxies/running.ts', import.meta.url).href)
 
 const run = promisify(execFile)
 const scope = createSharedScope()
@@ -38,3 +45,46 @@ for (const { command, args, expect } of ROWS) {
     for (const url of urls) assert.match((await run(command, [...args, url])).stdout, expect, url)
   })
 }
+
+const HAPROXY = {
+  files: ['haproxy', '/usr/sbin/haproxy'],
+  version: ['-v'],
+  arguments: (_folder: string, file: string) => ['-db', '-f', file],
+  render: ({ port, gate }: { readonly port: number; readonly gate: string }) =>
+    [
+      'defaults',
+      '  mode http',
+      '  timeout connect 10s',
+      '  timeout client 60s',
+      '  timeout server 60s',
+      'frontend clients',
+      `  bind 127.0.0.1:${port}`,
+      '  default_backend cardea',
+      'backend cardea',
+      `  server cardea ${gate} proto h2 send-proxy-v2`,
+      '',
+    ].join('\n'),
+}
+const skip = findProgram(HAPROXY) === undefined && 'haproxy is not installed'
+
+test('HAProxy speaks HTTP/2 with a door, and names the client by the PROXY protocol', { skip }, async (t) => {
+  const backend = await openBackend(t)
+  const options = { door: { 'proxy-protocol': 'document' }, chttpd: { trusted_proxies: 'loopback' } }
+  const { document } = await startServer(t, beforeDocument(backend.url), options)
+  const proxy = await startProxy('haproxy', HAPROXY, { gate: new URL(document).host })
+  t.after(() => proxy.stop())
+  const url = `http://127.0.0.1:${proxy.port}`
+  assert.equal((await send(url, { path: '/db/first', headers: ADMIN })).status, 200)
+  const to = { host: '127.0.0.1', port: proxy.port, localAddress: '127.0.0.3' }
+  const session = connect(url, { createConnection: () => createConnection(to) })
+  t.after(() => session.destroy())
+  const [head] = await once(session.request({ ':path': '/db/second', ...ADMIN }).resume(), 'response')
+  assert.equal(head[':status'], 200)
+  assert.deepEqual(
+    backend.seen.map(({ url: path, header }) => [path, header('x-forwarded-for')]),
+    [
+      ['/db/first', '127.0.0.1'],
+      ['/db/second', '127.0.0.3'],
+    ],
+  )
+})
