@@ -23,7 +23,7 @@ import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import { PROVIDER_ENDPOINT } from '../dialects/admin-api/provider-routes.ts'
 import { ACCESS, type AdminRoute } from '../dialects/admin-api/rights.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
-import { mountSignInPage } from '../dialects/admin-api/sign-in-page.ts'
+import { mountSignInPage, type SignInPageDeps } from '../dialects/admin-api/sign-in-page.ts'
 import { openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
@@ -166,7 +166,11 @@ export const createAccountSignIn = (parts: Parts, endpoint = ACCOUNT_ENDPOINT) =
 })
 
 /** The sign-in page. `requireEntry` is left out where no door has rules for every path. */
-export function mountSignIn(parts: Parts, requireEntry?: Step['run']): Mount {
+export function mountSignIn(
+  parts: Parts,
+  requireEntry?: Step['run'],
+  door: Pick<SignInPageDeps, 'openToken'> = {},
+): Mount {
   const accepted = selectHandlers([createCookieHandler(parts.cookies)], ACCEPTED.signInPage)
   const observer = createSignInObserver(parts.events, parts.recorder)
   const authenticator = createAuthenticator<RequestContext>({ select: () => accepted, observer, isLenient: true })
@@ -183,6 +187,7 @@ export function mountSignIn(parts: Parts, requireEntry?: Step['run']): Mount {
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
     renewalHeaders: parts.cookieHeaders.renewalHeaders,
     requireEntry,
+    ...door,
   })
 }
 

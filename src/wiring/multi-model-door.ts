@@ -45,7 +45,8 @@ export function createMultiModelDoor(parts: Parts): Door {
     hasUpstream: () => config.get().upstream['multi-model'].length > 0,
     clock: SYSTEM_CLOCK,
   })
-  const { signIns, credentials } = createSignIns(parts, settings)
+  const doorSignIns = createSignIns(parts, settings)
+  const { signIns, credentials } = doorSignIns
   const own = createDoorAuthenticator(credentials, ACCEPTED.multiModel, selectCredentials)
   const { confirmCredential, revalidate } = createRevalidation([own], parts)
   const { name, version } = config.get()['multi-model']
@@ -72,7 +73,7 @@ export function createMultiModelDoor(parts: Parts): Door {
   return createDoor({
     ...toDoorOptions(parts, 'multi-model'),
     dialect: createMultiModelDialect({ ...deps, ...createRoutes(deps) }),
-    mounts: createMounts(parts, credentials, settings, databases),
+    mounts: createMounts(parts, doorSignIns, settings, databases),
     tracing: parts.tracing,
   })
 }
@@ -123,7 +124,7 @@ function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
 /** This door answers OPTIONS on the paths of other dialects too. */
 function createMounts(
   parts: Parts,
-  credentials: AuthenticateDeps,
+  { signIns, credentials }: ReturnType<typeof createSignIns>,
   settings: Live<MultiModelSettings>,
   databases: Databases,
 ): readonly Mount[] {
@@ -133,7 +134,7 @@ function createMounts(
   const account = { cors: createDoorCors(settings.get), recorder: createDoorRecorder(parts, settings) }
   const mounts: readonly Mount[] = [
     mountAccount(parts, accept(ACCEPTED.multiModelAccount), account),
-    mountSignIn(parts, requireEntry),
+    mountSignIn(parts, requireEntry, { openToken: signIns.openFor }),
     mountAdminApi(parts, accept(ACCEPTED.multiModelAdminApi), requireEntry),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
   ]

@@ -121,6 +121,36 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await page.goto(`${url}/_cardea/sign-in`)
   })
 
+  it('gives the web interface of ArangoDB a token of its door', async (t) => {
+    const next = '/_db/_system/_admin/aardvark/index.html'
+    const page = await openPage(t, multiModel, `?next=${encodeURIComponent(next)}`)
+    await page.route(`**${next}`, (route) => route.fulfill({ contentType: 'text/html', body: 'the web interface' }))
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('Password').fill('analytical engine')
+    await page.keyboard.press('Enter')
+    await page.getByText('the web interface').waitFor()
+    assert.equal(await page.evaluate("sessionStorage.getItem('jwtUser')"), 'ada')
+    const headers = { Authorization: `bearer ${await page.evaluate("sessionStorage.getItem('jwt')")}` }
+    assert.equal((await send(multiModel, { path: '/_api/user/ada', headers })).status, 200)
+    const body = { passwd: 'another password' }
+    assert.equal((await send(multiModel, { method: 'PATCH', path: '/_api/user/ada', headers, body })).status, 403)
+  })
+
+  it('makes a token only for a session, at the multi-model door, for the page itself', async () => {
+    const path = '/_cardea/sign-in/token'
+    assert.equal((await send(multiModel, { method: 'POST', path })).status, 401)
+    const signed = await send(document, {
+      method: 'POST',
+      path: '/_session',
+      body: { name: 'ada', password: 'analytical engine' },
+    })
+    const Cookie = signed.lines['set-cookie']?.[0]?.split(';')[0] ?? ''
+    const foreign = { Cookie, Origin: 'https://example.com' }
+    assert.equal((await send(multiModel, { method: 'POST', path, headers: foreign })).status, 403)
+    assert.equal((await send(multiModel, { method: 'POST', path, headers: { Cookie } })).status, 200)
+    assert.equal((await send(document, { method: 'POST', path, headers: { Cookie } })).status, 404)
+  })
+
   it('passes the rules of axe in both themes, and fits a small screen', async (t) => {
     const page = await openPage(t, document)
     await page.evaluate(axe.source)

@@ -40,7 +40,7 @@ function showSignIn(): void {
 
 async function signIn(given: Credentials): Promise<void> {
   try {
-    goOn(await post<SignedIn>('/sign-in', given))
+    await goOn(await post<SignedIn>('/sign-in', given))
   } catch (error) {
     if (isCode(error, 'code_required')) return showCode(given)
     throw explain(error, texts.refused)
@@ -55,7 +55,7 @@ function showCode(given: Credentials): void {
   ]
   const submit = async ({ code = '' }: Record<string, string>) => {
     try {
-      goOn(await post<SignedIn>('/sign-in', { ...given, code: code.trim() }))
+      await goOn(await post<SignedIn>('/sign-in', { ...given, code: code.trim() }))
     } catch (error) {
       throw explain(error, texts.codeRefused)
     }
@@ -76,9 +76,19 @@ function showSignUp(): void {
   show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
 }
 
-function goOn(user: SignedIn, next = options.next): void {
-  if (next === undefined || user.mustChangePassword) showSignedIn(user)
-  else location.assign(next)
+async function goOn(user: SignedIn, next = options.next): Promise<void> {
+  if (next === undefined || user.mustChangePassword) return showSignedIn(user)
+  if (options.hasToken && WEB_INTERFACE.test(next)) await enterWebInterface(user)
+  location.assign(next)
+}
+
+const WEB_INTERFACE = /^\/(?:_db\/[^/?#]+\/)?_admin\/aardvark(?:[/?#]|$)/
+
+/** The web interface of ArangoDB keeps its token and its user there. */
+async function enterWebInterface({ name }: SignedIn): Promise<void> {
+  const { jwt } = await post<{ jwt: string }>('/token', {})
+  sessionStorage.setItem('jwt', jwt)
+  sessionStorage.setItem('jwtUser', name)
 }
 
 const toLink = (to: string, label: string): Node => element('a', { class: 'button primary', href: to }, label)
@@ -88,7 +98,10 @@ function showSignedIn(user: SignedIn, note?: string): void {
   const { next } = options
   const first = mustChangePassword
     ? [toLink('/_cardea/#/account', texts.toAccount)]
-    : [...(next === undefined ? [] : [toLink(next, texts.goOn)]), ...linkButtons(() => showSignedIn(user))]
+    : [
+        ...(next === undefined ? [] : [form([button(texts.goOn, 'primary')], () => goOn(user))]),
+        ...linkButtons(() => showSignedIn(user)),
+      ]
   show(
     texts.signedInTitle,
     ...(note === undefined ? [] : [element('p', { role: 'status' }, note)]),
@@ -109,7 +122,7 @@ async function arrive(provider: string): Promise<void> {
   try {
     const { linked, next, ...user } = await finishSignIn(provider)
     if (linked) showSignedIn(user, texts.linked)
-    else goOn(user, next)
+    else await goOn(user, next)
   } catch (error) {
     const why = element('p', { class: 'notice danger', role: 'alert' }, error instanceof Error ? error.message : '')
     show(texts.failed, why, toLink(PATH, texts.again))

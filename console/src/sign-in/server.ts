@@ -12,6 +12,8 @@ export interface Options {
   readonly mustChangePassword: boolean
   /** The path to go to afterwards. */
   readonly next?: string
+  /** Whether this door makes a token for the session. */
+  readonly hasToken: boolean
   readonly signUp: boolean
   readonly providers: readonly Provider[]
   /** The URL at which providers send browsers back; empty: not configured. */

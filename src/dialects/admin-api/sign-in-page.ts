@@ -3,15 +3,18 @@
  * cookie browsers send to every port of the host: a proxy that forwards `/_cardea/` and asks `/_gate` needs no more. Its
  * endpoints are those of `/_cardea/account`, for pages of this origin only.
  */
-import type { Authenticated } from '../../directory/identity.ts'
-import { identityOf } from '../../directory/identity.ts'
+import { requireNoAction } from '../../auth/required-actions.ts'
+import { Refusal } from '../../base/errors.ts'
+import { type Account, isAccount } from '../../directory/account.ts'
+import { type Authenticated, identityOf } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import { findRedirect } from '../../http/form.ts'
-import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import type { ConfirmCredential, Handler, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
-import { type AccountSignInDeps, accountSignInRoutes } from './account-sign-in.ts'
+import { type AccountSignInDeps, accountSignInRoutes, requireTrusted } from './account-sign-in.ts'
 import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
+import { toJsonReply } from './json.ts'
 import { renderPage } from './page.ts'
 import { type ProviderRoutesDeps, providerRoutes } from './provider-routes.ts'
 
@@ -25,6 +28,8 @@ export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, Prov
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly confirmCredential: ConfirmCredential
   readonly renewalHeaders: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
+  /** Makes a token of the door for the user of a session. Left out where the door accepts the session itself. */
+  openToken?(account: Account, context: RequestContext): Promise<string>
   /** Throws where a door requires a credential on every path. */
   readonly requireEntry: Step['run'] | undefined
 }
@@ -48,6 +53,9 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
     ],
     routes: [
       { path: SIGN_IN_PREFIX, allow: READ_METHODS, methods: { GET: (context) => showPage(context, deps) } },
+      ...(deps.openToken
+        ? [{ path: `${SIGN_IN_PREFIX}/token`, methods: { POST: toTokenHandler(deps.openToken) } }]
+        : []),
       ...providerRoutes(deps, (context) => showPage(context, deps)),
       ...accountSignInRoutes({ ...deps, origins: () => [] }, SIGN_IN_PREFIX),
     ],
@@ -60,12 +68,25 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
   },
 })
 
-function showPage(context: RequestContext, { page, allowsSignUp, providerSignIn, publicUrl }: SignInPageDeps): Reply {
+function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
+  const { page, allowsSignUp, providerSignIn, publicUrl } = deps
   const { name, mustChangePassword = false } = identityOf(context)
   const next = findRedirect(context, 'next')
   const providers = providerSignIn
     .list()
     .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
-  const options = { name, mustChangePassword, next, signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
+  const user = { name, mustChangePassword, hasToken: deps.openToken !== undefined }
+  const options = { ...user, next, signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
   return renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
 }
+
+/** For the web interface of ArangoDB, which keeps a token in the page. */
+const toTokenHandler =
+  (openToken: NonNullable<SignInPageDeps['openToken']>): Handler =>
+  async (context) => {
+    requireTrusted(context, [])
+    const identity = identityOf(context)
+    if (!isAccount(identity)) throw new Refusal('authentication_required')
+    requireNoAction(identity)
+    return toJsonReply(200, { jwt: await openToken(identity, context) })
+  }

@@ -9,6 +9,7 @@ import { createSessionOpener, type SignInCredentials } from '../../auth/session/
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { toTokenMark } from '../../directory/access-token.ts'
+import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Credential } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
@@ -49,6 +50,12 @@ export function createSignInService(deps: SignInDeps) {
       const proof = { hasPassword: token === undefined, hasFactor: account.totp !== undefined }
       const accessToken = { accessToken: token && toTokenMark(token), validUntil: token?.validUntil }
       return (await opener.openFor(account, source, { ...proof, ...accessToken, lifetimeSeconds })).cookie.value
+    },
+    /** Opens a session for an account that another credential has proved, and returns its token. It proves no password. */
+    async openFor(account: Account, source: CredentialSource): Promise<string> {
+      const lifetimeSeconds = Math.trunc(deps.settings().sessionTimeoutSeconds)
+      const opening = { hasPassword: false, hasFactor: false, validUntil: undefined, lifetimeSeconds }
+      return (await opener.openFor(account, source, opening)).cookie.value
     },
     renew,
     /** Ends the session: all its tokens are rejected, even one that was renewed just now. */
