@@ -117,7 +117,7 @@ describe('a page whose data', { skip: NO_BROWSER }, () => {
     it(`is slow or fails says so and offers to try again: ${name}`, async () => {
       const { page, open } = window
       const held = Promise.withResolvers<void>()
-      const data = (address: URL) => /\/_cardea\/api\/(?!session|events)/.test(address.pathname)
+      const data = (address: URL) => /\/_cardea\/api\/(?!(?:session|events)$)/.test(address.pathname)
       await page.route(data, async (route) => {
         await held.promise
         await route.fulfill({

@@ -104,7 +104,7 @@ const toColumns = (query: Route['query'], { couchdb }: DatabasePage): readonly C
         },
       ]
     : []),
-  { label: texts.databases.granted, render: (database) => <Granted database={database} /> },
+  { label: texts.databases.granted, render: showGranted },
 ]
 
 const Holders = ({ of: { names, roles } }: { readonly of: Security['admins'] }) =>
@@ -122,13 +122,10 @@ function Members({ security: { members } }: { readonly security: Security }) {
   return <Holders of={{ names: members.names, roles }} />
 }
 
-function Granted({ database: { users, isInArangodb } }: { readonly database: Database }) {
-  if (users === 0 && !isInArangodb) return null
-  return users === 0 ? (
-    <span class="quiet">{texts.databases.noneGranted}</span>
-  ) : (
-    <span>{texts.databases.users(users)}</span>
-  )
+/** Nothing for a database that only CouchDB has. */
+function showGranted({ users, isInArangodb }: Database) {
+  if (users > 0) return texts.databases.users(users)
+  return isInArangodb && <span class="quiet">{texts.databases.noneGranted}</span>
 }
 
 const NoDatabases = ({ isFiltered }: { readonly isFiltered: boolean }) => (
