@@ -7,7 +7,7 @@ import { CARDEA, ROOT, type Started } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { installHostedCommand } from './hosted-command.ts'
 import { listBlocks, readPage } from './page.ts'
-import { openArangodb, openCouchdb } from './stand-ins.ts'
+import { openArangodb, openCouchdb, openKeycloak } from './stand-ins.ts'
 
 export interface Walk {
   readonly page: string
@@ -48,6 +48,7 @@ export async function createWalk(scope: Scope, page: string, couchdb?: RealCouch
   for (const port of PORTS) if (DOORS.includes(port) || page.includes(port)) ports.set(port, await findFreePort())
   if (couchdb) ports.set('15984', couchdb.port)
   else if (page.includes('15984')) ports.set('15984', await openCouchdb(scope, folder))
+  if (page.includes('8080')) ports.set('8080', await openKeycloak(scope))
   if (page.includes('8530')) ports.set('8530', await openArangodb(scope, folder))
   const replaced = new Map(couchdb ? [['PASSWORD', couchdb.password]] : [])
   if (couchdb) writeFileSync(join(folder, 'couchdb-admin'), `${couchdb.username}:${couchdb.password}`, { mode: 0o600 })
