@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { followBrowser, startForeignProvider } from '../support/foreign-provider.ts'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -297,6 +298,35 @@ describe('sign-in at an identity provider', () => {
       const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'nobody' })
       assert.deepEqual([await logout({}, {}, token), await logout({}, {}, token)], [200, 400])
     })
+  })
+
+  it('works with a provider that others have written, once', async (t) => {
+    const callback = `${PUBLIC_URL}${PAGE}/callback/foreign`
+    const provider = await startForeignProvider(t, [callback])
+    const { client_id: id, client_secret: secret } = provider.client
+    const server = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:foreign': {
+        issuer: provider.issuer,
+        audience: AUDIENCE,
+        'client-id': id,
+        'client-secret': secret,
+        scopes: 'openid',
+        users: 'create',
+      },
+    })
+    const browser = createClient(server.document)
+    const back = await followBrowser((await browser.post('/providers/foreign')).url, 'eve')
+    assert.equal(`${back.origin}${back.pathname}`, callback)
+    const cookie = browser.cookies.get('CardeaSignIn') ?? ''
+    assert.equal((await browser.finish('foreign', back.search.slice(1))).name, 'eve')
+    browser.cookies.set('CardeaSignIn', cookie)
+    assert.equal((await browser.finish('foreign', back.search.slice(1))).status, 403)
+    const again = new URLSearchParams(
+      (await followBrowser((await browser.post('/providers/foreign')).url, 'eve')).search,
+    )
+    again.set('code', back.searchParams.get('code') ?? '')
+    assert.equal((await browser.finish('foreign', String(again))).status, 403, 'a code of another sign-in')
   })
 
   it('is 503 while the provider cannot be reached', async (t) => {

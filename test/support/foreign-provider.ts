@@ -89,11 +89,17 @@ async function requestTokens(issuer: string, body: Readonly<Record<string, strin
   return tokens
 }
 
-/** Follows the redirects of a browser, signs in and consents. Returns the code. */
 async function authorize(issuer: string, user: string): Promise<string> {
-  const cookies = new Map<string, string>()
   const query = { client_id: CLIENT.client_id, response_type: 'code', scope: 'openid', redirect_uri: REDIRECT }
-  let url = new URL(`${issuer}/auth?${new URLSearchParams(query)}`)
+  const url = await followBrowser(`${issuer}/auth?${new URLSearchParams(query)}`, user)
+  return url.searchParams.get('code') ?? ''
+}
+
+/** Follows the redirects of a browser, signs in and consents. Returns where the provider sends the browser back to. */
+export async function followBrowser(start: string, user: string): Promise<URL> {
+  const cookies = new Map<string, string>()
+  let url = new URL(start)
+  const issuer = url.origin
   for (let step = 0; step < 10 && url.origin === issuer; step += 1) {
     const visit = (init: RequestInit) =>
       fetch(url, {
@@ -111,5 +117,5 @@ async function authorize(issuer: string, user: string): Promise<string> {
     }
     url = new URL(reply.headers.get('location') ?? 'http://127.0.0.1:1/', url)
   }
-  return url.searchParams.get('code') ?? ''
+  return url
 }

@@ -15,6 +15,13 @@ import { texts } from './texts.ts'
 interface SignedIn {
   readonly name: string
   readonly mustChangePassword?: boolean
+  readonly mustSetUpFactor?: boolean
+}
+
+/** What the user must do first, at the page of the own account. */
+function findAction({ mustChangePassword, mustSetUpFactor }: SignedIn): string | undefined {
+  if (mustChangePassword) return texts.mustChangePassword
+  return mustSetUpFactor ? texts.mustSetUpFactor : undefined
 }
 
 interface Credentials {
@@ -77,7 +84,7 @@ function showSignUp(): void {
 }
 
 async function goOn(user: SignedIn, next = options.next): Promise<void> {
-  if (next === undefined || user.mustChangePassword) return showSignedIn(user)
+  if (next === undefined || findAction(user) !== undefined) return showSignedIn(user)
   if (options.hasToken && WEB_INTERFACE.test(next)) await enterWebInterface(user)
   location.assign(next)
 }
@@ -94,9 +101,9 @@ async function enterWebInterface({ name }: SignedIn): Promise<void> {
 const toLink = (to: string, label: string): Node => element('a', { class: 'button primary', href: to }, label)
 
 function showSignedIn(user: SignedIn, note?: string): void {
-  const { name, mustChangePassword = false } = user
+  const action = findAction(user)
   const { next } = options
-  const first = mustChangePassword
+  const first = action
     ? [toLink('/_cardea/#/account', texts.toAccount)]
     : [
         ...(next === undefined ? [] : [form([button(texts.goOn, 'primary')], () => goOn(user))]),
@@ -105,7 +112,7 @@ function showSignedIn(user: SignedIn, note?: string): void {
   show(
     texts.signedInTitle,
     ...(note === undefined ? [] : [element('p', { role: 'status' }, note)]),
-    element('p', {}, mustChangePassword ? texts.mustChange : texts.signedIn(name)),
+    element('p', {}, action ?? texts.signedIn(user.name)),
     ...first,
     form([button(texts.signOut, first.length > 0 ? 'quiet' : '')], signOut),
   )
@@ -139,4 +146,4 @@ applyTheme()
 const provider = findArrival()
 if (provider !== undefined) void arrive(provider)
 else if (options.name === null) showSignIn()
-else showSignedIn({ name: options.name, mustChangePassword: options.mustChangePassword })
+else showSignedIn({ ...options, name: options.name })

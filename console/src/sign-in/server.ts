@@ -10,6 +10,7 @@ export interface Options {
   /** Who is signed in. */
   readonly name: string | null
   readonly mustChangePassword: boolean
+  readonly mustSetUpFactor: boolean
   /** The path to go to afterwards. */
   readonly next?: string
   /** Whether this door makes a token for the session. */

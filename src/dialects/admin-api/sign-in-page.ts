@@ -70,12 +70,12 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
 
 function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
   const { page, allowsSignUp, providerSignIn, publicUrl } = deps
-  const { name, mustChangePassword = false } = identityOf(context)
+  const { name, mustChangePassword = false, mustSetUpFactor = false } = identityOf(context)
   const next = findRedirect(context, 'next')
   const providers = providerSignIn
     .list()
     .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
-  const user = { name, mustChangePassword, hasToken: deps.openToken !== undefined }
+  const user = { name, mustChangePassword, mustSetUpFactor, hasToken: deps.openToken !== undefined }
   const options = { ...user, next, signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
   return renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
 }
