@@ -3,7 +3,7 @@ import { type CacheCounts, createLiveCache } from '../base/caches.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
-import { type Attempt, type SignInDeps, toGuess } from './sign-in.ts'
+import { type Attempt, type KnownVersion, type SignInDeps, toGuess } from './sign-in.ts'
 
 export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
   readonly directory: Pick<Directory, 'peekAccount' | 'isUpgradeDue'>
@@ -57,8 +57,10 @@ export function createKnownHeaders(deps: KnownHeadersDeps) {
       return account
     },
     /** Call only after the password in the header verified for this account, and was enough to sign in. */
-    remember: (header: string, { name, version, sessionEpoch: { generation } }: Account): void =>
-      headers.set(digestOf(header), { name, version, generation }),
+    remember: (
+      header: string,
+      { name, version, sessionEpoch: { generation } }: KnownVersion & Pick<Account, 'name'>,
+    ): void => headers.set(digestOf(header), { name, version, generation }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal, textOf } from '../base/errors.ts'
+import { RelayNeeded } from '../base/relay-needed.ts'
 import { type Account, isAccount } from '../directory/account.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
 import { checkName } from '../directory/users/names.ts'
@@ -65,6 +66,7 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       if (authenticated.credential.session) return
       const key = findKey(authenticated, source.client.address)
       if (known.has(key)) return
+      if (events.isElsewhere) throw new RelayNeeded(() => known.set(key, true))
       events.requireRecording()
       known.set(key, true)
       const { identity, credential } = authenticated

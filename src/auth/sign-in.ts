@@ -114,7 +114,14 @@ function findKnownProof(account: Account | undefined, attempt: Attempt, { memory
 }
 
 /** What ends the sessions of an account ends what is remembered of its password too. */
-const toRemembered = ({ version, sessionEpoch }: Account): string => `${version} ${sessionEpoch.generation}`
+export const toRemembered = ({ version, sessionEpoch: { generation } }: KnownVersion): string =>
+  `${version} ${generation}`
+
+/** What identifies a password that was right. */
+export interface KnownVersion {
+  readonly version: string
+  readonly sessionEpoch: Pick<Account['sessionEpoch'], 'generation'>
+}
 
 async function hash(account: Account | undefined, { attempt, guess, deps }: Context): Promise<Proof> {
   const { limits, hasher, iterationLimits } = deps

@@ -7,11 +7,17 @@ export function reloadCommand(context: Context): Command {
   const command = new Command('reload').description(
     'let the running server read its configuration, secrets and certificates again',
   )
-  return withExitCodes(withManageOptions(command)).action((options: ManageOptions) => reload(context, options))
+  command.option('--rolling', 'also replace the worker threads, one by one, while requests are served')
+  return withExitCodes(withManageOptions(command)).action((options: ReloadOptions) => reload(context, options))
 }
 
-async function reload(context: Context, options: ManageOptions): Promise<void> {
-  const result = await manage(context, options, (control) => control.call('reload'), { needsServer: true })
+interface ReloadOptions extends ManageOptions {
+  readonly rolling?: boolean
+}
+
+async function reload(context: Context, options: ReloadOptions): Promise<void> {
+  const body = { rolling: options.rolling === true }
+  const result = await manage(context, options, (control) => control.call('reload', { body }), { needsServer: true })
   if (!result.applied) {
     const text = ['The configuration was not applied; the server keeps the previous one.', ...result.problems].join(
       '\n',
@@ -23,6 +29,7 @@ async function reload(context: Context, options: ManageOptions): Promise<void> {
       result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'No option has changed.',
       ...(result.secrets.length > 0 ? [`Loaded: ${result.secrets.join(', ')}.`] : []),
       ...(result.needRestart.length > 0 ? [`After a restart: ${result.needRestart.join(', ')}.`] : []),
+      ...(options.rolling ? ['The worker threads are replaced, one by one.'] : []),
     ].join('\n'),
   )
 }

@@ -50,6 +50,7 @@ export async function serve(
       log,
       folder: findConfigFolder({ flags, env, cwd }),
       inspectsUpstreams: true,
+      mayHaveWorkers: true,
       onSettings: ({ values }) => log.applyLevel(values.log.level),
     })
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))

@@ -423,6 +423,19 @@ export const OPTIONS = {
       'Where the multi-model door listens.',
       { details: 'Several endpoints are separated by commas; none switches the door off.', fixed: FIXED.listener },
     ),
+    workers: restart(
+      matching('auto or a whole number from 1 to 64', /^(?:auto|[1-9]|[1-5]\d|6[0-4])$/),
+      '1',
+      'How many threads serve the doors.',
+      {
+        details:
+          'auto means one for each processor core, at most 8. 1 means no other thread than the main one. The main thread decides everything that a worker is not sure of.',
+        fixed: FIXED.listener,
+      },
+    ),
+    'worker-timeout': live(seconds(0, 'zero'), 30, 'Seconds after which a worker thread that is stuck is replaced.', {
+      details: '0 means never.',
+    }),
     authentication: live(boolean, true, 'Require credentials at the multi-model door.'),
     'authentication-system-only': live(boolean, true, 'Require credentials only for paths under /_.', {
       details: 'false requires them for every path.',

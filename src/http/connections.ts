@@ -91,9 +91,14 @@ export class Connection {
     return this.#current === undefined && !this.isEnding
   }
 
+  /** Lets the client use another connection after the next reply. */
+  retire(): void {
+    this.endsWithNextReply = true
+  }
+
   /** Ends it: now if it is idle, otherwise with the current reply. */
   end(): void {
-    this.endsWithNextReply = true
+    this.retire()
     if (this.isIdle) this.#socket.destroy()
   }
 

@@ -4,6 +4,7 @@ import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import { connectionOf } from './connections.ts'
+import { isRelayed } from './relay.ts'
 import type { RequestContext } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
 import { rememberPeer, type TrustRules } from './trust.ts'
@@ -35,6 +36,9 @@ export class DoorConnections {
   refusedProxyHeaders = 0
   readonly #deps: DoorConnectionsDeps
   readonly #open = new Set<Socket>()
+  /** Connections that worker threads serve. */
+  #lent = 0
+  #isRetiring = false
   /** Connections above a limit. */
   readonly #surplus = new WeakSet<Socket>()
   /** Open connections of each client, its requests over HTTP/2, and requests of trusted proxies for it. */
@@ -50,7 +54,7 @@ export class DoorConnections {
   }
 
   get size(): number {
-    return this.#open.size
+    return this.#open.size + this.#lent
   }
 
   /** A connection above a limit gets an error response. With twice as many of one client, it is closed at once. */
@@ -61,16 +65,37 @@ export class DoorConnections {
     this.#slowClients.start()
     socket.once('close', () => this.#open.delete(socket))
     const count = isTrusted || isUnixSocket ? 0 : this.#count(address, (release) => socket.once('close', release))
-    if (this.#open.size <= maxConnections && count <= maxConnectionsPerClient) return
+    if (this.size <= maxConnections && count <= maxConnectionsPerClient) return
     this.#surplus.add(socket)
     this.#refuse(address)
     if (count > maxConnectionsPerClient * 2) socket.destroy()
   }
 
+  /**
+   * Counts a connection that a worker thread serves, until the function it returns is called. `undefined`: it is above a
+   * limit, and to be added here.
+   */
+  lend(socket: Socket): (() => void) | undefined {
+    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
+    const { address, isTrusted } = rememberPeer(socket, this.#deps.trust.get())
+    const key = isTrusted ? undefined : toPeerKey(address)
+    const isFull = key !== undefined && (this.#clients.get(key) ?? 0) >= maxConnectionsPerClient
+    if (isFull || this.size >= maxConnections || this.isStopping) return undefined
+    let release = () => {}
+    if (key !== undefined) this.#count(address, (end) => (release = end))
+    this.#lent += 1
+    return () => {
+      this.#lent -= 1
+      release()
+    }
+  }
+
   /** Throws if requests on this connection or for this client are not accepted now. */
   requireAdmitted(context: RequestContext, socket: Socket): void {
-    if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
+    // a worker thread that is stopping finishes its requests
+    if (this.isStopping && !isRelayed(socket)) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
     const connection = connectionOf(socket)
+    if (this.#isRetiring) connection.retire()
     if (this.#surplus.has(socket)) {
       connection.end()
       throw tooManyConnections()
@@ -134,6 +159,12 @@ export class DoorConnections {
   /** Ends these connections: idle ones now, the others with their current reply. */
   end(isChosen: (socket: Socket) => boolean): void {
     for (const socket of [...this.#open].filter(isChosen)) connectionOf(socket).end()
+  }
+
+  /** From now on no connection gets a further request after the next reply. */
+  retire(): void {
+    this.#isRetiring = true
+    for (const socket of this.#open) connectionOf(socket).retire()
   }
 
   stop(): void {

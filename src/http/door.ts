@@ -67,6 +67,10 @@ export function createDoor(options: DoorOptions) {
     refuseProxyHeader: (socket: Socket, reason: string) => connections.refuseProxyHeader(socket, reason),
     /** To be called for each new connection. */
     admit: (socket: Socket) => connections.add(socket),
+    /** To be called with a new connection that a worker thread could serve: see `DoorConnections.lend`. */
+    lend: (socket: Socket) => connections.lend(socket),
+    /** Lets every open connection end with its next reply. */
+    retire: () => connections.retire(),
     /** Ends these connections: idle ones now, the others with their current reply. */
     endConnections: (isChosen: (socket: Socket) => boolean) => connections.end(isChosen),
     /** From now on every reply ends its connection, and new requests are rejected. */

@@ -11,7 +11,14 @@ import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import type { Connection } from './connections.ts'
-import { type ChooseDialect, dispatch, type Mount, type RoutedDialect } from './dispatch.ts'
+import {
+  type ChooseDialect,
+  dispatch,
+  dispatchOrRelay,
+  type Mount,
+  type RelayRules,
+  type RoutedDialect,
+} from './dispatch.ts'
 import type { ConnectionLimits } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
@@ -33,6 +40,8 @@ export interface DoorOptions {
   readonly accessLog?: AccessLog
   /** Left out where requests are not traced. */
   readonly tracing?: Tracing | undefined
+  /** Set in a worker thread. */
+  readonly relay?: RelayRules | undefined
 }
 
 export interface HandleRequestDeps extends DoorOptions {
@@ -54,6 +63,7 @@ interface ActiveRequest {
   /** Bytes sent on the connection before; `undefined`: the request is not logged. */
   readonly bytesBefore: number | undefined
   readonly deps: HandleRequestDeps
+  isRelayed: boolean
 }
 
 /** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. */
@@ -67,7 +77,7 @@ export function handleRequest(
   const routed = deps.chooseDialect(request.url ?? '', request.method)
   const context = new IncomingRequest(request, response, { ...routed, limits: limits.get(), trust })
   const bytesBefore = deps.accessLog?.isOn() ? request.socket.bytesWritten : undefined
-  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps }
+  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps, isRelayed: false }
   connection.add(context)
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
@@ -119,7 +129,7 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
     // Only these bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
-  return dispatch(context, routed.dialect)
+  return deps.relay ? dispatchOrRelay(context, routed.dialect, deps.relay) : dispatch(context, routed.dialect)
 }
 
 /** Whether the client decides how many pieces its body arrives in. */
@@ -154,7 +164,8 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
   const { isBroken, endsWithNextReply } = connection
   // After a request for an upgrade that Cardea ignores, the client may send anything.
   const isOver = isBroken || endsWithNextReply || deps.isStopping()
-  const isLast = !connection.isMultiplexed && (endsConnection || isOver || request.headers.upgrade !== undefined)
+  const isFinal = endsConnection || isOver || request.headers.upgrade !== undefined || reply.relayed?.isLast === true
+  const isLast = !connection.isMultiplexed && isFinal
   const written = writeReply(request, response, {
     dialect: routed.dialect,
     context,
@@ -164,7 +175,9 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
     isBroken,
     bodyTimeoutMs: deps.limits.get().bodyTimeoutMs,
   })
-  deps.observer?.onReply(context, reply)
+  // the main thread counts and logs it
+  if (reply.relayed) active.isRelayed = true
+  else deps.observer?.onReply(context, reply)
   if (written.isLast) connection.isEnding = true
   // A feed may never end, so it does not keep the door from closing.
   if (written.isFeed) removeFromConnection(active)
@@ -184,8 +197,8 @@ function endSpan({ context, response }: ActiveRequest): void {
   context.span?.end({ status: response.statusCode, route: context.route, handler: handlerOf(context), isAborted })
 }
 
-function logAccess({ request, response, context, bytesBefore, deps }: ActiveRequest): void {
-  if (bytesBefore === undefined) return
+function logAccess({ request, response, context, bytesBefore, deps, isRelayed }: ActiveRequest): void {
+  if (bytesBefore === undefined || isRelayed) return
   const bytes = response.bytesSent ?? request.socket.bytesWritten - bytesBefore
   deps.accessLog?.write(context, response, deps.door, bytes)
 }

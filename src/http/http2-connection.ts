@@ -144,9 +144,14 @@ class Http2Connection extends Connection {
     return this.#current.size === 0 && this.#waiting.length === 0
   }
 
-  /** Tells the client to open no more streams. Those that are open are finished, except feeds. */
-  override end(): void {
+  /** Tells the client to open no more streams. */
+  override retire(): void {
     if (!this.#session.closed) this.#session.close()
+  }
+
+  /** Those that are open are finished, except feeds. */
+  override end(): void {
+    this.retire()
     this.endIfIdle()
   }
 

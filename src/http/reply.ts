@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { acceptedHeaders } from './relay.ts'
 import type {
   Client,
   Dialect,
@@ -128,7 +129,9 @@ function headersOf(reply: Reply, dialect: Dialect, context?: RequestContext, req
   const flat: string[] = []
   for (const [name, value] of reply.headers)
     if (!isTrailer(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
+  if (reply.relayed) return flat
   for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
+  if (request) flat.push(...acceptedHeaders(request.socket, context))
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat

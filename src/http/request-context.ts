@@ -117,6 +117,8 @@ export interface Reply {
   readonly body?: string | Uint8Array | Feed | ResponseStream
   /** The response of an upstream. Default headers that describe the content are not added. */
   readonly isForwarded?: true
+  /** The response of the main thread to a request that this thread relayed, complete with all headers. */
+  readonly relayed?: { readonly isLast: boolean }
 }
 
 export type Feed = AsyncIterable<string | Uint8Array>
@@ -183,6 +185,8 @@ export interface Route<Right = unknown> {
   readonly allow?: readonly string[]
   /** Used only without an upstream. If there is one, the request is forwarded to it. */
   readonly isStandIn?: boolean
+  /** `GET` and `HEAD` change nothing and need only what every thread has: worker threads handle them too. */
+  readonly isReadAnywhere?: true
 }
 
 /** A route, and the values of its `{name}` segments. */

@@ -67,14 +67,32 @@ const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
 export type Listener = Awaited<ReturnType<typeof listen>>
 
-export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
+/** Takes a new connection before anything is read from it. `false`: this thread has to serve it. */
+export type HandOver = (socket: Socket) => boolean
+
+export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits, handOver?: HandOver) {
+  const opened = openServer(door, endpoint, limits)
+  await bind(opened.server, endpoint)
+  if (handOver) offerConnections(opened.server, handOver)
+  return Object.assign(opened, { url: urlOf(opened.server, endpoint) })
+}
+
+function offerConnections(server: Server, handOver: HandOver): void {
+  const handlers = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    if (!handOver(socket)) for (const handler of handlers) handler.call(server, socket)
+  })
+}
+
+/** A listener that is not bound: it serves the connections that it is given. */
+export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door, limits.headerTimeoutMs)
   const replaceTrust = tls?.clients && followClientCertificates(server, door)
-  await bind(server, endpoint)
   return {
-    url: urlOf(server, endpoint),
+    server,
     /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
     get certificateEndsAtMs(): number | undefined {
       return tls && new X509Certificate(tls.cert).validToDate.getTime()
@@ -175,7 +193,7 @@ function followClientCertificates(server: Server, door: Door): () => void {
 /** Unique among the open connections of a listener. */
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
+export const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
   maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),
   headersTimeout: limits.headerTimeoutMs,
   // The reader of the body has its own timeouts: an upload through the gateway may take hours.

@@ -69,6 +69,10 @@ export function announcePeer(socket: Socket, address: string | undefined): void 
   peers.set(socket, { ...readPeer(socket), ...named, isTrusted: false, rules: undefined })
 }
 
+/** The client of the request that a worker thread relays next on this connection. */
+export const announceClient = (socket: Socket, address: string, scheme: Client['scheme']): void =>
+  void peers.set(socket, { address, scheme, isUnixSocket: false, isTrusted: false, rules: undefined })
+
 /** To be called for each new connection: a closed one has no address any more and would look like a Unix socket. */
 export const rememberPeer = findPeer
 

@@ -1,6 +1,6 @@
 // Makes secrets of tokens. Never shows one.
 
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { digestHex } from '../base/encoding.ts'
 import { replaceFile } from '../base/files.ts'
@@ -22,11 +22,13 @@ export type SecretKind = 'HS256' | 'ES256'
 /** 32 bytes are 64 hexadecimal digits: the longest secret that ArangoDB accepts. */
 export const SECRET_BYTES = { least: 16, most: 32 }
 
+/** For ES256. */
+export const generatePrivateKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+
 /** The text of a new secret: random bytes in hexadecimal digits, or a private key in PEM. */
 export function createSecretText(kind: SecretKind, bytes: number = SECRET_BYTES.most): string {
   if (kind === 'HS256') return randomBytes(bytes).toString('hex')
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString().trim()
+  return generatePrivateKey().export({ type: 'pkcs8', format: 'pem' }).toString().trim()
 }
 
 /** Creates a file that only its owner can read. An existing file is never overwritten. */

@@ -1,5 +1,6 @@
 // The current configuration: builds the first config snapshot (`snapshot.ts`) and keeps it until a reload (`reload.ts`)
 // replaces it.
+import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
@@ -7,6 +8,7 @@ import { createTurns } from '../base/turns.ts'
 import type { SettingsReader } from '../config/load.ts'
 import type { Settings } from '../config/settings.ts'
 import { type Kernel, type KernelOptions, openKernel, toStartError } from '../kernel/kernel.ts'
+import { generatePrivateKey } from '../keys/new-secret.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toKernelSettings } from './kernel-settings.ts'
 import { ConfigError, checkStoreFolder } from './load.ts'
@@ -27,6 +29,8 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
   readonly kernel: Kernel
   readonly runtime: StoredLayer
   readonly secrets: SharedSecrets
+  /** Signs for services where no file has a key for that. All threads of a process have the same. */
+  readonly generatedKey: KeyObject
   /** Reads all layers, files too, and drops what was set for this process only. A problem keeps the snapshot. */
   reload(): Promise<ReloadReport>
   /**
@@ -86,6 +90,7 @@ async function createLiveConfig(
     kernel,
     runtime,
     secrets,
+    generatedKey: generatePrivateKey(),
     reload() {
       // another program has renamed the file, whether or not the configuration is valid
       kernel.audit.reopen()

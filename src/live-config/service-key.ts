@@ -1,9 +1,10 @@
 // The key that signs for services: from a file, or generated for the lifetime of this process.
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Settings } from '../config/settings.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { toVerificationKey } from '../keys/key.ts'
+import { generatePrivateKey } from '../keys/new-secret.ts'
 import { readSecret } from '../keys/secret.ts'
 import { type Signer, type SigningKey, signToken, toEcSigningKey } from '../keys/sign.ts'
 import type { LiveConfig } from './live-config.ts'
@@ -16,16 +17,20 @@ export interface ServiceKey {
 }
 
 /** The key a server with these settings would start with. */
-export function loadServiceKey(settings: Settings, secrets: SharedSecrets): SigningKey {
+export function loadServiceKey(
+  settings: Settings,
+  secrets: SharedSecrets,
+  generated: KeyObject = generatePrivateKey(),
+): SigningKey {
   const { upstream } = settings.values
-  const key = upstream['service-keyfile'] === '' ? makeKey() : loadKey(upstream['service-keyfile'])
+  const key = upstream['service-keyfile'] === '' ? toSigning(generated) : loadKey(upstream['service-keyfile'])
   const message = secrets.check(settings, new Map([[USES.services, [key.verifying]]]))
   if (message !== undefined) throw new StartError(message)
   return key
 }
 
-export function openServiceKey({ get, secrets }: LiveConfig): ServiceKey {
-  const key = loadServiceKey(get().settings, secrets)
+export function openServiceKey({ get, secrets, generatedKey }: LiveConfig): ServiceKey {
+  const key = loadServiceKey(get().settings, secrets, generatedKey)
   secrets.register(USES.services, () => [key.verifying])
   const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })
   const kid = toThumbprint({ crv, kty, x, y })
@@ -37,11 +42,6 @@ export function openServiceKey({ get, secrets }: LiveConfig): ServiceKey {
 
 /** RFC 7638: these members, in this order. */
 const toThumbprint = (jwk: object): string => createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
-
-function makeKey(): SigningKey {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return toSigning(privateKey)
-}
 
 function toSigning(privateKey: KeyObject): SigningKey {
   const verifying = toVerificationKey(createPublicKey(privateKey), { alg: 'ES256' })

@@ -109,6 +109,8 @@ export const METRICS = {
     'Requests that were sent again, to this or another server, after this server failed.',
     SERVER,
   ),
+  cardea_workers: gauge('Worker threads that serve requests.', {}),
+  cardea_relayed_requests_total: counter('Requests that worker threads have left to the main thread.', {}),
   cardea_open_streams: gauge('Forwarded requests in progress, feeds included.', {}),
   // keys and certificates
   cardea_certificate_expiry_timestamp_seconds: gauge(

@@ -21,8 +21,27 @@ export interface Metrics {
   collectValue(name: MetricOf<'counter' | 'gauge'>, read: () => number | undefined): void
   /** The values of a metric now; of a histogram one for each bucket, with its upper bound as `le`. */
   read(name: MetricName): readonly RenderedSample[]
+  /** Every metric with the values that `read` and `render` have of it, to be added in another thread. */
+  copy(): MetricsCopy
+  /** Adds what other threads have counted. Values with the same labels become one. */
+  addThreads(threads: ThreadMetrics): void
   /** All metrics in the text format of Prometheus. */
   render(): Promise<{ readonly contentType: string; readonly body: string }>
+}
+
+export interface MetricCopy {
+  readonly name: MetricName
+  readonly read: readonly RenderedSample[]
+  readonly rendered: readonly RenderedSample[]
+}
+
+export type MetricsCopy = readonly MetricCopy[]
+
+export interface ThreadMetrics {
+  /** As they were last read. */
+  list(): readonly MetricsCopy[]
+  /** Reads them again. Called before metrics are rendered. */
+  refresh(): Promise<void>
 }
 
 interface Family {
@@ -53,7 +72,22 @@ export function createMetrics(): Metrics {
     cells.set(key, found)
     return found.cell as C // the cells of one family are of one kind
   }
+  const rows = Object.entries(METRICS) as [MetricName, MetricRow][]
+  let threads: ThreadMetrics | undefined
+  const read = (name: MetricName) => listSamples(familyOf(name), (cell, labels) => cell.toBuckets(labels))
+  const render = (name: MetricName) => listSamples(familyOf(name), (cell, labels) => cell.toSamples(name, labels))
+  const copy = (): MetricsCopy =>
+    rows.flatMap(([name]) => (families.has(name) ? [{ name, read: read(name), rendered: render(name) }] : []))
+  /** With the values of other threads. */
+  const withOthers = (name: MetricName, form: 'read' | 'rendered', own: readonly RenderedSample[]) => {
+    const others = threads?.list().flatMap((all) => all.filter((each) => each.name === name)) ?? []
+    return others.length === 0 ? own : joinSamples(name, [...own, ...others.flatMap((each) => each[form])])
+  }
   return {
+    copy,
+    addThreads: (added) => {
+      threads = added
+    },
     counter: (name, labels) => find(name, labels, () => ({ count: 0 })),
     histogram: (name, labels) => find(name, labels, () => new HistogramCell(METRICS[name].buckets)),
     collect: (name, read) => void familyOf(name).readers.push(read),
@@ -63,13 +97,10 @@ export function createMetrics(): Metrics {
         return value === undefined ? [] : [{ labels: {}, value }]
       })
     },
-    read: (name) => listSamples(familyOf(name), (cell, labels) => cell.toBuckets(labels)),
+    read: (name) => withOthers(name, 'read', read(name)),
     async render() {
-      const rows = Object.entries(METRICS) as [MetricName, MetricRow][]
-      const parts = rows.map(([name, row]) => {
-        const samples = listSamples(familyOf(name), (cell, labels) => cell.toSamples(name, labels))
-        return renderFamily(name, row, samples)
-      })
+      await threads?.refresh()
+      const parts = rows.map(([name, row]) => renderFamily(name, row, withOthers(name, 'rendered', render(name))))
       return { contentType: CONTENT_TYPE, body: parts.join('\n') }
     },
   }
@@ -98,6 +129,34 @@ const listSamples = (
     ),
   ...readers.flatMap((read) => [...read()]),
 ]
+
+/** A server is up if every thread finds it so; everything else is added up. */
+function joinSamples(name: MetricName, samples: readonly RenderedSample[]): readonly RenderedSample[] {
+  const join = name === 'cardea_upstream_up' ? Math.min : (one: number, other: number) => one + other
+  const joined = new Map<string, RenderedSample>()
+  for (const sample of samples) {
+    const key = JSON.stringify([sample.metricName, Object.entries(sample.labels)])
+    const known = joined.get(key)
+    joined.set(key, known ? { ...known, value: join(known.value, sample.value) } : sample)
+  }
+  return [...joined.values()]
+}
+
+/** What threads that have ended leave behind: counts, joined, and no gauges. */
+export const keepCounts = (copies: readonly MetricsCopy[]): MetricsCopy =>
+  [...Map.groupBy(copies.flat(), ({ name }) => name)]
+    .filter(([name]) => METRICS[name].type !== 'gauge')
+    .map(([name, all]) => ({
+      name,
+      read: joinSamples(
+        name,
+        all.flatMap(({ read }) => read),
+      ),
+      rendered: joinSamples(
+        name,
+        all.flatMap(({ rendered }) => rendered),
+      ),
+    }))
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 

@@ -12,8 +12,10 @@ import { createCookieHandler } from '../auth/session/cookie-handler.ts'
 import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { badRequest } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
+import { RelayNeeded } from '../base/relay-needed.ts'
 import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
@@ -90,6 +92,16 @@ export const mountAdminApi = (
   segment: OWN_SEGMENT,
   dialect: createAdminDialect(parts, programs, { isOwnOrigin: false, requireEntry }),
 })
+
+/** In a worker thread: the main thread serves these paths. */
+export const mountRelay = ({ forwardAuth: { errors } }: Parts): Mount => ({
+  segment: OWN_SEGMENT,
+  dialect: createForwardAuthDialect({ name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [], errors }),
+})
+
+function relay(): never {
+  throw new RelayNeeded()
+}
 
 interface AdminListener extends Pick<AdminApiOptions, 'requireEntry'> {
   /** Whether the listener serves nothing else. */
@@ -241,12 +253,17 @@ const createServerDeps = (parts: Parts) => ({
     secrets: parts.secrets,
     health: () => describeHealth(parts),
     findUpstream: parts.gateway.find,
+    findRoll: () => parts.roll.get() ?? refuseRoll(),
     findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
   },
   live: parts.live,
   checkHealth: parts.checkHealth,
   renderMetrics: parts.metrics.render,
 })
+
+function refuseRoll(): never {
+  throw badRequest('The server has no worker threads: see the option server.workers.')
+}
 
 function explainAccess(liveConfig: LiveConfig, account: Account, database: string): readonly DoorAccess[] {
   const { settings } = liveConfig.get()

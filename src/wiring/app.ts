@@ -39,6 +39,7 @@ import { createAccountDoor, createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { openParts, type Parts } from './parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
+import { openWorkers, type Workers } from './workers.ts'
 
 export interface AppOptions extends LiveConfigOptions {
   /** Called with the settings at each change. Must not throw. */
@@ -49,6 +50,8 @@ export interface AppOptions extends LiveConfigOptions {
   readonly inspectsUpstreams?: boolean
   /** Further claims in the tokens for services. */
   readonly toClaims?: ToClaims | undefined
+  /** Whether this process is the server's own, so that it may have worker threads. */
+  readonly mayHaveWorkers?: boolean
 }
 
 export interface Addresses {
@@ -72,9 +75,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics()
   const observer = createPartObserver(metrics)
   let tracing: Tracing | undefined
+  let app: App | undefined
   const onOperation: typeof observer.onOperation = (operation) => {
     observer.onOperation(operation)
     tracing?.onStoreOperation(operation)
+    // before the change is acknowledged
+    if (operation.access === 'write') app?.workers?.noteChange()
   }
   const listeners = createNotifier<SecurityRecord>(options.log)
   const onEvent = (record: SecurityRecord) => {
@@ -86,7 +92,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const parts = await openParts(liveConfig, metrics, options.toClaims)
   tracing = parts.tracing
   try {
-    return new App(parts, options, listeners.add)
+    app = new App(parts, options, listeners.add)
+    return app
   } catch (error) {
     await parts.close()
     throw error
@@ -111,6 +118,8 @@ export class App {
   readonly #listeners: Listener[] = []
   readonly #certificates: Certificates<Config>
   readonly #running = new Set<Promise<void>>()
+  /** `undefined`: this thread serves everything. */
+  workers: Workers | undefined
   #opening: Promise<Addresses> | undefined
   #closing: Promise<void> | undefined
   #hasStarted = false
@@ -200,6 +209,8 @@ export class App {
     try {
       const addresses = await this.#opening
       if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
+      this.workers?.start()
+      this.#parts.roll.set(this.workers?.roll)
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
@@ -227,7 +238,7 @@ export class App {
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
     this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
-    await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
+    await Promise.all([...closing, waitAtMost(this.#running, graceMs), this.workers?.close(graceMs)])
     const { events } = this.#parts
     await this.#parts.close(() => {
       events.flush()
@@ -236,6 +247,7 @@ export class App {
   }
 
   async #openListeners(): Promise<Addresses> {
+    if (this.#options.mayHaveWorkers) this.workers = await openWorkers(this.#parts, this.#doors)
     const document = await this.#openAll('document')
     const multiModel = await this.#openAll('multi-model')
     const admin = await this.#openAll('admin')
@@ -250,12 +262,15 @@ export class App {
     const { values } = this.settings.get()
     const urls: string[] = []
     for (const endpoint of LISTENERS[name].toEndpoints(values)) {
-      const listener = await listen(this.#doors[name], endpoint, toListenerLimits(values, name)).catch((error) => {
+      const limits = toListenerLimits(values, name)
+      const lent = this.workers?.lend(name, endpoint, limits)
+      const listener = await listen(this.#doors[name], endpoint, limits, lent?.handOver).catch((error) => {
         throw toListenError(error, endpoint, name)
       })
       this.#listeners.push(listener)
       const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
-      if (tls) this.#certificates.add({ listener, tls, toSource: LISTENERS[name].toTls })
+      if (tls)
+        this.#certificates.add({ listener: lent?.follow(listener) ?? listener, tls, toSource: LISTENERS[name].toTls })
       urls.push(listener.url)
     }
     return urls

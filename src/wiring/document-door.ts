@@ -34,7 +34,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
+import { createAccountSignIn, mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import {
@@ -174,10 +174,12 @@ function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSetti
   const requireEntry = createRequireEntry(settings.get, accept(ACCEPTED.documentEntry))
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
   const sendsToSignIn = () => parts.config.get().gate['sign-in']
+  const gate = { ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }
+  if (parts.relayOf) return [mountRelay(parts), ...mountForwardAuth(gate)]
   return [
     mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
     mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
-    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }),
+    ...mountForwardAuth(gate),
   ]
 }

@@ -104,6 +104,8 @@ interface UpstreamParts {
   readonly config: Live<Config>
   readonly events: SecurityEvents
   readonly log: Log
+  /** How many threads share the connections to the upstreams. */
+  readonly threads: number
 }
 
 /** How one upstream differs from the others. */
@@ -113,11 +115,14 @@ interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' 
 }
 
 function createConfiguredUpstream(
-  { gateway, config, events, log }: UpstreamParts,
+  { gateway, config, events, log, threads }: UpstreamParts,
   revalidate: Revalidate,
   { toSettings, hints, ...own }: OwnDeps,
 ): Upstream {
-  const settings = deriveLive(config, (values) => ({ ...toUpstreamSettings(values, log), ...toSettings(values) }))
+  const settings = deriveLive(config, (values) => ({
+    ...toUpstreamSettings(values, log, threads),
+    ...toSettings(values),
+  }))
   const { inspectAgain } = gateway.readiness
   return createUpstream({
     ...own,

@@ -30,7 +30,7 @@ import { createSignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
-import { mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
+import { mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
 import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
@@ -131,16 +131,20 @@ function createMounts(
   const accept = (accepted: AcceptedCredentials) => createDoorAuthenticator(credentials, accepted)
   const requireEntry = createRequireEntry(settings.get, databases, accept(ACCEPTED.multiModelEntry))
   const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
+  const forwardAuth = mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry })
+  if (parts.relayOf) return [mountRelay(parts), ...forwardAuth].map(withOptionsOfDoor)
   const account = { cors: createDoorCors(settings.get), recorder: createDoorRecorder(parts, settings) }
   const mounts: readonly Mount[] = [
     mountAccount(parts, accept(ACCEPTED.multiModelAccount), account),
     mountSignIn(parts, requireEntry, { openToken: signIns.openFor }),
     mountAdminApi(parts, accept(ACCEPTED.multiModelAdminApi), requireEntry),
-    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
+    ...forwardAuth,
   ]
-  return mounts.map(({ segment, dialect }) => ({
-    segment,
-    dialect: withDeclinedChallenges(dialect),
-    methodOfDoor: 'OPTIONS',
-  }))
+  return mounts.map(withOptionsOfDoor)
 }
+
+const withOptionsOfDoor = ({ segment, dialect }: Mount): Mount => ({
+  segment,
+  dialect: withDeclinedChallenges(dialect),
+  methodOfDoor: 'OPTIONS',
+})

@@ -9,10 +9,11 @@ import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
 import type { ToClaims } from '../gateway/identity-headers.ts'
 import { createAccessLog } from '../http/access-log.ts'
+import type { RelayRules } from '../http/dispatch.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { createAdministration } from '../live-config/administration.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { openTokenSecrets } from '../live-config/secret-rings.ts'
+import { openTokenSecrets, toSecretSource } from '../live-config/secret-rings.ts'
 import { createSecretsEditor } from '../live-config/secrets-editor.ts'
 import { createHealth } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -48,7 +49,7 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClai
     return part
   }
   try {
-    const opened = await openBase(liveConfig, metrics, closing, toClaims)
+    const opened = await openBase(liveConfig, metrics, closing, { toClaims })
     closers.push(addProcessMetrics(metrics))
     const parts = { ...opened, ...createServerParts(opened, closing), ...createSignInParts(opened) }
     addMetrics(parts)
@@ -60,12 +61,22 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClai
 }
 
 /** Returns the part, which is closed with all others. */
-type Closing = <T extends { close(): unknown }>(part: T) => T
+export type Closing = <T extends { close(): unknown }>(part: T) => T
 
-type Base = Awaited<ReturnType<typeof openBase>>
+export type Base = Awaited<ReturnType<typeof openBase>>
+
+interface BaseOptions {
+  readonly toClaims?: ToClaims | undefined
+  readonly openLimits?: typeof openConfiguredLimits
+}
 
 /** The parts that the others are built from. */
-async function openBase(liveConfig: LiveConfig, metrics: Metrics, closing: Closing, toClaims?: ToClaims) {
+export async function openBase(
+  liveConfig: LiveConfig,
+  metrics: Metrics,
+  closing: Closing,
+  { toClaims, openLimits = openConfiguredLimits }: BaseOptions = {},
+) {
   const { kernel } = liveConfig
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const tracing = await openTracing(config.get(), kernel)
@@ -76,7 +87,7 @@ async function openBase(liveConfig: LiveConfig, metrics: Metrics, closing: Closi
   addCacheMetrics(metrics, 'users', cacheCounts)
   const directory = closing(await openDirectory(liveConfig, cacheCounts))
   const gateway = closing(await openGateway(liveConfig, directory, tokenSecrets, toClaims))
-  const limits = closing(openConfiguredLimits(liveConfig))
+  const limits = closing(openLimits(liveConfig))
   const rings = gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
   return {
     ...kernel,
@@ -175,6 +186,12 @@ function createServerParts(base: Base, closing: Closing) {
     listening: createLive<readonly string[]>([]),
     observeRequests: (door: string) => createRequestObserver(metrics, door),
     accessLog: createAccessLog(base.log, () => config.get().log.access),
+    /** Starts to replace all worker threads, once there are any. */
+    roll: createLive<(() => void) | undefined>(undefined),
+    /** How many threads share the connections to the upstreams. */
+    threads: 1,
+    /** Set in a worker thread: how each door leaves requests to the main thread. */
+    relayOf: undefined as ((door: string) => RelayRules) | undefined,
   }
 }
 
@@ -198,12 +215,20 @@ function addMetrics({ metrics, config, store, hasher, audit, directory, tokenSec
   addSecretMetrics(metrics, secretPaths, { tokens: tokenSecrets.ring, upstream: gateway.ring })
 }
 
+/** Differs with every key that verifies tokens. A secret that was created at random is known to the main thread only. */
+export function describeKeys({ tokenSecrets, jwtKeys, config }: Pick<Parts, 'tokenSecrets' | 'jwtKeys' | 'config'>) {
+  const { secret, keyfile, folder } = toSecretSource(config.get())
+  const ring = secret || keyfile || folder ? tokenSecrets.ring.get().version : ''
+  return [ring, ...jwtKeys.get().keys.map(([name, { version }]) => `${name} ${version}`)].join()
+}
+
 /** The options that all doors have in common. `name` labels the metrics. */
-export const toDoorOptions = ({ config, observeRequests, accessLog, log }: Parts, name: string) => ({
+export const toDoorOptions = ({ config, observeRequests, accessLog, log, relayOf }: Parts, name: string) => ({
   limits: deriveLive(config, toDoorLimits),
   trust: deriveLive(config, toTrustRules),
   hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
   observer: observeRequests(name),
   accessLog,
   log,
+  relay: relayOf?.(name),
 })

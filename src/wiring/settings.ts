@@ -93,11 +93,12 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
 export const toUpstreamSettings = (
   config: Config,
   log: Log,
+  threads = 1,
 ): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'> => ({
   limits: {
     connectTimeoutMs: toMs(config.upstream['connect-timeout']),
     firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
-    maxConnections: config.door['max-connections'],
+    maxConnections: Math.ceil(config.door['max-connections'] / threads),
     authorities: loadUpstreamAuthorities(config, log),
   },
   idleTimeoutMs: toMs(config.upstream['idle-timeout']),

@@ -52,14 +52,14 @@ interface SignInBase extends Pick<Kernel, 'hasher' | 'events' | 'log'> {
 }
 
 /** One sign-in for all doors, the session cookies and their secrets. */
-export function createSignInParts(base: SignInBase) {
+export function createSignInParts(base: SignInBase, passwords = createPasswordSignIn(base)) {
   const { liveConfig, config, directory, gateway, guesses } = base
   const sessionSettings = deriveLive(config, toSessionSettings)
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
   const jwtKeys = followKeys(liveConfig)
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies')).get
-  const { recorded, known } = createPasswordSignIn(base)
+  const { recorded, known } = passwords
   const signIn = createDoorSignIn(recorded, namesProxies)
   const cookieDeps = {
     secrets: cookieSecrets,

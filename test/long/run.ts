@@ -17,6 +17,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   pipelining: ['attacks/pipelining.ts'],
   http2: ['attacks/http2.ts'],
   polls: ['../http/http2.test.ts'],
+  workers: ['../process/workers.test.ts'],
   soak: ['soak.ts', '--minutes', '5'],
 }
 

@@ -113,6 +113,8 @@ export interface LimitsOptions {
 export interface Limits extends PasswordLimits, SignUpLimits, SharedCounters, AccountLimits {
   /** Reports the locks that are over by now. To be called every few seconds. */
   reportEnded(): void
+  /** `listener` is called with every failure, of any node, after it was counted. */
+  onFailure(listener: () => void): void
 }
 
 export function createLimits(options: LimitsOptions): Limits {
@@ -123,6 +125,7 @@ export function createLimits(options: LimitsOptions): Limits {
   const ends = createEnds(options, counters)
   const failed = createFailedNames()
   const report = createReporter(options, ends)
+  let notify = () => {}
   return {
     requireAllowed(guess) {
       const wait = findWait(counters, known, guess)
@@ -138,6 +141,7 @@ export function createLimits(options: LimitsOptions): Limits {
         failed.note(failure)
         counters[failure.counter].addFailures(failure.key, 1, clock.nowMs())
       }
+      notify()
       warnOfOverlooked(counters, guess, log)
       report(guess, findWait(counters, known, guess))
     },
@@ -148,6 +152,10 @@ export function createLimits(options: LimitsOptions): Limits {
     addFailures(failures, atMs) {
       addShared(counters, failures, atMs)
       for (const failure of failures) failed.note(failure)
+      notify()
+    },
+    onFailure(listener) {
+      notify = listener
     },
     ...createSignUps(counters, outbox, clock, (wait) => report(undefined, wait)),
     ...createAccountLimits(counters, failed, ends, { outbox, clock }),

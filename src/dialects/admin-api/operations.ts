@@ -11,7 +11,7 @@ import { API_PREFIX, OWN_PREFIX } from '../own-paths.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { type Caller, type Operation, type OperationDeps, operation, requireServer, runOperation } from './operation.ts'
 import { findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
-import type { Static } from './schemas/schema.ts'
+import { flag, object, type Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
 
 import { AUDIT_OPERATIONS } from './system/audit.ts'
@@ -43,8 +43,15 @@ export const OPERATIONS = {
   }),
   reload: operation('POST /reload', 'administrator', {
     summary: 'Read the whole configuration again',
+    body: object({ 'rolling?': flag('Also replace the worker threads, one by one, while requests are served.') }),
+    isBodyOptional: true,
     reply: RELOAD_RESULT,
-    run: ({ reload }) => reload(),
+    async run(deps, { body }) {
+      const roll = body.rolling ? requireServer(deps).findRoll() : undefined
+      const result = await deps.reload()
+      if (result.applied) roll?.()
+      return result
+    },
   }),
   ...ACCOUNT_OPERATIONS,
   ...ACCOUNT_SECRET_OPERATIONS,

@@ -55,6 +55,8 @@ export interface RunningServer {
   readonly monitor: Monitor
   readonly secrets: SecretsEditor
   health(): Promise<Health>
+  /** Returns what starts to replace all worker threads. Throws if the server has none. */
+  findRoll(): () => void
   /** The account at an identity provider that an access token belongs to. Throws if the token is not accepted. */
   findExternalAccount(token: string): Promise<Omit<ExternalAccount, 'linkedAt'>>
 }

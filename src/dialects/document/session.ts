@@ -23,6 +23,7 @@ export const sessionRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
       DELETE: (context) => deleteSession(context, deps),
     },
     allow: ['GET', 'HEAD', 'POST', 'DELETE'],
+    isReadAnywhere: true,
   },
   // no path below belongs to the database
   { path: `/${SESSION_ENDPOINT}/{...}`, right: RIGHTS.unscopedAdmin, handle: rejectUnknownPath },

@@ -44,7 +44,14 @@ export const mountKeySet = (
   dialect: createForwardAuthDialect({
     name: 'keys',
     steps,
-    routes: [{ path: `/${KEY_SET}`, allow: READ_METHODS, methods: { GET: (context) => show(context, keys()) } }],
+    routes: [
+      {
+        path: `/${KEY_SET}`,
+        allow: READ_METHODS,
+        methods: { GET: (context) => show(context, keys()) },
+        isReadAnywhere: true,
+      },
+    ],
     errors,
   }),
 })
@@ -68,7 +75,14 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
   segment: GATE,
   dialect: createForwardAuthDialect({
     name: 'gate',
-    routes: [{ path: `/${GATE}`, allow: READ_METHODS, methods: { GET: (context) => decide(context, deps) } }],
+    routes: [
+      {
+        path: `/${GATE}`,
+        allow: READ_METHODS,
+        methods: { GET: (context) => decide(context, deps) },
+        isReadAnywhere: true,
+      },
+    ],
     errors: deps.errors,
     extraHeaders: (context, reply) => {
       const renewed = deps.renewalHeaders?.(context, reply) ?? []

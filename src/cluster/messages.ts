@@ -1,0 +1,66 @@
+// What the threads of one server say to each other, and what they share.
+import type { KeyObject } from 'node:crypto'
+import type { Endpoint, ListenerLimits, TlsSettings } from '../http/server.ts'
+import type { SnapshotCopy } from '../live-config/replica.ts'
+import type { MetricsCopy } from '../observe/metrics.ts'
+
+/** The configuration and the keys of the main thread. */
+export interface SharedState {
+  readonly snapshot: SnapshotCopy
+  /** Differs with every key that verifies tokens. */
+  readonly keyVersions: string
+}
+
+export interface WorkerListener {
+  readonly door: string
+  readonly endpoint: Endpoint
+  readonly limits: ListenerLimits
+}
+
+/** What a worker thread is started with. */
+export interface WorkerStart {
+  readonly program: 'cardea worker'
+  readonly state: SharedState
+  readonly generatedKey: KeyObject
+  readonly listeners: readonly WorkerListener[]
+  /** How many threads share the connections to the upstreams. */
+  readonly threads: number
+  readonly relayPath: string
+  readonly counters: SharedCounters
+  readonly slot: number
+  /** Of the channel for connections. */
+  readonly fd: number
+}
+
+export type ToWorker =
+  /** Something has changed; `state` is set if it is the configuration or a key. */
+  | { readonly kind: 'changed'; readonly state?: SharedState }
+  | { readonly kind: 'result'; readonly id: number; readonly value?: unknown; readonly error?: unknown }
+  | { readonly kind: 'tls'; readonly listener: number; readonly tls: TlsSettings }
+  /** Send the metrics. */
+  | { readonly kind: 'metrics' }
+  /** End, when the open connections have had their next reply. */
+  | { readonly kind: 'retire'; readonly graceMs: number }
+  /** End as soon as the running requests are done. */
+  | { readonly kind: 'stop'; readonly graceMs: number }
+
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly kind: 'closed'; readonly connection: number }
+  | { readonly kind: 'event'; readonly event: string; readonly fields: object }
+  | { readonly kind: 'metrics'; readonly copy: MetricsCopy }
+
+/** Numbers that all threads see at once, by index. */
+export type SharedCounters = Int32Array<SharedArrayBuffer>
+
+/** How often something has changed that decides who is accepted. */
+export const CHANGES = 0
+/** How many password checks have failed. */
+export const FAILURES = 1
+/** From here on, one for each slot: raised regularly while the thread is not stuck. */
+export const BEATS = 2
+
+export const MAX_WORKERS = 64
+
+export const createCounters = (): SharedCounters => new Int32Array(new SharedArrayBuffer(4 * (BEATS + MAX_WORKERS)))

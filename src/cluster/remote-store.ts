@@ -1,0 +1,69 @@
+// The store in a worker thread: every operation runs in the main thread.
+import { ERRORS, type ErrorCode, Refusal } from '../base/errors.ts'
+import type { Store } from '../directory/store-port/store.ts'
+import type { FromWorker, ToWorker } from './messages.ts'
+
+interface SentError {
+  readonly code: ErrorCode
+  readonly detail?: string | undefined
+}
+
+type Result = Extract<ToWorker, { kind: 'result' }>
+
+export function createRemoteStore(engine: string, post: (message: FromWorker) => void) {
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  let last = 0
+  const call = (method: string, args: readonly unknown[]): Promise<unknown> => {
+    last += 1
+    const pending = Promise.withResolvers<unknown>()
+    waiting.set(last, pending)
+    post({ kind: 'call', id: last, method, args })
+    return pending.promise
+  }
+  const own: Pick<Store, 'engine' | 'onWake' | 'close'> = {
+    engine,
+    // each change is announced by a message of its own
+    onWake: () => () => {},
+    close: async () => {},
+  }
+  // every other member is an operation; `then` would make it a promise
+  const store = new Proxy(own, {
+    get: (target, name) =>
+      name === 'then' || Reflect.has(target, name)
+        ? Reflect.get(target, name)
+        : (...args: readonly unknown[]) => call(String(name), args),
+  }) as Store
+  return {
+    store,
+    settle({ id, value, error }: Result): void {
+      const pending = waiting.get(id)
+      waiting.delete(id)
+      if (error === undefined) pending?.resolve(value)
+      else
+        pending?.reject(
+          new Refusal((error as SentError).code, {
+            detail: (error as SentError).detail ?? 'the main thread refused it',
+          }),
+        )
+    },
+  }
+}
+
+/** Runs an operation for a worker thread. */
+export async function runStoreCall(
+  store: Store,
+  { id, method, args }: Extract<FromWorker, { kind: 'call' }>,
+): Promise<Result> {
+  try {
+    // the message is of this process
+    const operation = Reflect.get(store, method) as (...args: readonly unknown[]) => Promise<unknown>
+    return { kind: 'result', id, value: await operation(...args) }
+  } catch (error) {
+    return { kind: 'result', id, error: toSent(error) }
+  }
+}
+
+function toSent(error: unknown): SentError {
+  if (error instanceof Refusal && Object.hasOwn(ERRORS, error.code)) return { code: error.code, detail: error.detail }
+  return { code: 'store_unavailable', detail: 'the main thread could not run the operation' }
+}

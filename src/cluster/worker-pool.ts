@@ -1,0 +1,292 @@
+// The worker threads of a server: starts them, gives them connections and changes, and replaces those that end.
+import type { KeyObject } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../base/log.ts'
+import { openSocketChannel, type SocketChannel } from '../base/node-internals/socket-channel.ts'
+import { waitAtMost } from '../base/sleep.ts'
+import type { Store } from '../directory/store-port/store.ts'
+import type { TlsSettings } from '../http/server.ts'
+import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
+import {
+  BEATS,
+  CHANGES,
+  createCounters,
+  FAILURES,
+  type FromWorker,
+  type SharedState,
+  type ToWorker,
+  type WorkerListener,
+  type WorkerStart,
+} from './messages.ts'
+import { runStoreCall } from './remote-store.ts'
+
+export interface WorkerPoolDeps {
+  readonly count: number
+  /** The program of a worker thread. */
+  readonly program: URL
+  readonly store: Store
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly generatedKey: KeyObject
+  readonly relayPath: string
+  readState(): SharedState
+  /** How long the event loop of a worker may be stuck; 0: any time. */
+  timeoutMs(): number
+  /** Records a security event of a worker. */
+  onEvent(event: string, fields: object): void
+}
+
+/** One worker thread. */
+interface Member {
+  readonly slot: number
+  readonly worker: Worker
+  readonly channel: SocketChannel
+  /** The connections it serves, each with what frees its place at the door. */
+  readonly connections: Map<number, () => void>
+  readonly ended: Promise<void>
+  isReady: boolean
+  /** No longer given connections. */
+  isLeaving: boolean
+  metrics: MetricsCopy
+  /** Each waits for one copy of the metrics. */
+  readonly readers: (() => void)[]
+}
+
+const FIRST_DELAY_MS = 100
+const MAX_DELAY_MS = 10_000
+/** A worker that ran this long was not broken from the start. */
+const HEALTHY_MS = 30_000
+const LOOK_EVERY_MS = 1000
+
+export class WorkerPool {
+  readonly #deps: WorkerPoolDeps
+  readonly #listeners: WorkerListener[] = []
+  readonly #counters = createCounters()
+  readonly #members = new Set<Member>()
+  readonly #watch: NodeJS.Timeout
+  readonly #lastBeats = new Map<Member, { readonly beat: number; readonly atMs: number }>()
+  /** What workers that have ended had counted. */
+  #past: MetricsCopy = []
+  #failures = 0
+  #lastConnection = 0
+  #isClosing = false
+  #isPosted = false
+  #isRolling = false
+
+  constructor(deps: WorkerPoolDeps) {
+    this.#deps = deps
+    this.#watch = setInterval(() => {
+      this.#endStuck()
+      void this.#refreshMetrics()
+    }, LOOK_EVERY_MS).unref()
+    deps.metrics.addThreads({
+      list: () => [this.#past, ...[...this.#members].map(({ metrics }) => metrics)],
+      refresh: () => this.#refreshMetrics(),
+    })
+    deps.metrics.collectValue('cardea_workers', () => this.#ready().length)
+  }
+
+  /** To be called for every listener before `start`. Returns its number. */
+  addListener(listener: WorkerListener): number {
+    return this.#listeners.push(listener) - 1
+  }
+
+  start(): void {
+    for (let slot = 0; slot < this.#deps.count; slot += 1) void this.#keepRunning(slot)
+  }
+
+  /** From now on no worker accepts what it knows, until it has read the changes of the store. */
+  noteChange(): void {
+    Atomics.add(this.#counters, CHANGES, 1)
+    if (this.#isPosted || this.#members.size === 0) return
+    this.#isPosted = true
+    queueMicrotask(() => {
+      this.#isPosted = false
+      this.#post({ kind: 'changed' })
+    })
+  }
+
+  /** The same for a new configuration or new keys. */
+  noteState(): void {
+    // posted first: a worker that sees the number finds the message
+    if (this.#members.size > 0) this.#post({ kind: 'changed', state: this.#deps.readState() })
+    Atomics.add(this.#counters, CHANGES, 1)
+  }
+
+  /** A password check has failed: workers ask the main thread about every password again. */
+  noteFailure(): void {
+    Atomics.add(this.#counters, FAILURES, 1)
+  }
+
+  replaceTls(listener: number, tls: TlsSettings): void {
+    const { endpoint, ...rest } = this.#listeners[listener] as WorkerListener
+    this.#listeners[listener] = { ...rest, endpoint: { ...endpoint, tls } as WorkerListener['endpoint'] }
+    this.#post({ kind: 'tls', listener, tls })
+  }
+
+  /** Gives a new connection to the worker with the fewest. `false`: there is none, or the door has no place for it. */
+  handOver(listener: number, socket: Socket, lend: (socket: Socket) => (() => void) | undefined): boolean {
+    const ready = this.#ready()
+    if (ready.length === 0 || this.#isClosing) return false
+    const member = ready.reduce((least, each) => (each.connections.size < least.connections.size ? each : least))
+    const release = lend(socket)
+    if (!release) return false
+    this.#lastConnection += 1
+    const id = this.#lastConnection
+    member.connections.set(id, release)
+    if (member.channel.send(socket, `${listener} ${id}`)) return true
+    this.#release(member, id)
+    return false
+  }
+
+  /** Replaces all workers, one after the other: each one leaves when its successor serves. */
+  async roll(graceMs: number): Promise<void> {
+    if (this.#isRolling) return
+    this.#isRolling = true
+    for (const member of this.#ready()) {
+      const successor = await this.#open(member.slot)
+      // otherwise the old one is better than none
+      if (!successor.isReady || this.#isClosing) break
+      void this.#keepRunning(member.slot, successor)
+      await this.#leave(member, { kind: 'retire', graceMs }, graceMs)
+    }
+    this.#isRolling = false
+    this.#deps.log.info('worker threads were replaced')
+  }
+
+  /** Resolves when all have ended, at the latest soon after `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true
+    clearInterval(this.#watch)
+    await Promise.all([...this.#members].map((member) => this.#leave(member, { kind: 'stop', graceMs }, graceMs)))
+  }
+
+  #ready = (): readonly Member[] => [...this.#members].filter(({ isReady, isLeaving }) => isReady && !isLeaving)
+
+  #post(message: ToWorker): void {
+    for (const { worker } of this.#members) worker.postMessage(message)
+  }
+
+  async #leave(member: Member, message: ToWorker, graceMs: number): Promise<void> {
+    member.isLeaving = true
+    member.worker.postMessage(message)
+    await waitAtMost([member.ended], graceMs + LOOK_EVERY_MS)
+    await member.worker.terminate()
+    await member.ended
+  }
+
+  /** Runs a worker in this slot until the pool is closed or rolled, and another after each that dies. */
+  async #keepRunning(slot: number, first?: Member): Promise<void> {
+    let next: Member | undefined = first
+    while (!this.#isClosing) {
+      const startedMs = performance.now()
+      const member = next ?? (await this.#open(slot).catch((error) => this.#reportStart(error)))
+      next = undefined
+      await member?.ended
+      if (member?.isLeaving || this.#isClosing) return
+      const isHealthy = performance.now() - startedMs > HEALTHY_MS
+      this.#failures = isHealthy ? 1 : this.#failures + 1
+      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
+      this.#deps.log.error('a worker thread has ended and is started again', { worker: slot, delayMs })
+      await pause(delayMs, undefined, { ref: false })
+    }
+  }
+
+  #reportStart(error: unknown): undefined {
+    this.#deps.log.error('a worker thread cannot be started', { error })
+  }
+
+  /** Resolves when the worker is ready or has ended. */
+  async #open(slot: number): Promise<Member> {
+    const { program, readState, generatedKey, relayPath, count } = this.#deps
+    const channel = await openSocketChannel()
+    const workerData: WorkerStart = {
+      program: 'cardea worker',
+      state: readState(),
+      generatedKey,
+      listeners: this.#listeners,
+      threads: count,
+      relayPath,
+      counters: this.#counters,
+      slot,
+      fd: channel.fd,
+    }
+    const worker = new Worker(program, { workerData, name: `cardea-worker-${slot}` })
+    const ended = Promise.withResolvers<void>()
+    const member: Member = {
+      slot,
+      worker,
+      channel,
+      connections: new Map(),
+      ended: ended.promise,
+      isReady: false,
+      isLeaving: false,
+      metrics: [],
+      readers: [],
+    }
+    this.#members.add(member)
+    const ready = Promise.withResolvers<void>()
+    worker.on('message', (message: FromWorker) => this.#onMessage(member, message, ready.resolve))
+    worker.on('error', (error) => this.#deps.log.error('a worker thread has failed', { worker: slot, error }))
+    worker.once('exit', () => {
+      this.#onExit(member)
+      ready.resolve()
+      ended.resolve()
+    })
+    await ready.promise
+    return member
+  }
+
+  #onExit(member: Member): void {
+    this.#members.delete(member)
+    this.#lastBeats.delete(member)
+    this.#past = keepCounts([this.#past, member.metrics])
+    member.channel.close()
+    for (const id of [...member.connections.keys()]) this.#release(member, id)
+  }
+
+  #release({ connections }: Member, id: number): void {
+    connections.get(id)?.()
+    connections.delete(id)
+  }
+
+  #onMessage(member: Member, message: FromWorker, onReady: () => void): void {
+    if (message.kind === 'ready') {
+      member.isReady = true
+      onReady()
+    } else if (message.kind === 'closed') this.#release(member, message.connection)
+    else if (message.kind === 'metrics') {
+      member.metrics = message.copy
+      member.readers.shift()?.()
+    } else if (message.kind === 'event') this.#deps.onEvent(message.event, message.fields)
+    else void runStoreCall(this.#deps.store, message).then((result) => member.worker.postMessage(result))
+  }
+
+  /** Resolves when every worker has sent its metrics, or some are too busy for it. */
+  #refreshMetrics(): Promise<void> {
+    const sent = this.#ready().map(({ worker, readers }) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      readers.push(resolve)
+      worker.postMessage({ kind: 'metrics' } satisfies ToWorker)
+      return promise
+    })
+    return waitAtMost(sent, LOOK_EVERY_MS)
+  }
+
+  /** Ends workers whose event loop is stuck. */
+  #endStuck(): void {
+    const timeoutMs = this.#deps.timeoutMs()
+    const nowMs = performance.now()
+    for (const member of this.#members) {
+      const beat = Atomics.load(this.#counters, BEATS + member.slot)
+      const last = this.#lastBeats.get(member)
+      if (last?.beat !== beat || !member.isReady) this.#lastBeats.set(member, { beat, atMs: nowMs })
+      else if (timeoutMs > 0 && nowMs - last.atMs > timeoutMs) {
+        this.#deps.log.error('a worker thread is stuck', { worker: member.slot })
+        void member.worker.terminate()
+      }
+    }
+  }
+}
