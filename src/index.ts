@@ -14,7 +14,7 @@ import { STRICT_DEFAULTS } from './config/layers.ts'
 import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
-import { type Account, idOf, isAccount } from './directory/account.ts'
+import { idOf, isAccount } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
 import { StartError } from './kernel/start-error.ts'
@@ -30,11 +30,11 @@ import {
   requireNodePair,
   requireSink,
 } from './library/requests.ts'
-import { createSessions, type Sessions } from './library/sessions.ts'
-import { createUsers, type OtherMembers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
+import type { Sessions } from './library/sessions.ts'
+import type { OtherMembers, Users } from './library/users.ts'
 import { ConfigError } from './live-config/load.ts'
 import type { ReloadReport } from './live-config/reload.ts'
-import type { Addresses, App, DoorName } from './wiring/app.ts'
+import type { Addresses, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
@@ -57,6 +57,7 @@ export type {
   SessionListOptions,
   SessionPage,
   Sessions,
+  VerifiedUser,
 } from './library/sessions.ts'
 export type {
   CardeaUser,
@@ -70,7 +71,6 @@ export type {
   UserListOptions,
   UserPage,
   Users,
-  VerifiedUser,
 } from './library/users.ts'
 export type { ReloadReport } from './live-config/reload.ts'
 export type { Addresses, DoorName } from './wiring/app.ts'
@@ -189,6 +189,7 @@ async function openCardea<Members extends object>(
   const { ACCEPTED } = await import('./auth/credential.ts')
   const { createCredentials } = await import('./library/credentials.ts')
   const { createEvents } = await import('./library/events.ts')
+  const { createUsersAndSessions } = await import('./library/users.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const read = { pipes: new Map(), filled: new Set<string>() }
@@ -199,7 +200,7 @@ async function openCardea<Members extends object>(
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
-    ...createPrograms<Members>(app),
+    ...createUsersAndSessions<Members>(app),
     ...createCredentials(app),
     events: createEvents(app),
     listen: () => app.listen(),
@@ -237,17 +238,6 @@ function mayBeIgnored(work: () => Promise<void>): Promise<void> {
   const done = work()
   done.catch(() => {})
   return done
-}
-
-/** Users and sessions for routes of the program itself. */
-function createPrograms<Members extends object>(app: App) {
-  const verified = new WeakMap<VerifiedUser, Account>()
-  const toVerified = (account: Account): VerifiedUser => {
-    const user = toVerifiedUser(account)
-    verified.set(user, account)
-    return user
-  }
-  return { users: createUsers<Members>(app, toVerified), sessions: createSessions(app, verified) }
 }
 
 const GIVEN: readonly string[] = ['options', 'files', 'env', 'log', 'claims']

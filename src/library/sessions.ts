@@ -8,7 +8,14 @@ import type { App } from '../wiring/app.ts'
 import { requireLimit, requireMembers, requireText } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest, requireSink } from './requests.ts'
-import type { VerifiedUser } from './users.ts'
+
+/** A user whose password was right. `cardea.sessions.create` takes it as proof of that. */
+export interface VerifiedUser {
+  readonly id: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly isAdmin: boolean
+}
 
 export interface CardeaSession {
   readonly id: string

@@ -18,6 +18,7 @@ import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requi
 import { withCardeaErrors } from './cardea-error.ts'
 import { createRun } from './credentials.ts'
 import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
+import { createSessions, type VerifiedUser } from './sessions.ts'
 
 /** Rights at the multi-model door, by database; `*` is the default for all. */
 export type Grants = Readonly<Record<string, GrantLevel>>
@@ -76,14 +77,6 @@ export interface PasswordCheckOptions extends ClientOptions {
   readonly code?: string
 }
 
-/** A user whose password was right. `cardea.sessions.create` takes it as proof of that. */
-export interface VerifiedUser {
-  readonly id: string
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly isAdmin: boolean
-}
-
 /**
  * `wrong_password`: the name, the password or the code is wrong. `code_required`: ask for the one-time code. `locked`:
  * too many attempts; the next one is possible after `retryAfter` seconds.
@@ -126,11 +119,20 @@ export interface Users<Members extends object = OtherMembers> {
 const DEFAULT_LIMIT = 100
 const CHECK_OPTIONS = ['request', 'peer', 'code']
 
+/** Users and sessions for routes of the program itself. */
+export function createUsersAndSessions<Members extends object>(app: App) {
+  const verified = new WeakMap<VerifiedUser, Account>()
+  const toVerified = (account: Account): VerifiedUser => {
+    const { name, roles, isAdmin } = account
+    const user = { id: idOf(account), name, roles: [...roles], isAdmin }
+    verified.set(user, account)
+    return user
+  }
+  return { users: createUsers<Members>(app, toVerified), sessions: createSessions(app, verified) }
+}
+
 /** `toVerified`: the user as the proof of a right password. */
-export function createUsers<Members extends object>(
-  app: App,
-  toVerified: (account: Account) => VerifiedUser,
-): Users<Members> {
+function createUsers<Members extends object>(app: App, toVerified: (account: Account) => VerifiedUser): Users<Members> {
   return {
     create: (user) => withCardeaErrors(async () => toCardeaUser(await app.directory.createUser(toDraft(user)))),
     find: (name) =>
@@ -234,13 +236,6 @@ function toCardeaUser<Members extends object>(user: User): CardeaUser<Members> {
     members: Object.fromEntries(document.members.filter(([member]) => member !== TOTP_MEMBER)) as Members,
   }
 }
-
-export const toVerifiedUser = (account: Account): VerifiedUser => ({
-  id: idOf(account),
-  name: account.name,
-  roles: [...account.roles],
-  isAdmin: account.isAdmin,
-})
 
 function toDraft(user: NewUser<object>): UserDraft {
   requireMembers(user, 'a user', ['name', 'password', 'roles', 'grants', 'isActive', 'members'])

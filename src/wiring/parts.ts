@@ -1,4 +1,5 @@
 // What the doors share. It is opened before them, and closed after them.
+import { extname } from 'node:path'
 import { openLimits } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
@@ -11,12 +12,14 @@ import type { ToClaims } from '../gateway/identity-headers.ts'
 import { createAccessLog } from '../http/access-log.ts'
 import type { RelayRules } from '../http/dispatch.ts'
 import type { Kernel } from '../kernel/kernel.ts'
+import { StartError } from '../kernel/start-error.ts'
 import { createAdministration } from '../live-config/administration.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, toSecretSource } from '../live-config/secret-rings.ts'
 import { createSecretsEditor } from '../live-config/secrets-editor.ts'
 import { createHealth } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { createTracing as create } from '../observe/open-telemetry.ts'
 import {
   addAuditMetrics,
   addCacheMetrics,
@@ -112,10 +115,25 @@ export async function openBase(
   }
 }
 
+const NEEDS_OPEN_TELEMETRY = `tracing.endpoint: OpenTelemetry is not installed. Run npm install ${[
+  'api',
+  'core',
+  'exporter-trace-otlp-http',
+  'resources',
+  'sdk-trace',
+]
+  .map((name) => `@opentelemetry/${name}`)
+  .join(' ')} where Cardea is installed`
+
 /** The libraries of tracing are loaded only here, and only if traces are wanted. */
 async function openTracing({ tracing, node }: Config, { store, log }: Kernel): Promise<Tracing | undefined> {
   if (tracing.endpoint === '') return undefined
-  const { createTracing } = await import('../observe/open-telemetry.ts')
+  // not a literal: a bundler would look for the libraries, which may not be installed
+  const { href } = new URL(`../observe/open-telemetry${extname(import.meta.url)}`, import.meta.url)
+  const loaded: Promise<{ readonly createTracing: typeof create }> = import(href)
+  const { createTracing } = await loaded.catch((error) => {
+    throw error.code === 'ERR_MODULE_NOT_FOUND' ? new StartError(NEEDS_OPEN_TELEMETRY, { cause: error }) : error
+  })
   return createTracing({
     url: tracing.endpoint,
     sampleRatio: tracing['sample-percent'] / 100,

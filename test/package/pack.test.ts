@@ -4,6 +4,7 @@ import { accessSync, constants, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join, normalize } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { build } from 'vite'
 import { NEEDED, OLDER } from '../support/older-node.ts'
 import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
 import { type Consumer, createConsumer } from './consumer.ts'
@@ -86,7 +87,8 @@ describe('the package', () => {
   })
 
   it('imports only what it brings or asks for', () => {
-    const { dependencies } = JSON.parse(read('package.json'))
+    const { dependencies: brought, peerDependencies: asked } = JSON.parse(read('package.json'))
+    const dependencies = { ...brought, ...asked }
     const known = new Set(paths)
     for (const path of paths.filter((name) => /^dist\/.*\.js$/.test(name))) {
       for (const [, from = ''] of read(path).matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)) {
@@ -154,6 +156,46 @@ describe('the package', () => {
     const args = ['--input-type=module', '--eval', program]
     const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
     assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], session: null, none: 'StartError', name: 'admin' })
+  })
+
+  it('says what to install for traces', async () => {
+    const program = `
+      import { createTestCardea } from 'cardea'
+      await createTestCardea({ options: { tracing: { endpoint: 'http://127.0.0.1:1' } } }).catch(({ name, message }) =>
+        console.log(name, message))`
+    const args = ['--input-type=module', '--eval', program]
+    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+    assert.match(
+      stdout,
+      /^StartError tracing\.endpoint: OpenTelemetry is not installed\. Run npm install @opentelemetry\/api /,
+    )
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(read('package.json'))
+    for (const name of Object.keys(peerDependencies))
+      assert.ok(stdout.includes(name) && peerDependenciesMeta[name].optional, name)
+  })
+
+  it('starts in a bundle', async () => {
+    const entry = join(consumer.folder, 'bundled.mjs')
+    writeFileSync(
+      entry,
+      `import { createTestCardea } from 'cardea'
+      const cardea = await createTestCardea()
+      const { document } = await cardea.listen()
+      await cardea.users.create({ name: 'ada', password: 'pw' })
+      const { status } = await fetch(document[0] + '/_up')
+      console.log(status, (await cardea.users.checkPassword('ada', 'pw')).status)
+      await cardea.close()`,
+    )
+    const outDir = join(dirname(consumer.tarball), 'bundle', 'out')
+    await build({
+      configFile: false,
+      logLevel: 'silent',
+      root: consumer.folder,
+      ssr: { noExternal: true },
+      build: { ssr: entry, outDir, emptyOutDir: true, rollupOptions: { output: { entryFileNames: 'bundled.mjs' } } },
+    })
+    const { stdout } = await runFile(process.execPath, [join(outDir, 'bundled.mjs')], { cwd: outDir })
+    assert.equal(stdout, '200 verified\n')
   })
 
   it('manages users and sessions', async () => {
