@@ -25,12 +25,17 @@ export const createSessionFetch =
     const send = () => sendOnce(input instanceof Request ? input.clone() : url, init, { credential, keeper })
     if (keeper.live === undefined) await keeper.renew().catch(() => {})
     if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
-    const seen = keeper.live
-    if (credential.isDue()) await keeper.renew()
-    const response = await send()
-    if (response.status !== 401 || !seen || isStream(input, init)) return response
-    if (!(await keeper.check()) && !(await keeper.waitForSession(signal))) return response
-    return send()
+    for (let isRepeated = false; ; isRepeated = true) {
+      if (credential.isDue()) await keeper.renew()
+      const [seen, sentAt] = [keeper.live, Date.now()]
+      const response = await send()
+      if (response.status !== 401 || !seen || isStream(input, init)) return response
+      const live = await keeper.check()
+      // a feed that was open for long was accepted before its token expired, so it is repeated each time
+      const wasAccepted = Date.now() > (sentAt + seen.expiresAt) / 2
+      if (live && isRepeated && !wasAccepted) return response
+      if (!live && !(await keeper.waitForSession(signal))) return response
+    }
   }
 
 /** A stream can be sent only once. */

@@ -106,7 +106,10 @@ export class SessionKeeper {
   }
 
   #set(change: Change, live: LiveSession | null): void {
-    if (change === 'expired' || change === 'revoked') this.#lost = this.#live?.session.name ?? this.#lost
+    const isEnd = change === 'expired' || change === 'revoked'
+    // two tabs may notice it at the same time
+    if (isEnd && this.#live === null) return
+    if (isEnd) this.#lost = this.#live?.session.name ?? this.#lost
     else this.#resume(live?.session.name)
     this.#keep(live)
     for (const listener of this.#listeners) listener(change, live?.session ?? null)

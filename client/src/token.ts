@@ -26,10 +26,16 @@ export function createTokenCredential(
   const isDue = () => Date.now() >= (find()?.dueAt ?? Number.POSITIVE_INFINITY)
   const keep = (stored: StoredToken): LiveSession => {
     storage.setItem(key, JSON.stringify(stored))
-    const { session, expiresAt, endsAt } = stored
-    return { session, expiresAt, endsAt }
+    return toLive(stored)
   }
-  const accept = async (response: Response) => keep(toStored((await response.json()) as TokenPair))
+  /** Unless another tab has renewed it meanwhile, or the user has signed in or out. */
+  const replace = (stored: StoredToken, next: StoredToken | null): LiveSession | null => {
+    const now = find()
+    if (now?.renewalToken !== stored.renewalToken) return now && toLive(now)
+    if (next) return keep(next)
+    storage.removeItem(key)
+    return null
+  }
   const call = (method: string, path: string, body: object): Promise<Response> =>
     fetch(account + path, { method, headers: JSON_HEADERS, body: JSON.stringify(body), credentials: 'omit' })
   const send: Credential['send'] = (input, init = {}) => {
@@ -42,19 +48,18 @@ export function createTokenCredential(
     send,
     // without the token of an earlier session
     signIn: ({ name, password, code }) => call('POST', '/token', { name, password, ...(code && { code }) }),
-    accept,
+    accept: async (response) => keep(await toStored(response)),
     async renew() {
       const stored = find()
       if (!stored) return null
       // a renewal whose response is lost may end the session, so there is none without need
       const checked = isDue() ? undefined : await send(account, { headers: JSON_HEADERS })
-      if (checked?.ok) return keep({ ...stored, session: toSession((await checked.json()) as ShownSession) })
+      if (checked?.ok) return replace(stored, { ...stored, session: toSession((await checked.json()) as ShownSession) })
       if (checked && checked.status !== 401) throw await toError(checked)
       const response = await call('POST', '/token/renew', { renewalToken: stored.renewalToken })
-      if (response.ok) return accept(response)
+      if (response.ok) return replace(stored, await toStored(response))
       if (response.status !== 401) throw await toError(response)
-      storage.removeItem(key)
-      return null
+      return replace(stored, null)
     },
     endsWithPassword: true,
     isDue,
@@ -62,7 +67,7 @@ export function createTokenCredential(
       const stored = find()
       if (!stored) return
       const response = await call('DELETE', '/token', { renewalToken: stored.renewalToken })
-      storage.removeItem(key)
+      replace(stored, null)
       if (!response.ok) throw await toError(response)
     },
   }
@@ -86,9 +91,12 @@ const toSession = ({ name, roles, mustChangePassword }: ShownSession): Session =
   ...(mustChangePassword && { mustChangePassword }),
 })
 
+const toLive = ({ session, expiresAt, endsAt }: StoredToken): LiveSession => ({ session, expiresAt, endsAt })
+
 /** By the clock of this machine, which may differ from that of the server. */
-function toStored({ token, renewalToken, expiresIn, renewalExpiresIn, ...shown }: TokenPair): StoredToken {
+async function toStored(response: Response): Promise<StoredToken> {
   const now = Date.now()
+  const { token, renewalToken, expiresIn, renewalExpiresIn, ...shown } = (await response.json()) as TokenPair
   const expiresAt = now + expiresIn * 1000
   const [dueAt, endsAt] = [now + DUE_AFTER * expiresIn * 1000, now + renewalExpiresIn * 1000]
   return { token, renewalToken, expiresAt, dueAt, endsAt, session: toSession(shown) }

@@ -7,7 +7,10 @@ import { createClient } from '../../client/src/index.ts'
 
 PouchDB.plugin(http).plugin(replication)
 
-const client = createClient({ url: '/' })
+declare const location: URL
+
+const isToken = new URL(location.href).searchParams.get('credential') === 'token'
+const client = createClient({ url: '/', ...(isToken && { credential: 'token', storage: localStorage }) })
 const log: string[] = []
 client.onChange((change, session) => log.push(`${change} ${session?.name ?? ''}`.trim()))
 

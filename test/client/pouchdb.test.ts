@@ -43,6 +43,7 @@ async function openUpstream() {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+const upstream = await openUpstream()
 const source = new Pouch('source')
 const copy = new Pouch('copy')
 const put = (id: string) => source.put({ _id: id })
@@ -57,13 +58,14 @@ const TIMEOUT_MS = 600_000
 const STEP_MS = TIMEOUT_MS / 20
 
 /** The same store, secret and port after a restart. */
-function openCardea(upstream: string) {
+function openCardea() {
   const store = `sqlite:${join(makeFolder(scope), 'cardea.db')}`
   return (port: number): Promise<Server> =>
     startServer(scope, beforeDocument(upstream), {
       store: { url: store },
       chttpd: { port },
       chttpd_auth: { timeout: TIMEOUT_MS / 1000, allow_sign_up: true },
+      auth: { 'token-timeout': TIMEOUT_MS / 1000 },
     })
 }
 
@@ -73,9 +75,9 @@ interface App extends Client {
 }
 declare const app: App
 
-async function openTab(context: BrowserContext, url: string): Promise<Page> {
+async function openTab(context: BrowserContext, url: string, credential: string): Promise<Page> {
   const page = await context.newPage()
-  await page.goto(`${url}/app/`)
+  await page.goto(`${url}/app/?credential=${credential}`)
   await page.waitForFunction(() => 'app' in globalThis)
   return page
 }
@@ -114,46 +116,53 @@ async function openContext(url: string): Promise<BrowserContext> {
   return context
 }
 
-test('a live replication outlives timeout, a restart, and the end of its session', { skip: NO_BROWSER }, async (t) => {
-  const { now } = Date
-  t.mock.method(Date, 'now', () => now.call(Date) + aheadMs)
-  const open = openCardea(await openUpstream())
-  const first = await open(0)
-  const context = await openContext(first.document)
-  const tab = await openTab(context, first.document)
-  await tab.evaluate(() => app.signUp('ada', 'analytical'))
-  assert.equal((await signIn(tab)).status, 'signed_in')
-  await tab.evaluate(() => app.replicate('source', 'copy'))
-  await put('first')
-  await waitUntil(() => isCopied('first'))
+/** What renews the session, by credential. */
+const RENEWALS = { cookie: '/_session', token: '/_cardea/account/token/renew' } as const
 
-  assert.ok((await passTime(tab, 3)) > TIMEOUT_MS)
-  await put('after idling')
-  await waitUntil(() => isCopied('after idling'))
+for (const credential of ['cookie', 'token'] as const)
+  test(`a live replication outlives timeout, a restart, and the end of its session: ${credential}`, {
+    skip: NO_BROWSER,
+  }, async (t) => {
+    const { now } = Date
+    t.mock.method(Date, 'now', () => now.call(Date) + aheadMs)
+    const open = openCardea()
+    const first = await open(0)
+    const context = await openContext(first.document)
+    const tab = await openTab(context, first.document, credential)
+    await tab.evaluate(() => app.signUp('ada', 'analytical'))
+    assert.equal((await signIn(tab)).status, 'signed_in')
+    await tab.evaluate(() => app.replicate('source', 'copy'))
+    await put(`${credential} first`)
+    await waitUntil(() => isCopied(`${credential} first`))
 
-  await first.cardea.close()
-  const second = await open(Number(new URL(first.document).port))
-  await put('after a restart')
-  await waitUntil(() => isCopied('after a restart'))
+    assert.ok((await passTime(tab, 3)) > TIMEOUT_MS)
+    await put(`${credential} after idling`)
+    await waitUntil(() => isCopied(`${credential} after idling`))
 
-  const other = await openTab(context, first.document)
-  assert.equal((await other.evaluate(() => app.session()))?.name, 'ada')
-  await other.evaluate(() => app.replicate('source', 'second-copy'))
-  let renewals = 0
-  context.on('request', (request) => {
-    if (request.url().endsWith('/_session')) renewals += 1
+    await first.cardea.close()
+    const second = await open(Number(new URL(first.document).port))
+    await put(`${credential} after a restart`)
+    await waitUntil(() => isCopied(`${credential} after a restart`))
+
+    const other = await openTab(context, first.document, credential)
+    assert.equal((await other.evaluate(() => app.session()))?.name, 'ada')
+    await other.evaluate(() => app.replicate('source', 'second-copy'))
+    let renewals = 0
+    context.on('request', (request) => {
+      if (request.url().endsWith(RENEWALS[credential])) renewals += 1
+    })
+    const averageMs = (await passTime(tab, 4)) / renewals
+    assert.ok(averageMs > 0.3 * TIMEOUT_MS, `two tabs renew as often as one, not every ${averageMs} ms`)
+    await second.cardea.users.setPassword('ada', 'difference')
+    await waitUntil(async () => (await logOf(tab)).includes('revoked') && (await logOf(other)).includes('revoked'))
+    await put(`${credential} while signed out`)
+    // signing in at the other tab is enough
+    assert.equal((await signIn(other, 'difference')).status, 'signed_in')
+    await waitUntil(() => isCopied(`${credential} while signed out`))
+    assert.ok(!(await logOf(tab)).some((line) => line.startsWith('replication ended')))
+    assert.equal(await count(tab, 'revoked'), 1)
+
+    await other.evaluate(() => app.signOut())
+    await waitUntil(async () => (await logOf(tab)).includes('replication ended: unauthorized'))
+    assert.ok((await logOf(tab)).includes('signed_out'))
   })
-  const averageMs = (await passTime(tab, 4)) / renewals
-  assert.ok(averageMs > 0.3 * TIMEOUT_MS, `two tabs renew as often as one, not every ${averageMs} ms`)
-  await second.cardea.users.setPassword('ada', 'difference')
-  await waitUntil(async () => (await logOf(tab)).includes('revoked') && (await logOf(other)).includes('revoked'))
-  await put('while signed out')
-  // signing in at the other tab is enough
-  assert.equal((await signIn(other, 'difference')).status, 'signed_in')
-  await waitUntil(() => isCopied('while signed out'))
-  assert.ok(!(await logOf(tab)).some((line) => line.startsWith('replication ended')))
-
-  await other.evaluate(() => app.signOut())
-  await waitUntil(async () => (await logOf(tab)).includes('replication ended: unauthorized'))
-  assert.ok((await logOf(tab)).includes('signed_out'))
-})

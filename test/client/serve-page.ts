@@ -20,7 +20,8 @@ async function buildPage(): Promise<string> {
 /** Answers `/app/` of that origin, in the browser, with page.ts: an application with PouchDB and the client. */
 export async function servePage(context: BrowserContext, url: string): Promise<void> {
   const code = await buildPage()
-  await context.route(`${url}/app/`, (route) =>
+  const isPage = ({ origin, pathname }: URL) => origin === url && pathname === '/app/'
+  await context.route(isPage, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<script type="module" src="/app/page.js"></script>' }),
   )
   await context.route(`${url}/app/page.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: code }))
