@@ -169,6 +169,7 @@ export const texts = {
   chart: {
     time: 'Time',
     noValue: '–',
+    restart: 'server started',
     above: (value: string) => `up to ${value}, above the chart`,
     asTable: 'Press t for a table of the same values.',
     perStep: (seconds: number) =>
@@ -539,7 +540,13 @@ export const texts = {
     rolesHint: 'Separate several with blanks.',
     databases: 'Databases',
     tokens: 'Access tokens',
-    filters: { '': 'All users', locked: 'Locked', disabled: 'Disabled', expired: 'Expired' },
+    filters: {
+      '': 'All users',
+      locked: 'Locked',
+      disabled: 'Disabled',
+      expired: 'Expired',
+      idle: 'No sign-in for 90 days',
+    },
     active: 'active',
     disabled: 'disabled',
     expired: 'expired',
@@ -562,6 +569,7 @@ export const texts = {
       locked: 'No user is locked now',
       disabled: 'No user is disabled',
       expired: 'No user has expired',
+      idle: 'Every user signed in within 90 days',
     } as Readonly<Record<string, string>>,
     noneFoundInText: {
       locked: 'Names that no user has can be refused, too. The audit trail has every lockout.',

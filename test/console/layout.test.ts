@@ -73,6 +73,22 @@ describe('every page', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('Escape')
   })
 
+  it('cuts no filter beside a panel', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 1440, height: 900 } })
+    await open('#/audit')
+    await page.locator('.page tbody tr a').first().click()
+    await page.getByRole('complementary').waitFor()
+    const isCut = `[...document.querySelectorAll('.toolbar .range, .toolbar .outcome')].filter((select) => {
+      const free = select.cloneNode(true)
+      free.style.cssText = 'position: absolute; width: max-content'
+      select.parentElement.append(free)
+      const width = free.offsetWidth
+      free.remove()
+      return select.offsetWidth < width
+    }).length`
+    assert.equal(await page.evaluate<number>(isCut), 0)
+  })
+
   it('has labels of one line in the bar of narrow windows', async (t) => {
     const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 360, height: 780 } })
     await open('#/overview')

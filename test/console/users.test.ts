@@ -146,6 +146,17 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.equal(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort'), 'descending')
   })
 
+  it('finds users without a sign-in for 90 days', async () => {
+    await addUser('idle-never')
+    await addUser('idle-active')
+    const body = { name: 'idle-active', password: PASSWORD }
+    await send(server.document, { method: 'POST', path: '/_session', body })
+    await ask('GET', '/users/idle-active') // what was noted is written
+    await open('#/users?search=idle&status=idle')
+    await page.getByRole('link', { name: 'idle-never' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'idle-active' }).count(), 0)
+  })
+
   it('says that a user does not exist, and offers no retry', async () => {
     await open('#/users/nix')
     await page.getByRole('heading', { name: 'There is no user nix' }).waitFor()

@@ -25,6 +25,8 @@ export interface ChartProps {
   /** At most four. */
   readonly lines: readonly ChartLine[]
   readonly isTable: boolean
+  /** Times at which a server started, in seconds since the epoch. */
+  readonly restarts?: readonly number[]
 }
 
 /** A file of its own: only charts need it, and a page shows its other parts first. */
@@ -32,13 +34,13 @@ const loadPlots = async () => (await import('uplot')).default
 
 /** A table, too, where the library of the charts cannot be loaded. */
 export function Chart(props: ChartProps) {
-  const { title, unit, lines, format = toShort } = props
+  const { title, unit, format = toShort } = props
   const library = useResource('uplot', loadPlots)
   const isTable = props.isTable || library.error !== undefined
   return (
     <Card
       title={title}
-      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend lines={lines} unit={unit} format={format} />}
+      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend {...props} format={format} />}
     >
       {isTable ? <ChartTable {...props} /> : <Plot {...props} Library={library.data} />}
     </Card>
@@ -48,12 +50,11 @@ export function Chart(props: ChartProps) {
 const listValues = (lines: readonly ChartLine[]): readonly number[] =>
   lines.flatMap(({ values }) => values.filter((value) => value !== null))
 
-interface LegendProps extends Pick<ChartProps, 'lines'> {
-  readonly unit: string | undefined
+interface LegendProps extends ChartProps {
   readonly format: (value: number) => string
 }
 
-const Legend = ({ lines, unit, format }: LegendProps) => (
+const Legend = ({ lines, unit, format, restarts = [] }: LegendProps) => (
   <ul class="legend">
     {lines.map(({ label }, index) => (
       <li key={label}>
@@ -61,6 +62,12 @@ const Legend = ({ lines, unit, format }: LegendProps) => (
         {label}
       </li>
     ))}
+    {restarts.length > 0 && (
+      <li>
+        <i class="restart" />
+        {texts.chart.restart}
+      </li>
+    )}
     {unit && <li class="quiet">{unit}</li>}
     <Above values={listValues(lines)} format={format} />
   </ul>
@@ -87,7 +94,7 @@ function Plot({ Library, ...props }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const theme = useThemeName()
-  const shape = lines.map(({ label }) => label).join()
+  const shape = [...lines.map(({ label }) => label), ...(props.restarts ?? [])].join()
   const width = useWidth(place)
   useEffect(() => {
     if (!Library || !place.current || width === 0) return
@@ -107,7 +114,7 @@ const toData = ({ from, stepSeconds, lines }: ChartProps): uPlot.AlignedData => 
 const keepNumbers = (values: Iterable<number | null | undefined>): readonly number[] =>
   [...values].filter((value) => typeof value === 'number')
 
-function toOptions({ lines, format }: ChartProps, width: number): uPlot.Options {
+function toOptions({ lines, format, restarts = [] }: ChartProps, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(name).trim()
   const axis = {
@@ -138,9 +145,28 @@ function toOptions({ lines, format }: ChartProps, width: number): uPlot.Options 
         points: { size: 6, show: true, filter: findIsolated },
       })),
     ],
-    plugins: [tooltip(lines, format)],
+    plugins: [tooltip(lines, format), markRestarts(restarts, token('--warning'))],
   }
 }
+
+/** A vertical line at each time. */
+const markRestarts = (times: readonly number[], color: string): uPlot.Plugin => ({
+  hooks: {
+    draw({ ctx, bbox, valToPos, data: [shown] }) {
+      ctx.save()
+      ctx.strokeStyle = color
+      ctx.setLineDash([4, 4])
+      for (const time of times.filter((each) => each >= (shown[0] ?? 0))) {
+        const x = Math.round(valToPos(time, 'x', true))
+        ctx.beginPath()
+        ctx.moveTo(x, bbox.top)
+        ctx.lineTo(x, bbox.top + bbox.height)
+        ctx.stroke()
+      }
+      ctx.restore()
+    },
+  },
+})
 
 /** The values under the cursor, as one line above the plot. */
 function tooltip(lines: readonly ChartLine[], format: ChartProps['format']): uPlot.Plugin {
@@ -167,12 +193,20 @@ function tooltip(lines: readonly ChartLine[], format: ChartProps['format']): uPl
 const toValue = (value: number | null | undefined, format = toCount): string =>
   value === null || value === undefined ? texts.chart.noValue : format(value)
 
-function ChartTable({ title, from, stepSeconds, lines, format }: ChartProps) {
+function ChartTable({ title, from, stepSeconds, lines, format, restarts = [] }: ChartProps) {
   const rows = (lines[0]?.values ?? []).map((_, index) => index).reverse()
   const columns = [
     {
       label: texts.chart.time,
-      render: (index: number) => <span class="exact">{toMoment(from + index * stepSeconds)}</span>,
+      render: (index: number) => {
+        const begin = from + index * stepSeconds
+        const isRestart = restarts.some((time) => time >= begin && time < begin + stepSeconds)
+        return (
+          <span class="exact">
+            {toMoment(begin)} {isRestart && <span class="quiet">{texts.chart.restart}</span>}
+          </span>
+        )
+      },
     },
     ...lines.map(({ label, values }) => ({
       label,

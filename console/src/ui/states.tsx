@@ -35,9 +35,18 @@ export const Command = ({ text, guide }: CommandProps) => (
       <CopyButton text={text} />
     </div>
     <p class="small">
-      {texts.states.guide} <span class="mono">{guide}</span>
+      {texts.states.guide} <Guide path={guide} />
     </p>
   </>
+)
+
+const DOCUMENTATION = 'https://github.com/cardea/cardea/blob/main/'
+
+/** A link to a file of the documentation. */
+export const Guide = ({ path }: { readonly path: string }) => (
+  <a href={`${DOCUMENTATION}${path}`} target="_blank" rel="noreferrer">
+    {path}
+  </a>
 )
 
 /** How many bars or boxes stand for what is loading. The style sheet draws them in its shape. */

@@ -6,6 +6,7 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
+import type { SignInStore } from '../store-port/sign-ins.ts'
 import {
   type KeyCount,
   SEARCH_ROWS,
@@ -71,7 +72,8 @@ export interface UserQuery {
   readonly hasNoFactor?: true
   /** A database that the user has a grant on, its own or one of its collections. */
   readonly database?: string
-  readonly status?: 'disabled' | 'expired'
+  /** `idle`: without a sign-in for 90 days. */
+  readonly status?: 'disabled' | 'expired' | 'idle'
   /** `next` of the previous page. */
   readonly after?: string
   readonly limit: number
@@ -85,13 +87,18 @@ export interface FoundPage {
   readonly total?: number | undefined
 }
 
-export const createUserSearch = (store: UserSearchStore, clock: Clock) => ({
+const IDLE_SECONDS = 90 * 24 * 60 * 60
+
+export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Clock) => ({
   /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
     const isMatch = createMatch(query, ranges, now)
-    const read = (position: Position) => readOn(store, ranges, position)
+    const read = async (position: Position) => {
+      const page = await readOn(store, ranges, position)
+      return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
+    }
     const after = query.after === undefined ? startOf(ranges, 0) : readPosition(query.after)
     const page = await collect({ after, limit: query.limit }, read, isMatch)
     return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
@@ -125,6 +132,15 @@ interface Position {
 
 interface FoundEntry extends Position {
   readonly user: User
+  /** It is in the range and not a result. */
+  readonly isDropped?: boolean
+}
+
+/** Marks users who signed in since then. They stay in the page, because the next one begins behind its last entry. */
+async function dropActive(store: SignInStore, { found, isLast }: Read, since: number): Promise<Read> {
+  const signIns = await store.listSignIns(found.map(({ name }) => name))
+  const active = new Set(signIns.filter(({ at }) => at >= since).map(({ name }) => name))
+  return { found: found.map((entry) => ({ ...entry, isDropped: active.has(entry.name) })), isLast }
 }
 
 /** The ranges that contain all results: that of the status or role; otherwise names and roles that begin so. */
@@ -152,8 +168,8 @@ function createMatch(
 ): Match {
   const wanted = foldCase(text)
   const wantedRole = role === undefined ? undefined : foldCase(role)
-  return ({ user, range, key }) => {
-    if (!matchesText(user, wanted)) return false
+  return ({ user, range, key, isDropped }) => {
+    if (isDropped || !matchesText(user, wanted)) return false
     const roles = user.document.roles.map(foldCase)
     if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
     if (database !== undefined && !user.multiModel.grants.has(database)) return false

@@ -8,7 +8,7 @@ import { toMilliseconds } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
 import { Badge, Heading } from '../../ui/parts.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
-import { Loaded } from '../../ui/states.tsx'
+import { Guide, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 
@@ -30,7 +30,7 @@ export function NodesPage() {
             <p class="quiet after-table">{texts.nodes.keysText}</p>
             {nodes.length === 1 && (
               <p class="quiet after-table">
-                {texts.nodes.single} <span class="mono">{texts.nodes.guide}</span>
+                {texts.nodes.single} <Guide path={texts.nodes.guide} />
               </p>
             )}
           </div>

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import type { Line, Overview } from '../../api/types.ts'
+import type { AuditList, Line, Overview } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
@@ -97,6 +97,19 @@ const Ranges = ({ current }: { readonly current: Range }) => (
   </nav>
 )
 
+const MAX_RESTARTS = 50
+
+/** When servers started, which explains gaps and falls. */
+function useRestarts({ from, now }: Overview): readonly number[] {
+  const query = { event: 'server.started', since: from * 1000, limit: MAX_RESTARTS }
+  const { data } = useResource(
+    `restarts ${from} ${Math.floor(now / 60)}`,
+    (signal) => api.get<AuditList>('/audit', query, signal),
+    { keepsLast: true },
+  )
+  return data?.records.map(({ time }) => Math.floor(time / 1000)) ?? []
+}
+
 /** The last step is still running: its low counts would look like a fall. It is shown only if it is all there is. */
 const withoutRunning = (line: Line): Line =>
   line.slice(0, -1).some((value) => value !== null) ? [...line.slice(0, -1), null] : line
@@ -105,7 +118,9 @@ function Charts({ overview, isTable }: { readonly overview: Overview; readonly i
   const { stepSeconds, series } = overview
   const count = Object.values(series.requests)[0]?.length ?? 0
   const start = Math.max(Math.min(findStart(overview), count - MIN_STEPS), 0)
-  const common = { from: overview.from + start * stepSeconds, stepSeconds, isTable }
+  const from = overview.from + start * stepSeconds
+  const restarts = useRestarts(overview).filter((time) => time >= from)
+  const common = { from, stepSeconds, isTable, restarts }
   const perStep = texts.chart.perStep(stepSeconds)
   const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values).slice(start) })
   const doorLines = (lines: Readonly<Record<string, Line>>) =>

@@ -103,12 +103,23 @@ export function UsersPage() {
 }
 
 const MAX_SHOWN = 1000
+const MAX_PAGES = 10
 
 /** The first users that match. As many as the address says, so that a reload shows the same. */
 function useUserList(search: string, status: string, shown: number): Resource<UserPage> {
   const settled = useDebounced(search)
   const limit = Math.min(shown, MAX_SHOWN)
-  const load = (signal: AbortSignal) => api.get<UserPage>('/users', { search: settled, status, limit }, signal)
+  const load = async (signal: AbortSignal) => {
+    const read = (after?: string) => api.get<UserPage>('/users', { search: settled, status, limit, after }, signal)
+    let page = await read()
+    // a search may end a page before it is full
+    for (let pages = 1; page.next !== undefined && page.users.length < limit && pages < MAX_PAGES; pages += 1) {
+      const { users, ...rest } = await read(page.next)
+      const { total } = page
+      page = { ...(total !== undefined && { total }), ...rest, users: [...page.users, ...users].slice(0, limit) }
+    }
+    return page
+  }
   return useResource(JSON.stringify([settled, status, limit]), load, { keepsLast: true })
 }
 

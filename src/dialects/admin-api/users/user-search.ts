@@ -12,7 +12,10 @@ export const SEARCH = {
   'search?': text('A part of the name, or the beginning of a role. Case does not matter.'),
   'role?': text('A role. Case does not matter.'),
   'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
-  'status?': oneOf(['locked', 'disabled', 'expired', '']),
+  'status?': oneOf(
+    ['locked', 'disabled', 'expired', 'idle', ''],
+    '`idle`: no sign-in with the password for 90 days, or none at all.',
+  ),
 }
 const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
 type SearchQuery = Static<typeof QUERY>
