@@ -251,6 +251,19 @@ test('HTTP/2: a client that cancels thousands of requests at once is disconnecte
   assert.match(await exchange(port, resets(5000), isOver), /^GOAWAY|^closed$/)
 })
 
+test('HTTP/2: a client that sends only heads that are too large is disconnected', async () => {
+  const { port } = await door
+  const copies = Buffer.concat([
+    block(toHead(PATH)),
+    Buffer.of(0x40, 1, 0x78, 127, 0x81, 0x1e),
+    Buffer.alloc(4000, 'a'),
+    Buffer.alloc(8000, 0xbe),
+  ])
+  const bombs = many(60, (i) => frame(TYPE.headers, endHeaders | endStream, 2 * i + 1, copies))
+  const isOver = ({ type }: Frame) => type === TYPE.goaway
+  assert.match(await exchange(port, bombs, isOver), /^GOAWAY ENHANCE_YOUR_CALM$|^closed$/)
+})
+
 test('HTTP/2: a response that breaks off has no end', async (t) => {
   async function* fail() {
     yield 'a part'
