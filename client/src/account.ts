@@ -5,6 +5,8 @@ import type { SessionKeeper } from './session-keeper.ts'
 
 interface AccountDeps {
   readonly base: string
+  /** The routes of a program, if it has them. */
+  readonly account: string | undefined
   readonly credential: Credential
   readonly keeper: SessionKeeper
 }
@@ -17,12 +19,13 @@ export interface PasswordProof {
   readonly currentPassword?: string
 }
 
-export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
+export function createAccountCalls({ base, account, credential, keeper }: AccountDeps) {
   const send = async (method: string, path: string, body: unknown): Promise<Response> => {
     if (credential.isDue()) await keeper.renew()
-    return credential.send(base + path, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
+    return credential.send(path, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
   }
-  const call = (method: string, path: string, body: unknown) => send(method, `_cardea/account${path}`, body)
+  const own = account ?? `${base}_cardea/account/`
+  const call = (method: string, path: string, body: unknown) => send(method, `${own}${path.slice(1)}`, body)
   const read = async <T>(response: Response): Promise<T> => {
     if (response.ok) return (await response.json()) as T
     throw await toError(response)
@@ -31,7 +34,9 @@ export function createAccountCalls({ base, credential, keeper }: AccountDeps) {
     /** Creates a user, if the server allows sign-up. It does not sign in. */
     async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
       const id = encodeURIComponent(`org.couchdb.user:${name}`)
-      const response = await send('PUT', `_users/${id}`, { ...members, name, password, roles: [], type: 'user' })
+      const response = account
+        ? await call('POST', '/sign-up', { ...members, name, password })
+        : await send('PUT', `${base}_users/${id}`, { ...members, name, password, roles: [], type: 'user' })
       if (response.ok) return { status: 'signed_up' }
       if (response.status === 409) return { status: 'name_taken' }
       const error = findLock(response) ?? (await toError(response))

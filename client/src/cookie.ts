@@ -7,8 +7,16 @@ const DEFAULT_TIMEOUT_SECONDS = 600
 
 const COOKIE = /^(?:__Host-)?AuthSession=([^;]*)/
 
-export function createCookieCredential(base: string, fetch: typeof globalThis.fetch): Credential {
-  const endpoint = `${base}_session`
+/** `account`: where a program has the routes of the library; without it, those of the document door are used. */
+export function createCookieCredential(
+  base: string,
+  fetch: typeof globalThis.fetch,
+  account: string | undefined,
+): Credential {
+  const door = `${base}_session`
+  const [signIn, session, signOut] = account
+    ? [`${account}sign-in`, `${account}session`, `${account}sign-out`]
+    : [door, door, door]
   /** Outside a browser nothing else keeps cookies. In a browser no script sees one, and this stays empty. */
   let cookie = ''
   const send: Credential['send'] = async (input, init = {}) => {
@@ -24,32 +32,32 @@ export function createCookieCredential(base: string, fetch: typeof globalThis.fe
   return {
     send,
     signIn: ({ name, password, code }) =>
-      send(endpoint, {
+      send(signIn, {
         method: 'POST',
         headers: JSON_HEADERS,
-        body: JSON.stringify({ name, password, ...(code && { token: code }) }),
+        body: JSON.stringify({ name, password, ...(code && { [account ? 'code' : 'token']: code }) }),
       }),
     accept: async (response) => toLiveSession((await response.json()) as Session, response),
     async renew() {
-      const response = await send(endpoint, { headers: JSON_HEADERS })
+      const response = await send(session, { headers: JSON_HEADERS })
       // a server that requires a credential on every path
       if (response.status === 401) return null
       if (!response.ok) throw await toError(response)
-      const { userCtx } = (await response.json()) as { readonly userCtx: Session | Anonymous }
-      return userCtx.name === null ? null : toLiveSession(userCtx, response)
+      const shown = (await response.json()) as Shown & { readonly userCtx?: Shown }
+      const who = shown.userCtx ?? shown
+      return who.name === null ? null : toLiveSession(who, response)
     },
     // every request renews the cookie
     isDue: () => false,
     async signOut() {
-      const response = await send(endpoint, { method: 'DELETE', headers: JSON_HEADERS })
+      const init = account ? { method: 'POST', body: '{}' } : { method: 'DELETE' }
+      const response = await send(signOut, { ...init, headers: JSON_HEADERS })
       if (!response.ok && response.status !== 401) throw await toError(response)
     },
   }
 }
 
-interface Anonymous {
-  readonly name: null
-}
+type Shown = Session | { readonly name: null }
 
 function toLiveSession({ name, roles }: Session, { headers }: Response): LiveSession {
   const slidingMs = (Number(headers.get('X-Cardea-Session-Timeout')) || DEFAULT_TIMEOUT_SECONDS) * 1000

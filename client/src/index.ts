@@ -34,6 +34,11 @@ export interface ClientOptions {
    * with tokens, which work at both doors, on pages of other sites and in mobile apps.
    */
   readonly credential?: 'cookie' | 'token'
+  /**
+   * Where a program has mounted the account routes of the library, as `/account`; for cookies only. Left out: the routes
+   * of the door.
+   */
+  readonly account?: string
   /** Where tokens are kept. Left out: in memory, until the page is closed. */
   readonly storage?: TokenStorage
   /** The `fetch` that sends the requests. Left out: that of the platform. */
@@ -46,7 +51,10 @@ export function createClient(options: ClientOptions) {
   const { storage = createMemoryStorage(), fetch = globalThis.fetch.bind(globalThis) } = options
   const base = toBase(options.url)
   const hasToken = options.credential === 'token'
-  const credential = hasToken ? createTokenCredential(base, { fetch, storage }) : createCookieCredential(base, fetch)
+  const account = options.account === undefined ? undefined : toBase(new URL(options.account, base).href)
+  const credential = hasToken
+    ? createTokenCredential(base, { fetch, storage })
+    : createCookieCredential(base, fetch, account)
   const keeper = new SessionKeeper(base, credential, !hasToken || isShared(storage))
   const sessionFetch = createSessionFetch({ base, credential, keeper, fetch })
   return {
@@ -66,7 +74,7 @@ export function createClient(options: ClientOptions) {
     },
     /** Who is signed in, as the server says; `null`: nobody. */
     session: async (): Promise<Session | null> => (await keeper.renew())?.session ?? null,
-    ...createAccountCalls({ base, credential, keeper }),
+    ...createAccountCalls({ base, account, credential, keeper }),
     /** Calls the listener whenever the session begins, is renewed or ends, in any tab. Returns a function that stops it. */
     onChange: (listener: ChangeListener): (() => void) => keeper.onChange(listener),
     /** Sends a request with the session. Made for the option `fetch` of PouchDB. */

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Client, createClient } from '../../client/src/index.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
+import { account, authenticate } from '../../src/express.ts'
+import { express, serve } from '../scenario/library/server.ts'
 import { basic, type Request, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
 import { type AnyOptions, startServer } from '../support/server.ts'
@@ -99,4 +101,42 @@ test('the endpoints of an account', async (t) => {
     headers: { Origin: 'https://app.example.com', 'Access-Control-Request-Method': 'PUT' },
   })
   assert.equal(preflight.status, 204)
+})
+
+test('uses the routes that a program has mounted, with the cookie', async (t) => {
+  const { cardea } = await startServer(t, { chttpd_auth: { allow_sign_up: true } })
+  const app = express()
+  app.use('/account', account(cardea))
+  app.use(authenticate(cardea))
+  app.get('/me', (request: { user?: { name: string } }, response: { json(value: unknown): void }) =>
+    response.json(request.user?.name ?? null),
+  )
+  const base = await serve(t, app)
+  const open = () => {
+    const client = createClient({ url: base, account: '/account' })
+    t.after(() => client.close())
+    return client
+  }
+  const [client, other] = [open(), open()]
+  const changes: string[] = []
+  client.onChange((change) => changes.push(change))
+  const nameOf = async () => (await client.fetch('/me')).json()
+  assert.deepEqual(await client.signUp('ada', 'analytical'), { status: 'signed_up' })
+  assert.deepEqual(await client.signUp('ada', 'analytical'), { status: 'name_taken' })
+  assert.deepEqual(await client.signIn({ ...ADA, password: 'wrong' }), { status: 'wrong_password' })
+  assert.equal((await client.signIn(ADA)).status, 'signed_in')
+  assert.equal(await nameOf(), 'ada')
+  await other.signIn(ADA)
+  assert.deepEqual(await client.changePassword('analytical', 'difference'), { status: 'changed' })
+  assert.deepEqual(await client.session(), { name: 'ada', roles: [] })
+  assert.equal(await other.session(), null)
+  const { secret } = await client.secondFactor.enrol()
+  const [recovery = ''] = await client.secondFactor.confirm(secret, codeOf(secret))
+  const given = { name: 'ada', password: 'difference' }
+  assert.deepEqual(await other.signIn(given), { status: 'code_required' })
+  assert.equal((await other.signIn({ ...given, code: recovery })).status, 'signed_in')
+  await client.signOut({ everywhere: true })
+  assert.equal(await nameOf(), null)
+  assert.deepEqual([await client.session(), await other.session()], [null, null])
+  assert.deepEqual([changes[0], changes.at(-1)], ['signed_in', 'signed_out'])
 })
