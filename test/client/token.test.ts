@@ -7,9 +7,12 @@ import type { Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
-function createStorage(): TokenStorage {
+function createStorage(): TokenStorage & { readonly key: string } {
   const items = new Map<string, string>()
   return {
+    get key() {
+      return [...items.keys()][0] ?? ''
+    },
     getItem: (key) => items.get(key) ?? null,
     setItem: (key, value) => void items.set(key, value),
     removeItem: (key) => void items.delete(key),
@@ -106,6 +109,30 @@ test('two clients with one storage renew at the same time', async (t) => {
       [200, 200],
     )
   }
+})
+
+test('a renewal whose response comes late does not replace the tokens of a later sign-in', async (t) => {
+  const { openClient } = await open(t)
+  const setAhead = holdClock(t)
+  const storage = createStorage()
+  const { client, requests } = openClient(storage)
+  const { client: other } = openClient(storage)
+  await client.signIn(ADA)
+  setAhead(500)
+  const { promise: signedIn, resolve } = Promise.withResolvers<void>()
+  const { fetch } = globalThis
+  t.mock.method(globalThis, 'fetch', async (...given: Parameters<typeof fetch>) => {
+    const response = await fetch(...given)
+    if (String(given[0]).endsWith('/renew')) await signedIn
+    return response
+  })
+  const renewed = client.session()
+  await waitUntil(() => requests.includes('POST /_cardea/account/token/renew'))
+  await other.signIn(ADA)
+  const kept = storage.getItem(storage.key)
+  resolve()
+  assert.equal((await renewed)?.name, 'ada')
+  assert.equal(storage.getItem(storage.key), kept)
 })
 
 test('an account call renews the token first, and a sign-out needs no valid token', async (t) => {
