@@ -135,8 +135,9 @@ export const texts = {
     rows: [
       ['/', 'Search or run a command (also Ctrl K, ⌘ K)'],
       ['?', 'Show these shortcuts'],
-      ['g then o, u, a, s, t, l, n', 'Go to Overview, Users, Administrators, Secrets, Settings, Audit, Nodes'],
-      ['g then m', 'Go to My account'],
+      ['g then o, u, r, e, d', 'Go to Overview, Users, Roles, Sessions, Databases'],
+      ['g then a, f, s, t', 'Go to Administrators, Second factor, Secrets, Settings'],
+      ['g then l, n, m', 'Go to Audit, Nodes, My account'],
       ['j k', 'Move between the rows of the list, from anywhere on the page'],
       ['↑ ↓', 'Move between the rows of the table with the focus'],
       ['Enter', 'Open the row'],
