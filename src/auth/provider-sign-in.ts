@@ -117,28 +117,9 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
       return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
     },
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
-    async findAccount({ provider, external, name, roles, issuedAt }: Arrival): Promise<Account> {
-      const found = await findUser(provider, { ...external, name, issuedAt }, deps)
-      if (found instanceof Refusal) throw found
-      const account = await directory.findAccount(found)
-      if (!account) throw refuse('the user is disabled')
-      const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
-      if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-      if (provider.users !== 'create' || isDeepStrictEqual(link.roles ?? [], roles)) return account
-      return toAccount(await directory.setLinkRoles(account.name, external, roles))
-    },
+    findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
     /** The account that a logout token is about. Throws a `Refusal` if it is not valid, or was used before. */
-    async readLogout(name: string, text: string): Promise<Pick<ExternalAccount, 'issuer' | 'subject'>> {
-      const provider = require(name)
-      const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
-      const rules = { ...provider.rules, nowSeconds: nowSeconds(clock) }
-      const logout = readLogoutClaims(token.claims, rules)
-      if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
-      if (providers.get(logout.issuer)?.name !== name) throw badRequest('The logout token is of another provider.')
-      if (!(await directory.useOnce(`logout:${logout.issuer}:${logout.id}`, logout.expiresAt)))
-        throw badRequest('The logout token was used before.')
-      return logout
-    },
+    readLogout: (name: string, text: string) => readLogout(text, require(name), deps),
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
     async findSignOut(name: string, path: string): Promise<string | undefined> {
       const { openid, config } = await connect(require(name))
@@ -146,6 +127,33 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
       return openid.buildEndSessionUrl(config, { post_logout_redirect_uri: toUrl(path) }).href
     },
   }
+}
+
+async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
+  const { provider, external, name, roles, issuedAt } = arrival
+  const { directory } = deps
+  const found = await findUser(provider, { ...external, name, issuedAt }, deps)
+  if (found instanceof Refusal) throw found
+  const account = await directory.findAccount(found)
+  if (!account) throw refuse('the user is disabled')
+  const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
+  if (account.isAdmin || !link) throw refuse(NOT_LINKED)
+  if (provider.users !== 'create' || isDeepStrictEqual(link.roles ?? [], roles)) return account
+  return toAccount(await directory.setLinkRoles(account.name, external, roles))
+}
+
+async function readLogout(
+  text: string,
+  provider: Provider,
+  { providers, directory, clock }: ProviderSignInDeps,
+): Promise<Pick<ExternalAccount, 'issuer' | 'subject'>> {
+  const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
+  const logout = readLogoutClaims(token.claims, { ...provider.rules, nowSeconds: nowSeconds(clock) })
+  if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
+  const { issuer, id, expiresAt } = logout
+  if (providers.get(issuer)?.name !== provider.name) throw badRequest('The logout token is of another provider.')
+  if (await directory.useOnce(`logout:${issuer}:${id}`, expiresAt)) return logout
+  throw badRequest('The logout token was used before.')
 }
 
 const STALE = 'this sign-in has expired, was used already or began in another browser; start again'
