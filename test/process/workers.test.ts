@@ -1,7 +1,9 @@
 // Two worker threads: once a change is acknowledged, none of them accepts what was valid before.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
+import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
@@ -304,6 +306,24 @@ describe('two workers', () => {
     await running
     assert.ok(count > CLIENTS)
     assert.equal(await readMetric(doors.document, 'cardea_workers'), 2)
+  })
+
+  it('send GOAWAY to clients of HTTP/2 before they are replaced', async () => {
+    const sessions = Array.from({ length: CLIENTS }, () => connect(doors.document).on('error', () => {}))
+    const told = await Promise.all(
+      sessions.map(async (session) => {
+        const goaway = once(session, 'goaway')
+        const [head] = await once(session.request({ ':path': '/_session' }).resume(), 'response')
+        assert.equal(head[':status'], 200)
+        return { goaway }
+      }),
+    )
+    const countRolls = () => doors.cardea.stderr().split('worker threads were replaced').length
+    const before = countRolls()
+    await api(doors, 'POST', '/reload', { rolling: true })
+    for (const { goaway } of told) assert.equal((await goaway)[0], 0)
+    for (const session of sessions) session.destroy()
+    await waitUntil(() => countRolls() > before)
   })
 
   it('end with the process', async () => {
