@@ -16,8 +16,8 @@ interface ReloadOptions extends ManageOptions {
 }
 
 async function reload(context: Context, options: ReloadOptions): Promise<void> {
-  const body = { rolling: options.rolling === true }
-  const result = await manage(context, options, (control) => control.call('reload', { body }), { needsServer: true })
+  const input = options.rolling ? { body: { rolling: true } } : {}
+  const result = await manage(context, options, (control) => control.call('reload', input), { needsServer: true })
   if (!result.applied) {
     const text = ['The configuration was not applied; the server keeps the previous one.', ...result.problems].join(
       '\n',
