@@ -170,7 +170,7 @@ export const texts = {
   chart: {
     time: 'Time',
     noValue: '–',
-    restart: 'server started',
+    restart: 'restart',
     above: (value: string) => `up to ${value}, above the chart`,
     asTable: 'Press t for a table of the same values.',
     perStep: (seconds: number) =>
@@ -626,7 +626,7 @@ export const texts = {
     grants: 'Grants at the multi-model door',
     noGrants: 'No grants.',
     database: 'Database',
-    databaseHint: 'Database, or * for all',
+    databaseHint: 'Database or *',
     databasesHint: 'Names of databases, or * for all. Separate several with blanks.',
     managerHint: 'Read and write on _system, or on *, makes the user a manager of all users.',
     level: 'Level',

@@ -136,9 +136,9 @@ describe('the charts', { skip: NO_BROWSER }, () => {
       .first()
       .waitFor()
     assert.equal(await table.locator('tbody tr').count(), 10)
-    await table.getByText('server started').waitFor()
+    await table.getByText('restart').waitFor()
     await page.keyboard.press('t')
-    await page.locator('.legend').first().getByText('server started').waitFor()
+    await page.locator('.legend').first().getByText('restart').waitFor()
   })
 })
 
