@@ -1,6 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { findScope, findTokenByMark } from '../directory/access-token.ts'
+import { findScope, findTokenByMark, findTokenUser } from '../directory/access-token.ts'
 import { type Account, isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type CredentialKind, type Identity, NO_GRANTS } from '../directory/identity.ts'
@@ -10,7 +10,15 @@ import { readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
+import { ACCESS_TOKEN, toTokenCredential } from './access-token.ts'
+import type { PasswordCheck } from './basic.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type RefusedCredential,
+  type Verdict,
+} from './handler.ts'
 import { FOREIGN_TOKEN, hasIssuedForm, ISSUED_TOKEN, readUserToken, type UserToken } from './issued-token.ts'
 import { JWT_HANDLER } from './jwt.ts'
 import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
@@ -28,6 +36,8 @@ export interface BearerDeps {
     Directory,
     'findAccount' | 'findPasswordTime' | 'isOpenedHere' | 'isSessionLive' | 'isForeignTokenLive'
   >
+  /** Whether an access token is accepted here too, and not only in place of the password. */
+  acceptsAccessTokens(): boolean
   /** Seconds after the sign-in at which a session ends; 0: never. */
   maxLifetimeSeconds(): number
   readonly clock: Clock
@@ -45,13 +55,22 @@ const BEARER = /^bearer +(.*)$/i
  * Tokens at the multi-model door, issued by Cardea or by another party that knows the secret. A Bearer header is
  * accepted or rejected; the next handler is never asked. Clients do not learn why a token is rejected.
  */
-export function createBearerHandler(deps: BearerDeps): CredentialHandler {
+export function createBearerHandler(deps: BearerDeps, check: PasswordCheck): CredentialHandler {
   return {
     name: BEARER_HANDLER,
-    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN],
+    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
+      if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined) {
+        const checked = await check('', text, source)
+        if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
+        return {
+          kind: 'accepted',
+          identity: checked.account,
+          credential: toTokenCredential(checked.token, BEARER_HANDLER),
+        }
+      }
       const known = findVerified(text, deps)
       const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text) : undefined
       if (provided) return provided
@@ -82,7 +101,10 @@ function isOpenedHere({ identity, credential }: AcceptedCredential, { directory 
   return directory.isOpenedHere(credential.session.id, identity, credential.accessToken)
 }
 
-const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })
+const refuse = (detail: string): RefusedCredential => ({
+  kind: 'refused',
+  error: new Refusal('token_refused', { detail }),
+})
 
 /** The claims of a token that was verified before. */
 const findVerified = (text: string, { ring, cache, clock }: BearerDeps): Claims | undefined =>

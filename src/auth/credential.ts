@@ -97,7 +97,7 @@ export interface MultiModelCredentialDeps extends CertificateDeps {
 }
 
 export const createMultiModelHandlers = (deps: MultiModelCredentialDeps): readonly CredentialHandler[] => [
-  createBearerHandler(deps.bearer),
+  createBearerHandler(deps.bearer, deps.check),
   createBasicHandler(MULTI_MODEL_BASIC, deps.check),
   createCertificateHandler(deps),
 ]

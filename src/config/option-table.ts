@@ -445,6 +445,12 @@ export const OPTIONS = {
       details: '0 means until the user changes.',
     }),
     'session-timeout': live(seconds(1), 3600, 'Lifetime in seconds of a token from POST /_open/auth.'),
+    'access-tokens-as-bearer': live(
+      boolean,
+      false,
+      'Whether the multi-model door and its services accept an access token as Authorization: Bearer.',
+      { details: 'ArangoDB accepts it in place of the password only.' },
+    ),
     'jwt-secret': restart(secretText(TOKEN_SECRET_BYTES), '', 'Secret that signs and verifies tokens.', {
       details: 'A file is safer: see jwt-secret-keyfile. If no secret is set, a random one is created at each start.',
       secret: true,

@@ -184,6 +184,7 @@ const toBearerDeps = ({ directory, tokenSecrets, config }: SignInBase): BearerDe
   cache: tokenSecrets.cache,
   issuer: toWireNames(config.get()).issuer,
   knowsUsers: () => config.get().server.role === 'single',
+  acceptsAccessTokens: () => config.get().server['access-tokens-as-bearer'],
   maxLifetimeSeconds: () => config.get().chttpd_auth.max_lifetime,
   clock: SYSTEM_CLOCK,
 })

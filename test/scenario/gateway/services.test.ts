@@ -79,6 +79,40 @@ test('a service gets the id of the user, and the claims that the program adds', 
   assert.deepEqual(backend.seen.at(-1)?.all('x-auth-user-id'), [later.id])
 })
 
+test('an access token as Bearer is accepted only with the option', async (t) => {
+  const backend = await openBackend(t)
+  const required = beforeService(backend.url, 'required')
+  const ask = async ({ multiModel }: Server, token: string) => {
+    const headers = { Authorization: `Bearer ${token}` }
+    const replies = [
+      await send(multiModel, { path: '/_api/version', headers }),
+      await send(multiModel, { path: '/shop', headers }),
+    ]
+    return replies.map(({ status }) => status)
+  }
+  const expiresAt = new Date('2100-01-01')
+  const create = async ({ cardea }: Server) => {
+    await cardea.users.create({ name: 'ada', password: 'pw', grants: { _system: 'rw' } })
+    return cardea.accessTokens.create('ada', { name: 'one', expiresAt })
+  }
+  const off = await startServer(t, required)
+  assert.deepEqual(await ask(off, (await create(off)).token), [401, 401])
+  const on = await startServer(t, required, { server: { 'access-tokens-as-bearer': true } })
+  const { token } = await create(on)
+  assert.deepEqual(await ask(on, token), [200, 200])
+  assert.deepEqual(backend.seen.at(-1)?.all('authorization'), [])
+  assert.equal(backend.seen.at(-1)?.header('x-auth-user'), 'ada')
+  assert.deepEqual(await ask(on, token.replace(/..$/, '00')), [401, 401])
+  await on.cardea.accessTokens.remove('ada', 'one')
+  assert.deepEqual(await ask(on, token), [401, 401])
+  const limited = await on.cardea.accessTokens.create('ada', {
+    name: 'two',
+    expiresAt,
+    services: ['other'],
+  })
+  assert.deepEqual((await ask(on, limited.token)).includes(200), false)
+})
+
 test('an option that opens a service at run time is logged', async (t) => {
   const services = { shop: '/shop http://127.0.0.1:1', ledger: '/ledger http://127.0.0.1:1 required' }
   const { document, log } = await startServer(t, { services })
