@@ -66,7 +66,7 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       if (authenticated.credential.session) return
       const key = findKey(authenticated, source.client.address)
       if (known.has(key)) return
-      if (events.isElsewhere) throw new RelayNeeded(() => known.set(key, true))
+      if (events.areOfMainThread) throw new RelayNeeded(() => known.set(key, true))
       events.requireRecording()
       known.set(key, true)
       const { identity, credential } = authenticated

@@ -14,7 +14,7 @@ export interface RecordGuard {
 /** Records security events. No field ever holds a secret, token, cookie, key or password. */
 export interface SecurityEvents extends RecordGuard {
   /** Set in a worker thread: the main thread records what concerns requests. */
-  readonly isElsewhere?: true
+  readonly areOfMainThread?: true
   record<K extends EventKind>(kind: K, fields: EventFields<K>): void
 }
 

@@ -95,7 +95,7 @@ function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (messa
   const log = createLog({ ...values.log, level: 'error' })
   const remote = createRemoteStore(values.store.url.startsWith('sqlite') ? 'sqlite' : 'postgres', post)
   const events: Kernel['events'] = {
-    isElsewhere: true,
+    areOfMainThread: true,
     requireRecording: () => {},
     // what concerns a request or a reload, the main thread records itself
     record: (event, fields) => {
