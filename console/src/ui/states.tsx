@@ -44,7 +44,7 @@ const DOCUMENTATION = 'https://github.com/cardea/cardea/blob/main/'
 
 /** A link to a file of the documentation. */
 export const Guide = ({ path }: { readonly path: string }) => (
-  <a href={`${DOCUMENTATION}${path}`} target="_blank" rel="noreferrer">
+  <a class="guide" href={`${DOCUMENTATION}${path}`} target="_blank" rel="noreferrer">
     {path}
   </a>
 )
