@@ -129,6 +129,10 @@ describe('the roles page', { skip: NO_BROWSER }, () => {
 })
 
 describe('the databases page', { skip: NO_BROWSER }, () => {
+  before(async () => {
+    await ask('PUT', '/users/ada/grants', { database: 'shop', level: 'rw' })
+  })
+
   it('shows who may use the databases behind both doors', async () => {
     securities.set('mail', { admins: { names: ['ada'] }, members: { roles: ['reader'] } })
     securities.set('billing', {})
