@@ -43,6 +43,7 @@ core.register_action('gate', { 'http-req' }, function(txn)
     local reply = decision.reply
     txn:set_var('txn.gate_status', reply.status or 503)
     txn:set_var('txn.gate_user', first(reply.headers, 'x-auth-user') or '')
+    txn:set_var('txn.gate_user_id', first(reply.headers, 'x-auth-user-id') or '')
     txn:set_var('txn.gate_roles', first(reply.headers, 'x-auth-roles') or '')
     txn:set_var('txn.gate_token', first(reply.headers, 'x-auth-token') or '')
     local renewed = first(reply.headers, 'set-cookie')

@@ -25,7 +25,7 @@ describe('the examples of proxies', () => {
   const TRAEFIK_LINES: readonly string[] = [
     'aliasHeadersStrategy: delete',
     'authRequestHeaders: [Authorization, Cookie]',
-    'authResponseHeaders: [X-Auth-User, X-Auth-Roles, X-Auth-Token]',
+    'authResponseHeaders: [X-Auth-User, X-Auth-User-Id, X-Auth-Roles, X-Auth-Token]',
     'Authorization: ""',
     'Remote-User: ""',
     'X-Auth-CouchDB-UserName: ""',

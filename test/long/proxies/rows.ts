@@ -71,7 +71,7 @@ const spell = (sign) => [
 ]
 
 const CLAIMS = [
-  ...['X-Auth-User', 'x-auth-roles', 'X-AUTH-TOKEN', 'X-Forwarded-User', 'X-Remote-User'],
+  ...['X-Auth-User', 'X-Auth-User-Id', 'x-auth-roles', 'X-AUTH-TOKEN', 'X-Forwarded-User', 'X-Remote-User'],
   ...['Remote-User', 'Remote-Groups', 'Remote-Name', 'Remote-Email', 'X-Authenticated-User'],
   ...['X-Auth-CouchDB-UserName', 'X-Auth-CouchDB-Roles', 'X-Auth-CouchDB-Token'],
   ...['X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Ssl', 'Forwarded', 'X-Real-IP'],
@@ -90,17 +90,18 @@ const isRefused = ({ status, headers }) => status === 401 && headers['www-authen
 const isIdentified = (user) => (reply) => {
   const { status, received } = reply
   if (status !== 200) return false
-  const { 'x-auth-user': name, 'x-auth-roles': roles = '', 'x-auth-token': token } = received.headers
+  const { 'x-auth-user': name, 'x-auth-user-id': id = '' } = received.headers
+  const { 'x-auth-roles': roles = '', 'x-auth-token': token } = received.headers
   const isHidden = received.headers.authorization === undefined && !/AuthSession/i.test(received.headers.cookie ?? '')
   const isUnclaimed = !received.rawHeaders.some(
     (text) => text.includes(SPOOFED_VALUE) || text === 'admin' || text === '_admin',
   )
-  return isHidden && isUnclaimed && name === user.name && roles === user.roles.join(',') && isToken(token, user)
+  return isHidden && isUnclaimed && name === user.name && roles === user.roles.join(',') && isToken(token, user, id)
 }
 
-function isToken(token, { name, roles }) {
+function isToken(token, { name, roles }, id) {
   const claims = JSON.parse(Buffer.from(token?.split('.')[1] ?? 'e30', 'base64url').toString())
-  return claims.sub === name && claims.roles.join() === roles.join()
+  return claims.sub === name && claims.roles.join() === roles.join() && (claims.user_id ?? '') === id
 }
 
 const isBadRequest = ({ status }) => status === 400
