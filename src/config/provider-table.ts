@@ -122,7 +122,7 @@ export const PROVIDER_OPTIONS = {
     initial: [],
     help: 'Roles of created and asserted users: theirs=ours. Other roles are dropped.',
     details:
-      '* keeps every other role that does not begin with an underscore. _admin is given by its own entry only, and to asserted users only.',
+      '* keeps every other role that does not begin with an underscore. _admin is given by its own entry only. Of such roles, users that are linked or created can get _metrics only.',
   }),
 } as const
 

@@ -78,8 +78,8 @@ const CHECKS: readonly ((values: ProviderValues) => string | undefined)[] = [
       ? undefined
       : 'an issuer with {tenantid} needs the tenants that are accepted, and only such an issuer has tenants',
   ({ users, 'role-map': map }) =>
-    users !== 'asserted' && map.some((item) => item.split('=')[1]?.trim() === '_admin')
-      ? 'role-map: _admin can be given to asserted users only; make others administrators in [admins]'
+    users !== 'asserted' && map.some((item) => /=\s*_(?!metrics\s*$)/.test(item))
+      ? 'role-map: _admin, and other roles with a leading underscore than _metrics, can be given to asserted users only'
       : undefined,
   ({ scopes }) => (scopes.includes('openid') ? undefined : 'scopes: openid is missing'),
   ({ audience }) => (audience.length > 0 ? undefined : 'audience is missing'),

@@ -38,6 +38,11 @@ describe('[provider:<name>]', () => {
     ],
     ['with a symmetric algorithm', `${SHOP}algorithms = HS256`, /asymmetric/],
     ['with an unknown option', `${SHOP}audiense = x`, /unknown option/],
+    [
+      'that gives created users a role of the server',
+      `${SHOP}users = create\nrole-map = a=b, boss= _Admin`,
+      /asserted users only/,
+    ],
     ['that makes linked users administrators', `${SHOP}role-map = boss=_admin`, /asserted users only/],
     ['without a name', '[provider]\nissuer = https://id.example.com', /name the section/],
     ['with tenants that are missing', '[provider:a]\nissuer = https://e.com/{tenantid}\naudience = x', /tenants/],

@@ -235,15 +235,20 @@ describe('a token of an identity provider', () => {
 
   it('is linked by the user, who proves both accounts', async () => {
     const sign = (claims: object = {}) => provider.signToken({ sub: 'u-9', ...claims })
-    const link = (headers: Record<string, string>, token: string) =>
+    const link = (headers: Record<string, string>, token: string, current_password?: string) =>
       fetch(`${document}/_cardea/account/external-accounts`, {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify({ token }),
+        body: JSON.stringify({ token, current_password }),
       })
     const password = { authorization: `Basic ${Buffer.from('ada:correct horse 1').toString('base64')}` }
     assert.equal((await link(password, sign({ aud: 'shop' }))).status, 400)
     assert.equal((await link(password, `${sign()}x`)).status, 400)
+    const body = { name: 'ada', password: 'correct horse 1' }
+    const session = await send(document, { method: 'POST', path: '/_session', body })
+    const cookie = { cookie: session.headers['set-cookie']?.[0]?.split(';')[0] ?? '' }
+    for (const wrong of [undefined, 'wrong']) assert.equal((await link(cookie, sign(), wrong)).status, 403)
+    assert.equal((await link(cookie, sign({ sub: 'u-10' }), 'correct horse 1')).status, 200)
     assert.equal((await link(password, sign())).status, 200)
     await waitUntil(async () => (await sessionOf(sign())).status === 200)
     assert.equal((await sessionOf(sign())).name, 'ada')

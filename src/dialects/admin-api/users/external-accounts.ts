@@ -28,7 +28,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
     reply: EXTERNAL_ACCOUNTS,
     async run(deps, call) {
       const { name } = await requireUser(deps, requireAccountName(call))
-      await call.caller?.requirePassword(call.body.current_password)
+      await call.caller?.requireCurrentPassword(call.body.current_password)
       const account = await requireServer(deps).findExternalAccount(call.body.token)
       return showLinks(await deps.directory.linkAccount(name, account))
     },
