@@ -102,7 +102,7 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await open('#/overview')
     await page.getByText('Everything works. Nothing needs attention.').waitFor()
     for (let at = 0; at < 25 && (await signIn('wrong')).status === 401; at += 1);
-    await page.getByRole('link', { name: '1 account is locked' }).click({ timeout: 20_000 })
+    await page.getByRole('link', { name: '1 account is locked' }).click()
     await page.getByRole('row', { name: 'lea' }).getByText('locked', { exact: true }).waitFor()
     const pages = page.getByRole('navigation', { name: 'Pages' })
     await pages.getByText('1 locked account').waitFor({ state: 'attached' })

@@ -153,11 +153,16 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
 
   it('says that the server does not respond, and continues when it does again', async () => {
     const { page, open } = window
+    // its code is loaded with the first visit
+    await open('#/secrets')
+    await page.getByRole('table', { name: 'session cookies' }).waitFor()
     await open('#/overview')
     await page.getByRole('region', { name: 'Health' }).waitFor()
     await server.cardea.close()
-    await open('#/secrets')
     const alert = page.getByRole('alert')
+    await open('#/nodes')
+    await alert.getByText('Nodes could not be loaded').waitFor()
+    await open('#/secrets')
     await alert.getByText('The secrets could not be loaded').waitFor()
     await alert.getByText('The server does not respond.').waitFor()
     await page.getByText('not connected').waitFor()

@@ -2,7 +2,7 @@ import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { AuditList, Line, Overview } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { useLive } from '../../frame/live.ts'
+import { type LiveCounts, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useShortcuts } from '../../frame/shortcuts.ts'
 import { toMilliseconds } from '../../numbers.ts'
@@ -76,7 +76,10 @@ function findStart({ series }: Overview): number {
 /** An axis of fewer steps says nothing. */
 const MIN_STEPS = 10
 
-/** The server reports every few seconds; a long range changes only with each of its steps. */
+/**
+ * The server reports every few seconds; a long range changes only with each of its steps. A locked account is shown at
+ * once, because it needs attention.
+ */
 function useReloadOnEvents(overview: Overview | undefined, reload: () => void): void {
   const loadedAt = useRef(0)
   useLive('overview', () => {
@@ -84,6 +87,9 @@ function useReloadOnEvents(overview: Overview | undefined, reload: () => void): 
     if (Date.now() - loadedAt.current < Math.max(waitMs, 5000)) return
     loadedAt.current = Date.now()
     reload()
+  })
+  useLive<LiveCounts>('counts', ({ lockedAccounts }) => {
+    if (overview && lockedAccounts !== overview.lockedAccounts) reload()
   })
 }
 
