@@ -26,6 +26,7 @@ await ask('POST', '/users', {
 interface Listed {
   readonly name: string
   readonly users: number
+  readonly security?: object
 }
 const list = async (query: string) => (await ask('GET', `/databases${query}`)).json
 const listNames = async (query: string) => (await list(query)).databases.map(({ name }: Listed) => name)
@@ -93,6 +94,25 @@ describe('the access to a CouchDB database', () => {
     assert.deepEqual(securities.get('mail'), { admins: { names: ['root'] } })
     assert.equal((await ask('PUT', '/databases/none/security', body)).json.error, 'not_found')
   })
+})
+
+it('a `_security` that cannot be read leaves the other rows as they are', async () => {
+  securities.set('app', undefined)
+  securities.set('billing', 'not an object')
+  const { databases, couchdb: state } = await list('')
+  assert.deepEqual(
+    databases.map(({ name, security }: Listed) => [name, security !== undefined]),
+    [
+      ['_system', false],
+      ['a/b', true],
+      ['app', false],
+      ['billing', false],
+      ['mail', true],
+      ['shop', false],
+      ['zoo', false],
+    ],
+  )
+  assert.deepEqual(state, { isSet: true })
 })
 
 it('an upstream that does not answer is said in words, and the rest is listed', async () => {

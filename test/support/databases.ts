@@ -6,7 +6,7 @@ import { type Backend, beforeDocument, beforeMultiModel, openBackend } from './u
 export interface FakeDatabases {
   readonly couchdb: Backend
   readonly arangodb: Backend
-  /** `_security` of each database of CouchDB. */
+  /** `_security` of each database of CouchDB. `undefined`: the connection breaks before the response. */
   readonly securities: Map<string, unknown>
   /** Of a server with both as its upstreams. */
   readonly options: AnyOptions
@@ -29,6 +29,7 @@ export async function openDatabases(scope: Scope, names: readonly string[]): Pro
     }
     if (action !== '_security' || !securities.has(name)) return reply(404, { error: 'not_found' })
     if (request.method === 'PUT') securities.set(name, JSON.parse(body.toString()))
+    if (securities.get(name) === undefined) return response.destroy()
     return reply(200, request.method === 'PUT' ? { ok: true } : securities.get(name))
   })
   const arangodb = await openBackend(scope, (_request, response) => {

@@ -168,9 +168,13 @@ async function readSecurities(deps: OperationDeps, call: Call, names: readonly s
   const waiting = [...names]
   const work = async () => {
     for (let name = waiting.shift(); name !== undefined && upstream; name = waiting.shift()) {
-      const { status, body } = await upstream.askAs(toAdministrator(call), ask(toSecurityPath(name)))
-      // a database may be deleted meanwhile, or not let this administrator see who may use it
-      if (status === 200) found.set(name, { security: readSecurity(status, body) })
+      try {
+        const { status, body } = await upstream.askAs(toAdministrator(call), ask(toSecurityPath(name)))
+        found.set(name, { security: readSecurity(status, body) })
+      } catch (error) {
+        // A database may be deleted meanwhile, be too slow or reject this administrator. The other rows stay as they are.
+        if (!(error instanceof Refusal)) throw error
+      }
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, work))
