@@ -97,8 +97,10 @@ export function createCredentials(app: App): Credentials {
         const { url, expiresAt } = await run(LINKS['user.create-password-link'], { params: { name } })
         return { url, token: url.slice(url.lastIndexOf('/') + 1), expiresAt: toDate(expiresAt) }
       },
-      use: async (token, password, from) =>
-        (await run(LINKS['password-link.use'], { body: () => ({ token, password }), from })).name,
+      async use(token, password, from) {
+        const given = { body: () => ({ token, password }), from, calledAs: 'passwordLinks.use' }
+        return (await run(LINKS['password-link.use'], given)).name
+      },
     },
   }
 }
@@ -109,6 +111,8 @@ interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: () => object
   readonly from?: ClientOptions | undefined
+  /** The function that the program has called with `from`, for error messages. */
+  readonly calledAs?: string
 }
 
 type Run = <R>(row: Operation<unknown, unknown, R>, given: Given) => Promise<R>
@@ -117,12 +121,12 @@ export const createRun =
   (app: App): Run =>
   (row, given) =>
     withCardeaErrors(async () => {
-      const { params = {}, body, from = {} } = given
+      const { params = {}, body, from = {}, calledAs = '' } = given
       for (const name of Object.values(params)) requireText(name, 'the name')
       requireMembers(from, 'options', ['request', 'peer'])
       const caller = 'user' in given ? { caller: await toCaller(app, given.user) } : {}
       const call = { params, query: new URLSearchParams(), body: body?.(), ...caller }
-      const incoming = from.request ? readGuess(from.request, 'passwordLinks.use', from.peer) : createEmptyRequest()
+      const incoming = from.request ? readGuess(from.request, calledAs, from.peer) : createEmptyRequest()
       return app.runFor(incoming, () => runOperation(row, app.operations, call))
     })
 
@@ -133,8 +137,7 @@ async function toCaller(app: App, name: unknown): Promise<Caller> {
   if (!identity) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const done = async () => {}
   const proofs = { requirePassword: done, requireCurrentPassword: done, reopenSession: done }
-  const isSomeone = { isOwner: false, isNamesake: false, hasAccount: true }
-  return { name, identity, right: 'self', sessionId: undefined, peer: '', ...isSomeone, ...proofs }
+  return { name, identity, right: 'self', sessionId: undefined, peer: '', isOwner: false, hasAccount: true, ...proofs }
 }
 
 function toTokenBody(token: NewAccessToken): object {

@@ -111,11 +111,11 @@ describe('operation and caller', () => {
 })
 
 it('a user who must change the password may call nothing but what that needs', async () => {
-  for (const [name, { method, path, isBeforePasswordChange }] of Object.entries<Operation<unknown>>(OPERATIONS)) {
+  for (const [name, { method, path, isBeforeRequiredActions }] of Object.entries<Operation<unknown>>(OPERATIONS)) {
     if ((ALLOWED[name] ?? 'administrator') === 'administrator' || ALLOWED[name] === 'anonymous') continue
     const reply = await ask('starter:pw', method, toPath(path), toBody(method))
     const isRejected = reply.json.error === 'password_change_required'
-    assert.equal(isRejected, !isBeforePasswordChange, `${name}: ${reply.body}`)
+    assert.equal(isRejected, !isBeforeRequiredActions, `${name}: ${reply.body}`)
   }
 })
 

@@ -42,7 +42,7 @@ export function createRenewableSessions(deps: RenewableSessionDeps) {
     issue: (account, opening) => ({ ...tokens.issue(account, opening), maxAgeSeconds: settings().idleSeconds }),
     opened: 'token',
   })
-  /** The token cannot be prolonged without the renewal token: `/_open/auth/renew` accepts it, up to the same end. */
+  /** `/_open/auth/renew` accepts this token too, so `validUntil` keeps it from living longer. */
   const toLifetime = (end = Number.POSITIVE_INFINITY) => {
     const now = nowSeconds(clock)
     const lifetimeSeconds = Math.trunc(Math.min(settings().tokenSeconds, end - now))

@@ -21,8 +21,8 @@ export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
   readonly path: string
   /** Who may call it. */
   readonly allowed: Right
-  /** Whether a user who must change the password may call it before that. */
-  readonly isBeforePasswordChange?: true
+  /** Whether a user may call it before the required actions, such as a change of the password, are done. */
+  readonly isBeforeRequiredActions?: true
   /** Whether a user who must set up a second factor may call it before that. */
   readonly setsUpFactor?: true
   /** One sentence without a full stop. */

@@ -56,13 +56,13 @@ const MAX_BODY_BYTES = 16_384
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findRedirect(context, 'next')
   const { link = false, current_password } = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
-  const intention = { next, link: link ? await requireOwner(context, current_password, deps) : undefined }
+  const intention = { next, link: link ? await requireLinkingUser(context, current_password, deps) : undefined }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)
   return toJsonReply(200, { url }, [renderStateCookie(cookie, STATE_SECONDS, context)])
 }
 
 /** The session of a user who may link an account. Its user has just typed the password. */
-async function requireOwner(
+async function requireLinkingUser(
   context: RequestContext,
   current: string | undefined,
   { directory, requireCurrentPassword }: ProviderRoutesDeps,

@@ -54,19 +54,19 @@ export function showRights(identity: Identity, role: string): Rights {
 
 export interface Guarded {
   readonly allowed: Right
-  readonly isBeforePasswordChange?: true
+  readonly isBeforeRequiredActions?: true
   readonly setsUpFactor?: true
 }
 
 /** Throws unless the request has the right that the operation needs. */
 export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
-  const { allowed, isBeforePasswordChange = false, setsUpFactor = false } = operation
+  const { allowed, isBeforeRequiredActions = false, setsUpFactor = false } = operation
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated
   if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
   const { mustSetUpFactor: _factor, ...withoutFactor } = identity
-  if (!isBeforePasswordChange) requireNoAction(setsUpFactor ? withoutFactor : identity)
+  if (!isBeforeRequiredActions) requireNoAction(setsUpFactor ? withoutFactor : identity)
 }
 
 /** The lowest of these rights; `administrator` if the list is empty. */

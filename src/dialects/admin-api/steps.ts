@@ -113,5 +113,5 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
 
 /** The operation itself may require a higher right, which its handler checks. */
 function requireLowestRight(context: RequestContext, { userAdminRole }: StepsDeps): undefined {
-  requireRight(context, { allowed: accessOf(context).right, isBeforePasswordChange: true }, userAdminRole())
+  requireRight(context, { allowed: accessOf(context).right, isBeforeRequiredActions: true }, userAdminRole())
 }

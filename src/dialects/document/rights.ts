@@ -12,8 +12,8 @@ export interface DocumentRight {
   readonly code: ErrorCode
   /** Whether an anonymous request passes although the door requires a valid user. */
   isForAnyone?(request: Asked, settings: DocumentSettings): boolean
-  /** Whether a user who must change the password has it before that. */
-  isBeforePasswordChange?(request: Asked, identity: Identity): boolean
+  /** Whether a user has it before the required actions, such as a change of the password, are done. */
+  isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
   /** The path has no data of a database or a user: access tokens for some databases only are valid for it. */
   readonly isUnscoped?: true
   /** The request signs a browser in, so a page of another origin must not send it. */
@@ -59,7 +59,7 @@ export const RIGHTS = {
     isUnscoped: true,
     signsIn: true,
     isForAnyone: ({ method }) => method === 'POST',
-    isBeforePasswordChange: () => true,
+    isBeforeRequiredActions: () => true,
   },
   unscopedAdmin: { ...ADMIN, isUnscoped: true },
 } satisfies Readonly<Record<string, DocumentRight>>

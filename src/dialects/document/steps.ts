@@ -25,7 +25,7 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
   { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-  { name: 'password change', run: rejectBeforePasswordChange },
+  { name: 'required actions', run: rejectBeforeRequiredActions },
   { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
   { name: 'authorize', checksRights: true, run: (context) => authorize(context, settings()) },
   { name: 'users database', run: rejectReservedId },
@@ -72,9 +72,9 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
-function rejectBeforePasswordChange(context: RequestContext): undefined {
+function rejectBeforeRequiredActions(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoAction(identity)
+  if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
 }
 
 const isValidUserRequired = (settings: DocumentSettings): boolean =>

@@ -18,13 +18,13 @@ export interface MultiModelRight {
   readonly isForUsers?: true
   /** It concerns the whole server: an access token must be valid for the system database. */
   readonly isAboutServer?: true
-  /** Whether a user who must change the password has it before that. */
-  isBeforePasswordChange?(request: Asked, identity: Identity): boolean
+  /** Whether a user has it before the required actions, such as a change of the password, are done. */
+  isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
 }
 
 export type MultiModelRoute = Route<MultiModelRight>
 
-const OPEN = { isOpen: true, isBeforePasswordChange: () => true } as const
+const OPEN = { isOpen: true, isBeforeRequiredActions: () => true } as const
 const OWN_USER = { isAboutServer: true, isForUsers: true } as const
 
 const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])
@@ -36,12 +36,12 @@ export const RIGHTS = {
   signIn: { ...OPEN, tokenMethod: 'DELETE' },
   renewal: { ...OPEN, tokenMethod: 'POST' },
   /** `_open` itself: only the paths below are open. */
-  openRoot: { isBeforePasswordChange: () => true },
+  openRoot: { isBeforeRequiredActions: () => true },
   ownUser: OWN_USER,
   /** The record of a user, in which it changes its password. */
   user: {
     ...OWN_USER,
-    isBeforePasswordChange: ({ method, match }, { name }) =>
+    isBeforeRequiredActions: ({ method, match }, { name }) =>
       OWN_USER_METHODS.has(method) && match?.params['user'] === name,
   },
 } satisfies Readonly<Record<string, MultiModelRight>>

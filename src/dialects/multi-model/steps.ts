@@ -42,7 +42,7 @@ export const multiModelSteps = ({
   },
   { name: 'token scope', run: (context) => void requireScope(context, services?.findName(context.path)) },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-  { name: 'password change', run: rejectBeforePasswordChange },
+  { name: 'required actions', run: rejectBeforeRequiredActions },
   {
     name: 'authorize',
     checksRights: true,
@@ -67,9 +67,9 @@ function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiMod
   if (isUntrustedSimpleChange(context, { origins, hasCertificate })) throw new Refusal('cross_origin')
 }
 
-function rejectBeforePasswordChange(context: RequestContext): undefined {
+function rejectBeforeRequiredActions(context: RequestContext): undefined {
   const identity = identityOf(context)
-  if (!rightOf(context).isBeforePasswordChange?.(context, identity)) requireNoAction(identity)
+  if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
 }
 
 /**

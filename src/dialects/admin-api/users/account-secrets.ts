@@ -9,7 +9,7 @@ import { showSessions } from './sessions.ts'
 
 export const ACCOUNT_SECRET_OPERATIONS = {
   'account.set-password': operation('PUT /account/password', 'self', {
-    isBeforePasswordChange: true,
+    isBeforeRequiredActions: true,
     summary: 'Change your password; a browser gets the cookie of a new session',
     body: object({ password: text(), 'current_password?': text('Required for a session.') }),
     reply: object({ endedSessions: integer('0: it was this password already.') }),

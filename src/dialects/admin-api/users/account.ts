@@ -10,7 +10,7 @@ import { listOf, object, text } from '../schemas/schema.ts'
 
 export const ACCOUNT_OPERATIONS = {
   'account.show': operation('GET /account', 'self', {
-    isBeforePasswordChange: true,
+    isBeforeRequiredActions: true,
     summary: 'Show your account',
     reply: ACCOUNT,
     async run(deps, call) {
@@ -19,7 +19,7 @@ export const ACCOUNT_OPERATIONS = {
     },
   }),
   'account.check-password': operation('POST /account/check-password', 'self', {
-    isBeforePasswordChange: true,
+    isBeforeRequiredActions: true,
     summary: 'Check a new password by the rules of the server',
     body: object({ password: text() }),
     reply: object({ problems: listOf(text(), 'A sentence for each rule that it breaks.') }),

@@ -17,7 +17,7 @@ const OWN_DOCUMENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT']
 /** A client reads its own document to change the password in it. */
 export const documentRight = ({ prefix }: Pick<UsersDeps, 'prefix'>): DocumentRight => ({
   ...ID_RIGHT,
-  isBeforePasswordChange: ({ method, match }, { name }) =>
+  isBeforeRequiredActions: ({ method, match }, { name }) =>
     OWN_DOCUMENT_METHODS.has(method) && match?.params['id'] === `${prefix}${name}`,
 })
 
