@@ -26,6 +26,8 @@ const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['proxy-authenticate', 'drop'],
   ['te', 'drop'],
   ['upgrade', 'drop'],
+  // only Cardea's main thread says so to its worker threads
+  ['x-cardea-accepted', 'drop'],
   // it would delete Cardea's cookies
   ['clear-site-data', 'drop'],
   // they apply to all paths of the origin, including Cardea's own

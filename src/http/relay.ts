@@ -73,9 +73,14 @@ export function createRelay(socketPath: string, door: string, beforeRelay: () =>
     const body = sendBody(context, outgoing, reject)
     outgoing.once('response', (incoming) => {
       const { [ACCEPTED_HEADER]: accepted } = incoming.headers
-      learn(Array.isArray(accepted) ? accepted[0] : accepted, context, why, onKnown)
       incoming.once('close', () => body()?.destroy())
-      resolve(toReply(incoming))
+      try {
+        learn(Array.isArray(accepted) ? accepted[0] : accepted, context, why, onKnown)
+        resolve(toReply(incoming))
+      } catch (error) {
+        incoming.destroy()
+        reject(error)
+      }
     })
     outgoing.on('error', (cause) => reject(new Refusal('shutting_down', { cause, retryAfterSeconds: 1 })))
     context.onGone(() => outgoing.destroy())

@@ -2,8 +2,7 @@
 // is not sure of, it relays to the main thread.
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
-import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import { MULTI_MODEL_BASIC, readBasic } from '../auth/basic.ts'
 import { createKnownHeaders, type KnownHeaders, type Peers } from '../auth/known-headers.ts'
 import { createLimits } from '../auth/limits/limits.ts'
@@ -13,15 +12,8 @@ import { createLive } from '../base/live.ts'
 import { receiveSockets } from '../base/node-internals/socket-channel.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
-import {
-  BEATS,
-  CHANGES,
-  FAILURES,
-  type FromWorker,
-  type SharedState,
-  type ToWorker,
-  type WorkerStart,
-} from '../cluster/messages.ts'
+import { followChanges, openInbox } from '../cluster/inbox.ts'
+import { BEATS, FAILURES, type FromWorker, type WorkerStart } from '../cluster/messages.ts'
 import { createRemoteStore } from '../cluster/remote-store.ts'
 import type { Account } from '../directory/account.ts'
 import { createAccessLog } from '../http/access-log.ts'
@@ -31,7 +23,7 @@ import { createRelay, type KnownAccount } from '../http/relay.ts'
 import { openServer, type TlsSettings } from '../http/server.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { createReplica, type ReplicaConfig, type SnapshotCopy } from '../live-config/replica.ts'
+import { createReplica, type SnapshotCopy } from '../live-config/replica.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addCacheMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
@@ -45,7 +37,6 @@ import { toDecoy, toIterationLimits, toLimitSettings } from './settings.ts'
 import { createSignInParts } from './sign-in.ts'
 
 const BEAT_MS = 250
-const RETRY_MS = 100
 
 export async function runWorker(start: WorkerStart): Promise<void> {
   const port = parentPort as MessagePort // a worker thread has one
@@ -59,10 +50,13 @@ export async function runWorker(start: WorkerStart): Promise<void> {
     return part
   }
   // messages are read while the parts open: they read from the store
-  const inbox = openInbox(port, remote)
+  const inbox = openInbox(port, remote.settle)
   const base = await openBase(liveConfig, metrics, closing, { openLimits: openNoLimits })
   const parts = createWorkerParts(base, start, () => progress.countApplied())
-  const progress = followChanges(start, parts, liveConfig, inbox)
+  const progress = followChanges(start, inbox, liveConfig, {
+    describeKeys: () => describeKeys(parts),
+    catchUp: () => parts.directory.catchUp(),
+  })
   const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
   const serving = serveConnections(start, doors, post)
   const end = async (graceMs: number) => {
@@ -117,80 +111,6 @@ function openNoLimits(liveConfig: LiveConfig): ReturnType<typeof openConfiguredL
   const guesses = createLimits({ settings, clock: SYSTEM_CLOCK })
   // the paths that show limits are relayed
   return { guesses, accounts: {} as ReturnType<typeof openConfiguredLimits>['accounts'], close: async () => {} }
-}
-
-type Control = Exclude<ToWorker, { kind: 'changed' | 'result' }>
-
-/** The messages of the main thread, in order. */
-function openInbox(port: MessagePort, remote: ReturnType<typeof createRemoteStore>) {
-  const states: SharedState[] = []
-  let onChanged = () => {}
-  let onControl = (_message: Control) => {}
-  const take = (message: ToWorker): void => {
-    if (message.kind === 'result') remote.settle(message)
-    else if (message.kind === 'changed') {
-      if (message.state) states.push(message.state)
-      onChanged()
-    } else onControl(message)
-  }
-  port.on('message', take)
-  return {
-    /** Takes the messages that have arrived. Returns the configurations that wait, to be removed when they are applied. */
-    receive(): SharedState[] {
-      for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message)
-      return states
-    },
-    onChanged(listener: () => void): void {
-      onChanged = listener
-    },
-    onControl(listener: (message: Control) => void): void {
-      onControl = listener
-    },
-  }
-}
-
-/** Applies the changes that the main thread announces. */
-function followChanges(
-  { counters, state }: WorkerStart,
-  parts: Parts,
-  liveConfig: ReplicaConfig,
-  inbox: ReturnType<typeof openInbox>,
-) {
-  let expected = state
-  let applied = -1
-  let running: Promise<void> | undefined
-  const isBehind = () => Atomics.load(counters, CHANGES) !== applied
-  const applyOnce = async (): Promise<void> => {
-    const changes = Atomics.load(counters, CHANGES)
-    const states = inbox.receive()
-    // every one of them: a secret may be revoked in one that is followed by another
-    for (let next = states[0]; next; next = states[0]) {
-      expected = next
-      await liveConfig.replace(next.snapshot)
-      states.shift()
-    }
-    // a file of keys may have changed since it was read
-    if (describeKeys(parts) !== expected.keyVersions) await liveConfig.replace(expected.snapshot)
-    await parts.directory.catchUp()
-    // otherwise a file of keys is not what the main thread has read
-    if (describeKeys(parts) === expected.keyVersions) applied = changes
-    else await pause(RETRY_MS)
-  }
-  const run = async (): Promise<void> => {
-    // the store may be unreachable: until then the main thread decides
-    while (isBehind()) await applyOnce().catch(() => pause(RETRY_MS))
-  }
-  const catchUp = (): Promise<void> => {
-    // begins later: to take messages calls this function again
-    running ??= Promise.resolve()
-      .then(run)
-      .finally(() => {
-        running = undefined
-      })
-    return running
-  }
-  inbox.onChanged(() => void catchUp())
-  return { countApplied: () => (isBehind() ? undefined : applied), catchUp }
 }
 
 function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRules['countApplied']): Parts {

@@ -42,7 +42,10 @@ async function readMetric(document: string, name: string): Promise<number> {
 
 async function makeConfiguration(scope: Scope): Promise<string> {
   const folder = makeFolder(scope)
-  const { url } = await openBackend(scope)
+  // what the main thread alone says to the workers
+  const { url } = await openBackend(scope, (_request, response) =>
+    response.setHeader('X-Cardea-Accepted', '{').end('{}'),
+  )
   writeFileSync(join(folder, 'upstream-secret'), MULTI_MODEL_SECRET)
   writeFileSync(join(folder, 'token-secret'), 'the-first-secret-of-the-tokens-here')
   const sections = {
