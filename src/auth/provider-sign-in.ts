@@ -6,10 +6,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type * as OpenId from 'openid-client'
-import { boundedFetch } from '../base/bounded-fetch.ts'
+import { boundedFetch, isSecureUrl } from '../base/bounded-fetch.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
+import { findMember } from '../base/json.ts'
 import { type Account, toAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
@@ -24,7 +25,10 @@ import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
 
 export interface ProviderSignInDeps {
   readonly providers: Providers
-  readonly directory: Pick<Directory, 'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce'>
+  readonly directory: Pick<
+    Directory,
+    'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce' | 'signOut'
+  >
   /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
   publicUrl(): string
   /** Signs cookies and makes nonces. Never leaves the server. */
@@ -118,8 +122,8 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     },
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
-    /** The account that a logout token is about. Throws a `Refusal` if it is not valid, or was used before. */
-    readLogout: (name: string, text: string) => readLogout(text, require(name), deps),
+    /** Ends all sessions of the user that a logout token is about. Throws a `Refusal` if it is not valid, or was used. */
+    logOut: (name: string, text: string) => logOut(text, require(name), deps),
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
     async findSignOut(name: string, path: string): Promise<string | undefined> {
       const { openid, config } = await connect(require(name))
@@ -142,18 +146,20 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   return toAccount(await directory.setLinkRoles(account.name, external, roles))
 }
 
-async function readLogout(
+async function logOut(
   text: string,
   provider: Provider,
   { providers, directory, clock }: ProviderSignInDeps,
-): Promise<Pick<ExternalAccount, 'issuer' | 'subject'>> {
+): Promise<void> {
   const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
   const logout = readLogoutClaims(token.claims, { ...provider.rules, nowSeconds: nowSeconds(clock) })
   if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
   const { issuer, id, expiresAt } = logout
   if (providers.get(issuer)?.name !== provider.name) throw badRequest('The logout token is of another provider.')
-  if (await directory.useOnce(`logout:${issuer}:${id}`, expiresAt)) return logout
-  throw badRequest('The logout token was used before.')
+  for (const name of await directory.listLinked(logout)) await directory.signOut(name)
+  // noted last: if the store fails before, the provider sends the token again
+  if (!(await directory.useOnce(`logout:${issuer}:${id}`, expiresAt)))
+    throw badRequest('The logout token was used before.')
 }
 
 const STALE = 'this sign-in has expired, was used already or began in another browser; start again'
@@ -191,8 +197,7 @@ async function connectTo({ name, rules, client }: Provider) {
   const { document } = await fetchDiscovery(client.place).catch((error: unknown) => {
     throw unavailable(`[provider:${name}] ${messageOf(error)}`)
   })
-  // `openid-client` checks the members that it uses
-  const server = document as unknown as OpenId.ServerMetadata
+  const server = toMetadata(document, name)
   const config = new openid.Configuration(
     server,
     rules.clientId,
@@ -203,6 +208,20 @@ async function connectTo({ name, rules, client }: Provider) {
   // `boundedFetch` accepts plain HTTP on loopback only
   openid.allowInsecureRequests(config)
   return { openid, config }
+}
+
+const isEndpoint = (value: unknown): value is string => typeof value === 'string' && isSecureUrl(value)
+
+/** Checks what `openid-client` uses without a check. A page for signing out that browsers cannot open counts as none. */
+function toMetadata(document: Readonly<Record<string, unknown>>, name: string): OpenId.ServerMetadata {
+  for (const member of ['authorization_endpoint', 'token_endpoint'])
+    if (!isEndpoint(findMember(document, member)))
+      throw unavailable(`[provider:${name}] its discovery document: ${member} is missing or not https`)
+  const methods = findMember(document, 'token_endpoint_auth_methods_supported') ?? []
+  if (!Array.isArray(methods))
+    throw unavailable(`[provider:${name}] its discovery document: token_endpoint_auth_methods_supported is not a list`)
+  const { end_session_endpoint: end, ...others } = document
+  return { ...others, ...(isEndpoint(end) && { end_session_endpoint: end }) } as unknown as OpenId.ServerMetadata
 }
 
 const fetchBounded: OpenId.CustomFetch = async (url, { body, headers, method }) =>

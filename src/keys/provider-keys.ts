@@ -43,8 +43,6 @@ const REFRESH_MS = 600_000
 /** Time between two fetches: a client can send any number of tokens with unknown keys. */
 const INTERVAL_MS = 5000
 const MAX_INTERVAL_MS = 300_000
-/** Requests that wait for the next fetch. More are refused at once. */
-const MAX_WAITING = 256
 
 export type ProviderKeys = ReturnType<typeof createProviderKeys>
 
@@ -53,8 +51,8 @@ export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeys
   let fetchedMs = Number.NEGATIVE_INFINITY
   let triedMs = Number.NEGATIVE_INFINITY
   let failures = 0
-  let waiting = 0
   let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
   // counted from the last attempt, whether it succeeded or not
   const pauseMs = () =>
     triedMs + Math.min(INTERVAL_MS * 2 ** Math.max(0, failures - 1), MAX_INTERVAL_MS) - clock.nowMs()
@@ -87,19 +85,16 @@ export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeys
       return ageMs < maxAgeMs ? keys : undefined
     },
     /** Resolves after the fetch that is running, or after the next one if it is allowed soon. */
-    async renew(): Promise<void> {
-      if (running) return running
+    renew(): Promise<void> {
       const waitMs = pauseMs()
-      if ((failures > 0 && waitMs > 0) || waiting >= MAX_WAITING) return
-      const lastMs = triedMs
-      waiting += 1
-      try {
-        if (waitMs > 0) await sleep(waitMs)
-        // another request that waited may have fetched them
-        if (triedMs === lastMs) await refresh()
-      } finally {
-        waiting -= 1
-      }
+      if (running || waitMs <= 0) return refresh()
+      if (failures > 0) return Promise.resolve()
+      next ??= sleep(waitMs)
+        .then(refresh)
+        .finally(() => {
+          next = undefined
+        })
+      return next
     },
     /** Whether the last fetch failed. */
     isFailing: (): boolean => failures > 0,

@@ -72,6 +72,19 @@ describe('keys of an identity provider', () => {
     assert.equal(state.fetches, 1)
   })
 
+  it('are known to each of many requests that wait for the next fetch', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    let nowMs = 0
+    const clock = { nowMs: () => nowMs }
+    const keys = createProviderKeys({ place: toPlace(issuer), maxAgeMs: DAY_MS, clock, log: SILENT_LOG })
+    await keys.renew()
+    nowMs = 4990
+    const before = keys.get()
+    const found = await Promise.all(Array.from({ length: 1000 }, () => keys.renew().then(keys.get)))
+    assert.equal(state.fetches, 2)
+    assert.ok(found.every((set) => set !== undefined && set !== before))
+  })
+
   const wrong: readonly [name: string, discovery: object, reason: RegExp][] = [
     ['names another issuer', { issuer: 'https://evil.example.com' }, /its issuer is "https:\/\/evil/],
     ['has no keys', { jwks_uri: undefined }, /jwks_uri is missing/],

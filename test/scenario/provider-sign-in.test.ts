@@ -74,7 +74,7 @@ describe('sign-in at an identity provider', () => {
       const query = await browser.visit('linked', {}, '?next=%2Fdb')
       takeEvents()
       const reply = await browser.finish('linked', query)
-      assert.deepEqual(reply, { status: 200, name: 'ada', linked: false, next: '/db' })
+      assert.deepEqual(reply, { status: 200, name: 'ada', roles: [], linked: false, next: '/db' })
       assert.equal(await browser.nameOf(), 'ada')
       const accepted = takeEvents().find(({ event }) => event === 'sign-in.accepted')
       assert.deepEqual([accepted?.['subject'], accepted?.['handler']], ['ada', 'provider'])
@@ -253,7 +253,7 @@ describe('sign-in at an identity provider', () => {
     assert.equal((await browser.finish('open', query)).status, 403, 'another user is signed in now')
     browser.cookies.set('AuthSession', session)
     const again = await browser.visit('open', proof)
-    assert.deepEqual(await browser.finish('open', again), { status: 200, name: 'bob', linked: true })
+    assert.deepEqual(await browser.finish('open', again), { status: 200, name: 'bob', roles: [], linked: true })
     const fresh = createClient()
     assert.equal((await fresh.finish('open', await fresh.visit('open'))).name, 'bob')
     assert.equal((await fresh.post('/providers/open', proof)).status, 403, 'this session proves no password')
@@ -329,13 +329,32 @@ describe('sign-in at an identity provider', () => {
     assert.equal((await browser.finish('foreign', String(again))).status, 403, 'a code of another sign-in')
   })
 
-  it('is 503 while the provider cannot be reached', async (t) => {
+  const documents: readonly [name: string, change: object, status?: number][] = [
+    ['without authorization_endpoint', { authorization_endpoint: undefined }],
+    ['with a number as authorization_endpoint', { authorization_endpoint: 5 }],
+    ['with authorization_endpoint not https', { authorization_endpoint: 'javascript:alert(1)' }],
+    ['without token_endpoint', { token_endpoint: undefined }],
+    ['with a number as list of methods', { token_endpoint_auth_methods_supported: 5 }],
+    ['with a wrong end_session_endpoint', { end_session_endpoint: 'javascript:alert(1)' }, 200],
+  ]
+  it('is 503 while the provider cannot be reached, or its discovery document is wrong', async (t) => {
     const provider = await startProvider(t)
+    const sections = ['late', ...documents.keys()].map((name) => [
+      `provider:p${name}`,
+      // no two providers may have the same issuer
+      { issuer: `${provider.issuer}/${name}`, discovery: provider.issuer, ...client },
+    ])
     const { document: url } = await startServer(t, {
       console: { 'public-url': PUBLIC_URL },
-      'provider:late': { issuer: provider.issuer, ...client },
+      ...Object.fromEntries(sections),
     })
     provider.state.isDown = true
-    assert.equal((await createClient(url).post('/providers/late')).status, 503)
+    assert.equal((await createClient(url).post('/providers/plate')).status, 503)
+    provider.state.isDown = false
+    for (const [index, [name, change, status = 503]] of documents.entries()) {
+      provider.state.discovery = { issuer: `${provider.issuer}/${index}`, ...change }
+      assert.equal((await createClient(url).post(`/providers/p${index}`)).status, status, name)
+    }
+    assert.equal((await createClient(url).post(`/providers/p${documents.length - 1}/sign-out`)).url, null)
   })
 })

@@ -14,12 +14,12 @@ import { findRedirect, readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
-import { requireTrusted } from './account-sign-in.ts'
+import { requireTrusted, showIdentity } from './account-sign-in.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { flag, object, text } from './schemas/schema.ts'
 
 export interface ProviderRoutesDeps {
-  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount' | 'listLinked' | 'signOut'>
+  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount'>
   readonly providerSignIn: ProviderSignIn
   readonly openSession: ApplicationSignIn['open']
   /** Throws unless the session of the request was opened with the password, and `current` is that password. */
@@ -81,9 +81,9 @@ async function finish(context: RequestContext, provider: string, deps: ProviderR
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
   try {
     const arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
-    const { name, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
+    const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
-      name,
+      ...showIdentity(identity),
       linked: arrival.link !== undefined,
       ...(arrival.next !== undefined && { next: arrival.next }),
     }
@@ -103,17 +103,18 @@ const toSentence = (error: Refusal): string => `The sign-in was refused: ${textO
 async function signIn(context: RequestContext, arrival: Arrival, { providerSignIn, openSession }: ProviderRoutesDeps) {
   const account = await providerSignIn.findAccount(arrival)
   const { header } = await openSession(account, context, { hasPassword: false, hasFactor: false })
-  return { name: account.name, headers: [header] }
+  return { identity: account, headers: [header] }
 }
 
 /** Only in the session that began: its user has proved the password. */
 async function link(context: RequestContext, { external, link: owner }: Arrival, { directory }: ProviderRoutesDeps) {
-  const { name } = identityOf(context)
+  const identity = identityOf(context)
+  const { name } = identity
   const session = context.authenticated?.credential?.session
   if (name === null || name !== owner?.name || session?.id !== owner.session)
     throw new Refusal('forbidden', { reason: 'Another user is signed in now. Start again.' })
   await directory.linkAccount(name, external)
-  return { name, headers: [] }
+  return { identity, headers: [] }
 }
 
 /** Returns the URL at the provider, or null if it has none. */
@@ -125,11 +126,10 @@ async function signOut(_context: RequestContext, provider: string, deps: Provide
 async function endSessions(
   context: RequestContext,
   provider: string,
-  { providerSignIn, directory }: ProviderRoutesDeps,
+  { providerSignIn }: ProviderRoutesDeps,
 ): Promise<Reply> {
   const token = (await readForm(context, MAX_BODY_BYTES)).get('logout_token') ?? ''
-  const account = await providerSignIn.readLogout(provider, token)
-  for (const name of await directory.listLinked(account)) await directory.signOut(name)
+  await providerSignIn.logOut(provider, token)
   return { status: 200, headers: [] }
 }
 
