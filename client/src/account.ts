@@ -21,11 +21,11 @@ export interface PasswordProof {
 
 export function createAccountCalls({ base, account, credential, keeper }: AccountDeps) {
   const send = async (method: string, path: string, body: unknown): Promise<Response> => {
-    if (credential.isDue()) await keeper.renew()
+    await keeper.renewIfDue()
     return credential.send(path, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
   }
   const own = account ?? `${base}_cardea/account/`
-  const call = (method: string, path: string, body: unknown) => send(method, `${own}${path.slice(1)}`, body)
+  const call = (method: string, path: string, body: unknown) => send(method, `${own}${path}`, body)
   const read = async <T>(response: Response): Promise<T> => {
     if (response.ok) return (await response.json()) as T
     throw await toError(response)
@@ -35,7 +35,7 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
     async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
       const id = encodeURIComponent(`org.couchdb.user:${name}`)
       const response = account
-        ? await call('POST', '/sign-up', { ...members, name, password })
+        ? await call('POST', 'sign-up', { ...members, name, password })
         : await send('PUT', `${base}_users/${id}`, { ...members, name, password, roles: [], type: 'user' })
       if (response.ok) return { status: 'signed_up' }
       if (response.status === 409) return { status: 'name_taken' }
@@ -46,13 +46,13 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
     },
     /** Ends this session; `everywhere`: all sessions of the user. */
     async signOut({ everywhere = false } = {}): Promise<void> {
-      if (everywhere) await read(await call('POST', '/sessions/end-others', {}))
+      if (everywhere) await read(await call('POST', 'sessions/end-others', {}))
       await credential.signOut()
       keeper.signedOut()
     },
     /** Ends all other sessions of the user. */
     async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
-      const response = await call('PUT', '/password', { password, current_password: currentPassword })
+      const response = await call('PUT', 'password', { password, current_password: currentPassword })
       if (response.ok) {
         const name = keeper.live?.session.name
         const opened = credential.endsWithPassword && name ? await credential.signIn({ name, password }) : undefined
@@ -70,15 +70,15 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
     secondFactor: {
       /** A new secret, and the URI to show as a QR code. It counts when it is confirmed. */
       enrol: async (): Promise<{ readonly secret: string; readonly uri: string }> =>
-        read(await call('POST', '/totp', {})),
+        read(await call('POST', 'totp', {})),
       /** Requires codes from now on, and ends all other sessions. Returns the recovery codes, which are shown once. */
       confirm: async (secret: string, code: string, proof: PasswordProof = {}): Promise<readonly string[]> =>
-        toCodes(await read(await call('POST', '/totp/confirm', { secret, code, ...toProof(proof) }))),
+        toCodes(await read(await call('POST', 'totp/confirm', { secret, code, ...toProof(proof) }))),
       disable: async (proof: PasswordProof = {}): Promise<void> =>
-        void (await read(await call('DELETE', '/totp', toProof(proof)))),
+        void (await read(await call('DELETE', 'totp', toProof(proof)))),
       /** Replaces the recovery codes. */
       recoveryCodes: async (proof: PasswordProof = {}): Promise<readonly string[]> =>
-        toCodes(await read(await call('POST', '/recovery-codes', toProof(proof)))),
+        toCodes(await read(await call('POST', 'recovery-codes', toProof(proof)))),
     },
   }
 }

@@ -49,6 +49,7 @@ export function createCookieCredential(
     },
     // every request renews the cookie
     isDue: () => false,
+    hasExpired: () => false,
     async signOut() {
       const init = account ? { method: 'POST', body: '{}' } : { method: 'DELETE' }
       const response = await send(signOut, { ...init, headers: JSON_HEADERS })

@@ -26,8 +26,10 @@ export interface Credential {
   accept(response: Response): Promise<LiveSession>
   /** Renews the session. `null`: there is none, or it has ended. Throws if the server cannot be reached. */
   renew(): Promise<LiveSession | null>
-  /** Whether a request must wait for a renewal. */
+  /** Whether it should be renewed before the next request. */
   isDue(): boolean
+  /** Whether no request is accepted without a renewal. */
+  hasExpired(): boolean
   signOut(): Promise<void>
   /** A new password ends this session too. */
   readonly endsWithPassword?: true

@@ -24,16 +24,17 @@ export const createSessionFetch =
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     const send = () => sendOnce(input instanceof Request ? input.clone() : url, init, { credential, keeper })
     if (keeper.live === undefined) await keeper.renew().catch(() => {})
-    if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
     for (let isRepeated = false; ; isRepeated = true) {
-      if (credential.isDue()) await keeper.renew()
+      await keeper.renewIfDue()
+      if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
       const [seen, sentAt] = [keeper.live, Date.now()]
       const response = await send()
       if (response.status !== 401 || !seen || isStream(input, init)) return response
       const live = await keeper.check()
-      // a feed that was open for long was accepted before its token expired, so it is repeated each time
-      const wasAccepted = Date.now() > (sentAt + seen.expiresAt) / 2
-      if (live && isRepeated && !wasAccepted) return response
+      // A feed without a change is rejected when the token or cookie that opened it expires. That is no reason to end
+      // it, however often it happens. Half of the time tells this from a request that was rejected at once: clocks differ.
+      const wasOpen = Date.now() - sentAt > (seen.expiresAt - sentAt) / 2
+      if (live && isRepeated && !wasOpen) return response
       if (!live && !(await keeper.waitForSession(signal))) return response
     }
   }

@@ -35,8 +35,8 @@ export interface ClientOptions {
    */
   readonly credential?: 'cookie' | 'token'
   /**
-   * Where a program has mounted the account routes of the library, as `/account`; for cookies only. Left out: the routes
-   * of the door.
+   * Where a program has mounted the account routes of the library, as `/account`. They have no tokens, so this cannot be
+   * given with `credential: 'token'`. Left out: the routes of the door.
    */
   readonly account?: string
   /** Where tokens are kept. Left out: in memory, until the page is closed. */
@@ -51,6 +51,8 @@ export function createClient(options: ClientOptions) {
   const { storage = createMemoryStorage(), fetch = globalThis.fetch.bind(globalThis) } = options
   const base = toBase(options.url)
   const hasToken = options.credential === 'token'
+  if (hasToken && options.account !== undefined)
+    throw new TypeError('The option account needs cookies: leave it out, or do not set credential to token.')
   const account = options.account === undefined ? undefined : toBase(new URL(options.account, base).href)
   const credential = hasToken
     ? createTokenCredential(base, { fetch, storage })

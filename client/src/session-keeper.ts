@@ -84,6 +84,16 @@ export class SessionKeeper {
     return this.#renewing
   }
 
+  /** Before a request. If the renewal fails, the request is sent as long as the token is valid. */
+  async renewIfDue(): Promise<void> {
+    if (!this.#credential.isDue()) return
+    try {
+      await this.renew()
+    } catch (error) {
+      if (this.#credential.hasExpired()) throw error
+    }
+  }
+
   #findChange(next: LiveSession | null): Change | undefined {
     const before = this.#live
     if (next && before) return next.expiresAt === before.expiresAt ? undefined : 'renewed'

@@ -23,7 +23,8 @@ export function createTokenCredential(
   const key = `cardea ${base}`
   // read again for each request: another tab may have renewed it
   const find = (): StoredToken | null => JSON.parse(storage.getItem(key) ?? 'null')
-  const isDue = () => Date.now() >= (find()?.dueAt ?? Number.POSITIVE_INFINITY)
+  const isPast = (time: 'dueAt' | 'expiresAt') => Date.now() >= (find()?.[time] ?? Number.POSITIVE_INFINITY)
+  const isDue = () => isPast('dueAt')
   const keep = (stored: StoredToken): LiveSession => {
     storage.setItem(key, JSON.stringify(stored))
     return toLive(stored)
@@ -63,6 +64,7 @@ export function createTokenCredential(
     },
     endsWithPassword: true,
     isDue,
+    hasExpired: () => isPast('expiresAt'),
     async signOut() {
       const stored = find()
       if (!stored) return

@@ -154,6 +154,41 @@ test('an account call renews the token first, and a sign-out needs no valid toke
   assert.equal(sessions.length, 1)
 })
 
+test('a token that is due is used until it expires if it cannot be renewed', async (t) => {
+  const { openClient } = await open(t)
+  const setAhead = holdClock(t)
+  const { client, requests } = openClient()
+  await client.signIn(ADA)
+  const { fetch } = globalThis
+  t.mock.method(globalThis, 'fetch', async (...given: Parameters<typeof fetch>) =>
+    String(given[0]).endsWith('/renew') ? Response.json({ error: 'unavailable' }, { status: 503 }) : fetch(...given),
+  )
+  setAhead(500)
+  assert.equal((await client.fetch(OWN)).status, 200)
+  assert.ok((await client.secondFactor.enrol()).secret)
+  assert.equal(requests.filter((line) => line.endsWith('/renew')).length, 2)
+  setAhead(200)
+  await assert.rejects(client.fetch(OWN), { name: 'ClientError', status: 503 })
+  await assert.rejects(client.secondFactor.enrol(), { name: 'ClientError', status: 503 })
+})
+
+test('a request waits if the renewal before it finds that the session was revoked', async (t) => {
+  const { cardea, openClient } = await open(t)
+  const setAhead = holdClock(t)
+  const { client, changes } = openClient()
+  await client.signIn(ADA)
+  setAhead(500)
+  await cardea.users.setPassword('ada', 'difference')
+  const waiting = client.fetch(OWN)
+  await waitUntil(() => changes.includes('revoked'))
+  await client.signIn({ ...ADA, password: 'difference' })
+  assert.equal((await waiting).status, 200)
+})
+
+test('refuses the routes of a program, which have no tokens', () => {
+  assert.throws(() => createClient({ url: 'http://127.0.0.1/', credential: 'token', account: '/account' }), TypeError)
+})
+
 test('requests wait after a revocation, and a new password signs in again', async (t) => {
   const { cardea, openClient } = await open(t)
   const { client, changes } = openClient()
