@@ -46,6 +46,8 @@ async function openUpstream() {
 const upstream = await openUpstream()
 const source = new Pouch('source')
 const copy = new Pouch('copy')
+// PouchDB would repeat the replication into a database that is missing for ever
+await new Pouch('second-copy').info()
 const put = (id: string) => source.put({ _id: id })
 const isCopied = (id: string): Promise<boolean> =>
   copy.get(id).then(
