@@ -1,5 +1,6 @@
 // What the threads of one server say to each other, and what they share.
 import type { KeyObject } from 'node:crypto'
+import type { ErrorCode } from '../base/errors.ts'
 import type { Endpoint, ListenerLimits, TlsSettings } from '../http/server.ts'
 import type { SnapshotCopy } from '../live-config/replica.ts'
 import type { MetricsCopy } from '../observe/metrics.ts'
@@ -32,10 +33,16 @@ export interface WorkerStart {
   readonly fd: number
 }
 
+/** Of a refusal. */
+interface SentError {
+  readonly code: ErrorCode
+  readonly detail?: string | undefined
+}
+
 export type ToWorker =
   /** Something has changed; `state` is set if it is the configuration or a key. */
   | { readonly kind: 'changed'; readonly state?: SharedState }
-  | { readonly kind: 'result'; readonly id: number; readonly value?: unknown; readonly error?: unknown }
+  | { readonly kind: 'result'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
   | { readonly kind: 'tls'; readonly listener: number; readonly tls: TlsSettings }
   /** Send the metrics. */
   | { readonly kind: 'metrics' }

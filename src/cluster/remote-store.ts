@@ -1,12 +1,8 @@
 // The store in a worker thread: every operation runs in the main thread.
-import { ERRORS, type ErrorCode, Refusal } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port/store.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
-
-interface SentError {
-  readonly code: ErrorCode
-  readonly detail?: string | undefined
-}
 
 type Result = Extract<ToWorker, { kind: 'result' }>
 
@@ -39,12 +35,7 @@ export function createRemoteStore(engine: string, post: (message: FromWorker) =>
       const pending = waiting.get(id)
       waiting.delete(id)
       if (error === undefined) pending?.resolve(value)
-      else
-        pending?.reject(
-          new Refusal((error as SentError).code, {
-            detail: (error as SentError).detail ?? 'the main thread refused it',
-          }),
-        )
+      else pending?.reject(new Refusal(error.code, { detail: error.detail ?? 'the main thread refused it' }))
     },
   }
 }
@@ -52,6 +43,7 @@ export function createRemoteStore(engine: string, post: (message: FromWorker) =>
 /** Runs an operation for a worker thread. */
 export async function runStoreCall(
   store: Store,
+  log: Log,
   { id, method, args }: Extract<FromWorker, { kind: 'call' }>,
 ): Promise<Result> {
   try {
@@ -59,11 +51,9 @@ export async function runStoreCall(
     const operation = Reflect.get(store, method) as (...args: readonly unknown[]) => Promise<unknown>
     return { kind: 'result', id, value: await operation(...args) }
   } catch (error) {
-    return { kind: 'result', id, error: toSent(error) }
+    if (error instanceof Refusal) return { kind: 'result', id, error: { code: error.code, detail: error.detail } }
+    log.error('an operation of the store for a worker thread has failed', { operation: method, error })
+    const detail = 'the main thread could not run the operation'
+    return { kind: 'result', id, error: { code: 'store_unavailable', detail } }
   }
-}
-
-function toSent(error: unknown): SentError {
-  if (error instanceof Refusal && Object.hasOwn(ERRORS, error.code)) return { code: error.code, detail: error.detail }
-  return { code: 'store_unavailable', detail: 'the main thread could not run the operation' }
 }

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '../base/log.ts'
 import { openSocketChannel, type SocketChannel } from '../base/node-internals/socket-channel.ts'
 import { waitAtMost } from '../base/sleep.ts'
+import { createTurns } from '../base/turns.ts'
 import type { Store } from '../directory/store-port/store.ts'
 import type { TlsSettings } from '../http/server.ts'
 import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
@@ -66,6 +67,7 @@ export class WorkerPool {
   readonly #counters = createCounters()
   readonly #members = new Set<Member>()
   readonly #watch: NodeJS.Timeout
+  readonly #inTurn = createTurns()
   readonly #lastBeats = new Map<Member, { readonly beat: number; readonly atMs: number }>()
   /** What workers that have ended had counted. */
   #past: MetricsCopy = []
@@ -145,15 +147,21 @@ export class WorkerPool {
   async roll(graceMs: number): Promise<void> {
     if (this.#isRolling) return
     this.#isRolling = true
-    for (const member of this.#ready()) {
-      const successor = await this.#open(member.slot)
-      // otherwise the old one is better than none
-      if (!successor.isReady || this.#isClosing) break
-      void this.#keepRunning(member.slot, successor)
-      await this.#leave(member, { kind: 'retire', graceMs }, graceMs)
+    try {
+      for (const member of this.#ready()) {
+        const successor = await this.#open(member.slot)
+        if (this.#isClosing) return
+        // the old one is better than none
+        if (!successor?.isReady) throw new Error('it has ended before it was ready')
+        void this.#keepRunning(member.slot, successor)
+        await this.#leave(member, { kind: 'retire', graceMs }, graceMs)
+      }
+      this.#deps.log.info('worker threads were replaced')
+    } catch (error) {
+      this.#reportStart(error)
+    } finally {
+      this.#isRolling = false
     }
-    this.#isRolling = false
-    this.#deps.log.info('worker threads were replaced')
   }
 
   /** Resolves when all have ended, at the latest soon after `graceMs`. */
@@ -161,6 +169,8 @@ export class WorkerPool {
     this.#isClosing = true
     clearInterval(this.#watch)
     await Promise.all([...this.#members].map((member) => this.#leave(member, { kind: 'stop', graceMs }, graceMs)))
+    // a channel that is being opened is not used, and leaves no file behind
+    await this.#inTurn(async () => {})
   }
 
   #ready = (): readonly Member[] => [...this.#members].filter(({ isReady, isLeaving }) => isReady && !isLeaving)
@@ -198,10 +208,11 @@ export class WorkerPool {
     this.#deps.log.error('a worker thread cannot be started', { error })
   }
 
-  /** Resolves when the worker is ready or has ended. */
-  async #open(slot: number): Promise<Member> {
+  /** Resolves when the worker is ready or has ended. `undefined`: the pool was closed before. */
+  async #open(slot: number): Promise<Member | undefined> {
     const { program, readState, generatedKey, relayPath, count } = this.#deps
-    const channel = await openSocketChannel()
+    const channel = await this.#inTurn(openSocketChannel)
+    if (this.#isClosing) return void channel.close('unused')
     const workerData: WorkerStart = {
       program: 'cardea worker',
       state: readState(),
@@ -243,7 +254,7 @@ export class WorkerPool {
     this.#members.delete(member)
     this.#lastBeats.delete(member)
     this.#past = keepCounts([this.#past, member.metrics])
-    member.channel.close()
+    member.channel.close(member.isReady ? 'used' : 'unused')
     for (const id of [...member.connections.keys()]) this.#release(member, id)
   }
 
@@ -261,7 +272,8 @@ export class WorkerPool {
       member.metrics = message.copy
       member.readers.shift()?.()
     } else if (message.kind === 'event') this.#deps.onEvent(message.event, message.fields)
-    else void runStoreCall(this.#deps.store, message).then((result) => member.worker.postMessage(result))
+    else
+      void runStoreCall(this.#deps.store, this.#deps.log, message).then((result) => member.worker.postMessage(result))
   }
 
   /** Resolves when every worker has sent its metrics, or some are too busy for it. */

@@ -81,7 +81,9 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   await progress.catchUp()
   applyLevel(liveConfig.get().settings.values.log.level)
   liveConfig.onChange(({ settings }) => applyLevel(settings.values.log.level))
+  // in this order: the main thread closes the channel of a worker that was not ready
   post({ kind: 'ready' })
+  serving.start()
 }
 
 function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (message: FromWorker) => void) {
@@ -212,7 +214,7 @@ function serveConnections(
   // this starts Node's check of header timeouts
   for (const { server } of servers) server.emit('listening')
   const open = new Map<Socket, Promise<unknown>>()
-  receiveSockets(fd, (socket, text) => {
+  const take = (socket: Socket, text: string): void => {
     const [listener = 0, connection = 0] = text.split(' ').map(Number)
     const closed = once(socket, 'close').catch(() => {})
     open.set(socket, closed)
@@ -221,8 +223,9 @@ function serveConnections(
       post({ kind: 'closed', connection })
     })
     servers[listener]?.server.emit('connection', socket)
-  })
+  }
   return {
+    start: () => receiveSockets(fd, take),
     replaceTls: (listener: number, tls: TlsSettings) => servers[listener]?.replaceTls(tls),
     /** Resolves when all connections are closed; ends those that are left after `graceMs`. */
     async end(graceMs: number): Promise<void> {

@@ -22,7 +22,7 @@ test('hands connections to another thread', async (t) => {
   t.after(async () => {
     server.close()
     await worker.terminate()
-    channel.close()
+    channel.close('used')
   })
   const { port } = server.address() as AddressInfo
   const received = await Promise.all(Array.from({ length: 20 }, () => text(connect(port, '127.0.0.1'))))

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { it, type TestContext } from 'node:test'
+import { type LogFields, SILENT_LOG } from '../../src/base/log.ts'
+import { runStoreCall } from '../../src/cluster/remote-store.ts'
 import { WorkerPool, type WorkerPoolDeps } from '../../src/cluster/worker-pool.ts'
+import type { Store } from '../../src/directory/store-port/store.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** A pool of one worker that does what `behaviour` says: see stub-worker.ts. */
-function openPool(t: TestContext, behaviour: string) {
+function openPool(t: TestContext, behaviour: string, readState: () => object = () => ({})) {
   const lines: string[] = []
   const write = (message: string) => void lines.push(message)
   const metrics = createMetrics()
@@ -17,7 +20,7 @@ function openPool(t: TestContext, behaviour: string) {
     metrics,
     generatedKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
     relayPath: '',
-    readState: () => ({}),
+    readState,
     timeoutMs: () => 500,
     onEvent: () => {},
   }
@@ -48,4 +51,34 @@ it('workers are replaced when their successors serve', async (t) => {
   await pool.roll(1000)
   assert.equal(countReady(), 1)
   assert.deepEqual(lines, ['worker threads were replaced'])
+})
+
+it('a successor that cannot be started leaves the old worker, and another attempt succeeds', async (t) => {
+  let starts = 0
+  const { pool, lines, countReady } = openPool(t, 'serves', () => {
+    starts += 1
+    return starts === 2 ? assert.fail('this start fails') : {}
+  })
+  await waitUntil(() => countReady() === 1)
+  await pool.roll(1000)
+  assert.equal(countReady(), 1)
+  await pool.roll(1000)
+  assert.deepEqual(lines, ['a worker thread cannot be started', 'worker threads were replaced'])
+})
+
+it('a pool that is closed starts no worker', async (t) => {
+  const starts: string[] = []
+  const { pool, lines } = openPool(t, 'serves', () => ({ count: starts.push('start') }))
+  await pool.close(1000)
+  assert.deepEqual([starts, lines], [[], []])
+})
+
+it('a failure of the store is logged in the main thread', async () => {
+  const logged: unknown[] = []
+  const log = { ...SILENT_LOG, error: (_message: string, fields?: LogFields) => void logged.push(fields?.['error']) }
+  const error = new TypeError('the store is broken')
+  const store = { listNodes: () => Promise.reject(error) } as unknown as Store
+  const result = await runStoreCall(store, log, { kind: 'call', id: 1, method: 'listNodes', args: [] })
+  assert.equal(result.error?.code, 'store_unavailable')
+  assert.deepEqual(logged, [error])
 })

@@ -54,7 +54,6 @@ export async function openSocketChannel() {
     const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
     const pipe = new Pipe(constants.IPC)
     pipe.connect(new PipeConnectWrap(), path)
-    // Never closed: the receiving thread closes its file descriptor, whose number may belong to another file then.
     const receiving = (await accepted).unref()
     return {
       fd: handleOf(receiving)?.fd ?? -1,
@@ -69,7 +68,11 @@ export async function openSocketChannel() {
         if (!streamBaseState[kLastWriteWasAsync]) socket.destroy()
         return true
       },
-      close: () => pipe.close(),
+      /** If it was used, the receiving thread closes the file descriptor, whose number may belong to another file then. */
+      close(use: 'used' | 'unused'): void {
+        pipe.close()
+        if (use === 'unused') receiving.destroy()
+      },
     }
   } finally {
     server.close()
