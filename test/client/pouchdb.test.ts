@@ -9,9 +9,9 @@ import { test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Client } from '../../client/src/index.ts'
 import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
-import { createSharedScope, makeFolder } from '../support/scope.ts'
+import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { beforeDocument } from '../support/upstream.ts'
+import { beforeDocument, endFeedsOfClosedConnections } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 import { servePage } from './serve-page.ts'
 
@@ -35,6 +35,7 @@ async function openUpstream() {
   const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(makeFolder(scope), 'log.txt') }
   app.use('/', load('express-pouchdb')(Pouch, options))
   const server = createServer(app)
+  endFeedsOfClosedConnections(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   scope.after(() => {
     server.closeAllConnections()
@@ -60,7 +61,7 @@ const TIMEOUT_MS = 600_000
 const STEP_MS = TIMEOUT_MS / 20
 
 /** The same store, secret and port after a restart. */
-function openCardea() {
+function openCardea(scope: Scope) {
   const store = `sqlite:${join(makeFolder(scope), 'cardea.db')}`
   return (port: number): Promise<Server> =>
     startServer(scope, beforeDocument(upstream), {
@@ -109,7 +110,7 @@ const isNotRenewing = async () => {
   return held.length + pending.length === 0
 }
 
-async function openContext(url: string): Promise<BrowserContext> {
+async function openContext(scope: Scope, url: string): Promise<BrowserContext> {
   assert.ok(browser)
   const context = await browser.newContext()
   scope.after(() => context.close())
@@ -127,9 +128,9 @@ for (const credential of ['cookie', 'token'] as const)
   }, async (t) => {
     const { now } = Date
     t.mock.method(Date, 'now', () => now.call(Date) + aheadMs)
-    const open = openCardea()
+    const open = openCardea(t)
     const first = await open(0)
-    const context = await openContext(first.document)
+    const context = await openContext(t, first.document)
     const tab = await openTab(context, first.document, credential)
     await tab.evaluate(() => app.signUp('ada', 'analytical'))
     assert.equal((await signIn(tab)).status, 'signed_in')

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import type { Scope } from '../support/scope.ts'
-import { openToken } from '../support/upstream.ts'
+import { endFeedsOfClosedConnections, openToken } from '../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
@@ -41,7 +41,9 @@ export function openCouchdb(scope: Scope, folder: string): Promise<number> {
   const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults({ adapter: 'memory' })
   const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(folder, 'couchdb.log') }
   app.use('/', load('express-pouchdb')(Pouch, options))
-  return listen(scope, createServer(app))
+  const server = createServer(app)
+  endFeedsOfClosedConnections(server)
+  return listen(scope, server)
 }
 
 const VERSION = { server: 'arango', license: 'community', version: '3.12.5' }

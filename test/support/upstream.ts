@@ -143,3 +143,15 @@ export async function openStream(base: string, path: string, headers: Record<str
   })
   return { ended, isOpen: () => how === undefined, close: () => request.destroy() }
 }
+
+/**
+ * express-pouchdb listens for the end of a connection after its feed has begun. If the connection ended before, the
+ * timer of the feed would keep the process of the test alive.
+ */
+export function endFeedsOfClosedConnections(server: Server): void {
+  server.on('connection', (socket) =>
+    socket.on('newListener', (event, listener) => {
+      if (event === 'close' && socket.destroyed) setImmediate(listener)
+    }),
+  )
+}

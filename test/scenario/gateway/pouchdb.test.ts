@@ -9,7 +9,7 @@ import { after, test } from 'node:test'
 import { ADMIN, send } from '../../support/request.ts'
 import { makeFolder, type Scope } from '../../support/scope.ts'
 import { type Server, startServer } from '../../support/server.ts'
-import { beforeDocument, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
+import { beforeDocument, endFeedsOfClosedConnections, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
 // none of these have types
 const load = createRequire(import.meta.url)
@@ -46,6 +46,7 @@ async function openDatabase(scope: Scope): Promise<Database> {
   const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: `${makeFolder(scope)}/log.txt` }
   app.use('/', load('express-pouchdb')(Memory, options))
   const server = createServer(app)
+  endFeedsOfClosedConnections(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   scope.after(() => {
     server.closeAllConnections()
