@@ -11,3 +11,7 @@ export class RelayNeeded extends Error {
     this.onAccepted = onAccepted
   }
 }
+
+export async function relay(): Promise<never> {
+  throw new RelayNeeded()
+}

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import type { Endpoint, ListenerLimits, TlsSettings } from '../http/server.ts'
 import type { SnapshotCopy } from '../live-config/replica.ts'
 import type { MetricsCopy } from '../observe/metrics.ts'
+import type { EventFields, EventKind } from '../observe/security-event-table.ts'
 
 /** The configuration and the keys of the main thread. */
 export interface SharedState {
@@ -20,7 +21,6 @@ export interface WorkerListener {
 
 /** What a worker thread is started with. */
 export interface WorkerStart {
-  readonly program: 'cardea worker'
   readonly state: SharedState
   readonly generatedKey: KeyObject
   readonly listeners: readonly WorkerListener[]
@@ -55,7 +55,7 @@ export type FromWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly kind: 'closed'; readonly connection: number }
-  | { readonly kind: 'event'; readonly event: string; readonly fields: object }
+  | { readonly kind: 'event'; readonly event: EventKind; readonly fields: EventFields<EventKind> }
   | { readonly kind: 'metrics'; readonly copy: MetricsCopy }
 
 /** Numbers that all threads see at once, by index. */

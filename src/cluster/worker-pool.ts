@@ -10,6 +10,7 @@ import { createTurns } from '../base/turns.ts'
 import type { Store } from '../directory/store-port/store.ts'
 import type { TlsSettings } from '../http/server.ts'
 import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
 import {
   BEATS,
   CHANGES,
@@ -35,8 +36,7 @@ export interface WorkerPoolDeps {
   readState(): SharedState
   /** How long the event loop of a worker may be stuck; 0: any time. */
   timeoutMs(): number
-  /** Records a security event of a worker. */
-  onEvent(event: string, fields: object): void
+  readonly events: Pick<SecurityEvents, 'record'>
 }
 
 /** One worker thread. */
@@ -83,7 +83,7 @@ export class WorkerPool {
       this.#endStuck()
       void this.#refreshMetrics()
     }, LOOK_EVERY_MS).unref()
-    deps.metrics.addThreads({
+    deps.metrics.setThreads({
       list: () => [this.#past, ...[...this.#members].map(({ metrics }) => metrics)],
       refresh: () => this.#refreshMetrics(),
     })
@@ -214,7 +214,6 @@ export class WorkerPool {
     const channel = await this.#inTurn(openSocketChannel)
     if (this.#isClosing) return void channel.close('unused')
     const workerData: WorkerStart = {
-      program: 'cardea worker',
       state: readState(),
       generatedKey,
       listeners: this.#listeners,
@@ -271,7 +270,7 @@ export class WorkerPool {
     else if (message.kind === 'metrics') {
       member.metrics = message.copy
       member.readers.shift()?.()
-    } else if (message.kind === 'event') this.#deps.onEvent(message.event, message.fields)
+    } else if (message.kind === 'event') this.#deps.events.record(message.event, message.fields)
     else
       void runStoreCall(this.#deps.store, this.#deps.log, message).then((result) => member.worker.postMessage(result))
   }

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../base/errors.ts'
+import { toPairs } from '../base/header-pairs.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { isAccount } from '../directory/account.ts'
 import { isAnonymous } from '../directory/identity.ts'
@@ -118,9 +119,6 @@ const isResponseHeader = (name: string): boolean => !HOP_HEADERS.has(name) && na
 
 const withoutHopHeaders = (flat: readonly string[], isKept: (name: string) => boolean): string[] =>
   flat.filter((_, index) => isKept((flat[index - (index % 2)] ?? '').toLowerCase()))
-
-const toPairs = (flat: readonly string[]): [string, string][] =>
-  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as [string, string]] : []))
 
 function toReply(incoming: IncomingMessage): Reply {
   const headers = toPairs(withoutHopHeaders(incoming.rawHeaders, isResponseHeader))

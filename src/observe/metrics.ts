@@ -23,8 +23,8 @@ export interface Metrics {
   read(name: MetricName): readonly RenderedSample[]
   /** Every metric with the values that `read` and `render` have of it, to be added in another thread. */
   copy(): MetricsCopy
-  /** Adds what other threads have counted. Values with the same labels become one. */
-  addThreads(threads: ThreadMetrics): void
+  /** From now on what other threads have counted is included. Values with the same labels become one. */
+  setThreads(threads: ThreadMetrics): void
   /** All metrics in the text format of Prometheus. */
   render(): Promise<{ readonly contentType: string; readonly body: string }>
 }
@@ -85,7 +85,7 @@ export function createMetrics(): Metrics {
   }
   return {
     copy,
-    addThreads: (added) => {
+    setThreads: (added) => {
       threads = added
     },
     counter: (name, labels) => find(name, labels, () => ({ count: 0 })),

@@ -15,7 +15,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
-import { RelayNeeded } from '../base/relay-needed.ts'
+import { relay } from '../base/relay-needed.ts'
 import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
@@ -98,10 +98,6 @@ export const mountRelay = ({ forwardAuth: { errors } }: Parts): Mount => ({
   segment: OWN_SEGMENT,
   dialect: createForwardAuthDialect({ name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [], errors }),
 })
-
-function relay(): never {
-  throw new RelayNeeded()
-}
 
 interface AdminListener extends Pick<AdminApiOptions, 'requireEntry'> {
   /** Whether the listener serves nothing else. */

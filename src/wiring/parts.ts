@@ -70,7 +70,7 @@ export type Base = Awaited<ReturnType<typeof openBase>>
 
 interface BaseOptions {
   readonly toClaims?: ToClaims | undefined
-  readonly openLimits?: typeof openConfiguredLimits
+  readonly openGuessLimits?: typeof openConfiguredLimits
 }
 
 /** The parts that the others are built from. */
@@ -78,7 +78,7 @@ export async function openBase(
   liveConfig: LiveConfig,
   metrics: Metrics,
   closing: Closing,
-  { toClaims, openLimits = openConfiguredLimits }: BaseOptions = {},
+  { toClaims, openGuessLimits = openConfiguredLimits }: BaseOptions = {},
 ) {
   const { kernel } = liveConfig
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
@@ -90,7 +90,7 @@ export async function openBase(
   addCacheMetrics(metrics, 'users', cacheCounts)
   const directory = closing(await openDirectory(liveConfig, cacheCounts))
   const gateway = closing(await openGateway(liveConfig, directory, tokenSecrets, toClaims))
-  const limits = closing(openLimits(liveConfig))
+  const limits = closing(openGuessLimits(liveConfig))
   const rings = gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
   return {
     ...kernel,

@@ -10,7 +10,7 @@ import { type Attempt, createSignIn, toRemembered } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive } from '../base/live.ts'
 import { receiveSockets } from '../base/node-internals/socket-channel.ts'
-import { RelayNeeded } from '../base/relay-needed.ts'
+import { relay } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { followChanges, openInbox } from '../cluster/inbox.ts'
 import { BEATS, FAILURES, type FromWorker, type WorkerStart } from '../cluster/messages.ts'
@@ -51,7 +51,7 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   }
   // messages are read while the parts open: they read from the store
   const inbox = openInbox(port, remote.settle)
-  const base = await openBase(liveConfig, metrics, closing, { openLimits: openNoLimits })
+  const base = await openBase(liveConfig, metrics, closing, { openGuessLimits: openNoLimits })
   const parts = createWorkerParts(base, start, () => progress.countApplied())
   const progress = followChanges(start, inbox, liveConfig, {
     describeKeys: () => describeKeys(parts),
@@ -198,10 +198,6 @@ function createWorkerPasswords(base: Base, { counters }: WorkerStart) {
       }
     },
   }
-}
-
-async function relay(): Promise<never> {
-  throw new RelayNeeded()
 }
 
 /** Serves the connections that the main thread has accepted. */

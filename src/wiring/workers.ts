@@ -14,7 +14,6 @@ import {
 } from '../http/server.ts'
 import type { ListenerName } from '../live-config/endpoints.ts'
 import { copySnapshot } from '../live-config/replica.ts'
-import type { EventKind } from '../observe/security-event-table.ts'
 import { describeKeys, type Parts } from './parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
 
@@ -30,7 +29,7 @@ export type Workers = NonNullable<Awaited<ReturnType<typeof openWorkers>>>
 
 /** `undefined`: the main thread serves everything. */
 export async function openWorkers(parts: Parts, doors: Readonly<Record<ListenerName, Door>>) {
-  const { liveConfig, config, events, tokenSecrets, guesses, store } = parts
+  const { liveConfig, config, tokenSecrets, guesses, store } = parts
   const count = toCount(config.get())
   if (count === 1) return undefined
   const findDoor = (name: string) => (Object.hasOwn(doors, name) ? doors[name as ListenerName] : undefined)
@@ -43,13 +42,11 @@ export async function openWorkers(parts: Parts, doors: Readonly<Record<ListenerN
     relayPath: relay.path,
     readState: () => ({ snapshot: copySnapshot(liveConfig.get()), keyVersions: describeKeys(parts) }),
     timeoutMs: () => config.get().server['worker-timeout'] * 1000,
-    // the names are those of the same program
-    onEvent: (event, fields) => events.record(event as EventKind, fields as never),
   })
   // in the order of listeners: these are called when the keys have followed
   liveConfig.onChange(() => pool.noteState())
   tokenSecrets.onReload(() => pool.noteState())
-  guesses.onFailure(() => pool.noteFailure())
+  guesses.setFailureListener(() => pool.noteFailure())
   // another node may have changed something
   store.onWake(() => pool.noteChange())
   return {

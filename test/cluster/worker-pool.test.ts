@@ -22,7 +22,6 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
     relayPath: '',
     readState,
     timeoutMs: () => 500,
-    onEvent: () => {},
   }
   // the worker asks for nothing of the other parts
   const pool = new WorkerPool(deps as unknown as WorkerPoolDeps)

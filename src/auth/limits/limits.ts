@@ -113,8 +113,8 @@ export interface LimitsOptions {
 export interface Limits extends PasswordLimits, SignUpLimits, SharedCounters, AccountLimits {
   /** Reports the locks that are over by now. To be called every few seconds. */
   reportEnded(): void
-  /** `listener` is called with every failure, of any node, after it was counted. */
-  onFailure(listener: () => void): void
+  /** There is one listener. It is called with every failure, of any node, after it was counted. */
+  setFailureListener(listener: () => void): void
 }
 
 export function createLimits(options: LimitsOptions): Limits {
@@ -154,7 +154,7 @@ export function createLimits(options: LimitsOptions): Limits {
       for (const failure of failures) failed.note(failure)
       notify()
     },
-    onFailure(listener) {
+    setFailureListener(listener) {
       notify = listener
     },
     ...createSignUps(counters, outbox, clock, (wait) => report(undefined, wait)),

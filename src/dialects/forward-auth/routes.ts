@@ -3,6 +3,7 @@ import { ACCEPTED, isAccepted } from '../../auth/credential.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { Clock } from '../../base/clock.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
+import { toPairs } from '../../base/header-pairs.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import { isOwnPath } from '../../http/form.ts'
@@ -125,9 +126,6 @@ function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
 
 const isForPage = (context: RequestContext): boolean =>
   (context.header('x-forwarded-method') ?? 'GET') === 'GET' && (context.header('accept') ?? '').includes('text/html')
-
-const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
-  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
 
 /** A refusal is never cached, nor a credential that does not outlive the cache. */
 function cacheHeaders(

@@ -1,0 +1,3 @@
+/** Headers whose names and values are in one list, in turn. */
+export const toPairs = (flat: readonly string[]): [name: string, value: string][] =>
+  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as [string, string]] : []))
