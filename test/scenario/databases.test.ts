@@ -96,6 +96,19 @@ describe('the access to a CouchDB database', () => {
   })
 })
 
+it('a `_security` of another form is not shown as empty, and not overwritten', async () => {
+  const body = { security: { admins: NONE, members: NONE }, expected: { admins: NONE, members: NONE } }
+  for (const odd of [null, { admins: 7 }, { members: { names: 'ada' } }, { members: { roles: [1] } }]) {
+    securities.set('mail', odd)
+    const { databases } = await list('?search=mail')
+    assert.deepEqual(databases, [{ name: 'mail', isInArangodb: false, users: 0 }], JSON.stringify(odd))
+    const { status, json } = await ask('PUT', '/databases/mail/security', body)
+    assert.deepEqual([status, json.error], [502, 'upstream_failed'])
+    assert.deepEqual(securities.get('mail'), odd)
+  }
+  securities.set('mail', {})
+})
+
 it('a `_security` that cannot be read leaves the other rows as they are', async () => {
   securities.set('app', undefined)
   securities.set('billing', 'not an object')

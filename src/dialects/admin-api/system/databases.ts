@@ -184,16 +184,22 @@ async function readSecurities(deps: OperationDeps, call: Call, names: readonly s
 const namesRole = (security: Security | undefined, role: string): boolean =>
   security !== undefined && (security.admins.roles.includes(role) || security.members.roles.includes(role))
 
+const UNREADABLE = { reason: 'The `_security` of the database in CouchDB is not made of lists of names and roles.' }
+
 /** With lists where CouchDB leaves them out, so that two values can be compared. */
 function readSecurity(status: number, body: unknown): Security {
-  if (status !== 200 || !isJsonObject(body)) throw toRefused('CouchDB', status)
+  if (status !== 200) throw toRefused('CouchDB', status)
+  if (!isJsonObject(body)) throw new Refusal('upstream_failed', UNREADABLE)
   return { admins: readHolders(body['admins']), members: readHolders(body['members']) }
 }
 
-const readHolders = (value: unknown): Security['admins'] => {
-  const { names, roles } = isJsonObject(value) ? value : {}
-  return { names: readTexts(names), roles: readTexts(roles) }
+/** What is there but not understood is refused: shown as empty, it would be overwritten. */
+function readHolders(value: unknown = {}): Security['admins'] {
+  if (!isJsonObject(value)) throw new Refusal('upstream_failed', UNREADABLE)
+  return { names: readTexts(value['names']), roles: readTexts(value['roles']) }
 }
 
-const readTexts = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+function readTexts(value: unknown = []): readonly string[] {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
+  throw new Refusal('upstream_failed', UNREADABLE)
+}
