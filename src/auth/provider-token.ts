@@ -8,6 +8,7 @@ import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type FirstSignIn, isLinkedTo } from '../directory/external-accounts.ts'
 import type { CredentialKind, Identity } from '../directory/identity.ts'
+import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
@@ -25,7 +26,8 @@ export interface ProviderTokenDeps {
   readonly providers: Providers
   readonly directory: Pick<
     Directory,
-    ('findAccount' | 'peekAccount' | 'listLinked' | 'createLinked') | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
+    | ('findAccount' | 'peekAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
+    | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
   /** Seconds after its issue at which a token ends; 0: only its own expiry counts. */
   maxLifetimeSeconds(): number
@@ -118,16 +120,22 @@ async function readToken(
   const now = nowSeconds(deps.clock)
   const claims = readClaims(token, provider, deps.clock)
   if (claims instanceof Refusal) return claims
-  const name = provider.users === 'asserted' ? toAssertedName(provider, claims) : await findUser(provider, claims, deps)
+  const name =
+    provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
   if (name instanceof Refusal) return name
   const roles = provider.users === 'link' ? [] : mapRoles(provider, claims.roles)
   const keyVersion = token?.kind === 'verified' ? token.key.version : ''
   return { provider, keyVersion, claims, readAtSeconds: now, name, roles }
 }
 
-function toAssertedName({ name: prefix, keepsNames }: Provider, claims: ProviderClaims): string | Refusal {
+function toAssertedName(
+  { name: prefix, keepsNames }: Provider,
+  claims: ProviderClaims,
+  { directory }: ProviderTokenDeps,
+): string | Refusal {
   const name = keepsNames ? claims.name : `${prefix}/${claims.name}`
-  return isName(name) ? name : refuse('the name in the token is not allowed here')
+  const isConfusing = keepsNames && (hasInvisible(name) || directory.findConfusion(name) !== undefined)
+  return isName(name) && !isConfusing ? name : refuse('the name in the token is not allowed here')
 }
 
 /** The user of the external account. With `create` the first sign-in creates it. */

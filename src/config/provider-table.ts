@@ -105,7 +105,8 @@ export const PROVIDER_OPTIONS = {
     codec: oneOf(['prefixed', 'as-is']),
     initial: 'prefixed',
     help: 'Names of asserted users: prefixed means <provider>/<name>.',
-    details: 'With as-is, the provider decides who has the name of a local user. Names of administrators are refused.',
+    details:
+      'With as-is, the provider decides who has the name of a local user. Names that are or look like those of administrators are refused.',
   }),
   'name-claim': row({
     codec: matching('a claim, or a path with dots', CLAIM_PATH),

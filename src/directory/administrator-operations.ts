@@ -72,18 +72,17 @@ async function forgetFactor({ store, administration }: DirectoryParts, name: str
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
 function requireSettable(
-  { administration }: DirectoryParts,
+  parts: DirectoryParts,
   name: string,
   { expected }: SetAdministratorOptions,
 ): AdministratorAccount | undefined {
   requireName(name)
-  const accounts = administration.accounts()
-  const current = accounts.get(name)
+  const current = parts.administration.accounts().get(name)
   if (current && expected === 'new') throw new Refusal('conflict', { reason: 'An administrator has this name.' })
   if (!current && expected === 'existing') throw new Refusal('not_found')
   if (!current) {
     requireReadable(name)
-    requireDistinct(name, accounts.keys())
+    requireDistinct(name, parts)
   }
   return current
 }

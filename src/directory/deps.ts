@@ -48,6 +48,8 @@ export interface DirectorySettings {
   readonly maxSessions: number
   /** Accounts with one of these roles need a second factor; administrators have the role `_admin`. */
   readonly factorRoles: readonly string[]
+  /** Only users that a provider asserts have names that begin so. In small letters. */
+  readonly reservedPrefixes: readonly string[]
 }
 
 /** The current administrators. They are part of the configuration. */

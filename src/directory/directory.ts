@@ -15,6 +15,7 @@ import { createSecondFactors } from './second-factor/second-factor.ts'
 import { createRenewals } from './sessions/renewals.ts'
 import { createSessionRecords } from './sessions/session-records.ts'
 import { createSessions } from './sessions/sessions.ts'
+import { findConfusion } from './users/check-user.ts'
 import { createImportUsers } from './users/import-users.ts'
 import { createHashUpgrade } from './users/upgrade-hash.ts'
 import { createUserEditor, createUserReader } from './users/user-operations.ts'
@@ -48,6 +49,8 @@ export async function createDirectory(deps: DirectoryDeps) {
     ...signIns,
     findAccount,
     peekAccount,
+    /** Why the name of a user could be mistaken for that of another. */
+    findConfusion: (name: string) => findConfusion(name, parts),
     /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */
     storedWork: hashWork.list,
     ...upgrade,

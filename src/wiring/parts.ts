@@ -145,10 +145,12 @@ async function openTracing({ tracing, node }: Config, { store, log }: Kernel): P
 
 export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCounts()): Promise<Directory> {
   const { store } = liveConfig.kernel
+  // a change of them takes effect at the next start
+  const providers = liveConfig.get().settings.open.provider
   return createDirectory({
     ...liveConfig.kernel,
     administration: createAdministration(liveConfig),
-    settings: deriveLive(liveConfig, ({ settings }) => toDirectorySettings(settings.values)).get,
+    settings: deriveLive(liveConfig, ({ settings }) => toDirectorySettings(settings.values, providers)).get,
     cacheCounts,
     follow: (options) => new FeedFollower(store, { ...options, clock: MONOTONIC_CLOCK }),
     clock: SYSTEM_CLOCK,

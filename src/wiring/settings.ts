@@ -192,7 +192,7 @@ export const toIterationLimits = ({ chttpd_auth }: Config): IterationLimits => (
   max: chttpd_auth.max_iterations,
 })
 
-export const toDirectorySettings = (config: Config): DirectorySettings => ({
+export const toDirectorySettings = (config: Config, providers: readonly ProviderEntry[]): DirectorySettings => ({
   parameters: toHashParameters(config),
   maxIterations: config.chttpd_auth.max_iterations,
   rules: toPasswordRules(config),
@@ -202,6 +202,9 @@ export const toDirectorySettings = (config: Config): DirectorySettings => ({
   maxSessionSeconds: toMaxSessionSeconds(config),
   maxSessions: config.chttpd_auth.max_sessions,
   factorRoles: config.admin['second-factor-roles'],
+  reservedPrefixes: providers.flatMap(({ name, values }) =>
+    values.users === 'asserted' && values.names === 'prefixed' ? `${name}/` : [],
+  ),
 })
 
 /** The longest lifetime that any door gives to a cookie or token. */

@@ -3,8 +3,11 @@ import { describe, it } from 'node:test'
 import { createProviderTokens, type ProviderTokenDeps } from '../../src/auth/provider-token.ts'
 import { textOf } from '../../src/base/errors.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
+import { toAccount } from '../../src/directory/account.ts'
+import { createUser } from '../../src/directory/users/revisions.ts'
 import { readClaimPath } from '../../src/keys/document-claims.ts'
 import { createProviderKeys } from '../../src/keys/provider-keys.ts'
+import { NO_PASSWORD } from '../../src/passwords/password.ts'
 import { AUDIENCE, startProvider } from '../support/provider.ts'
 import type { Scope } from '../support/scope.ts'
 
@@ -15,6 +18,7 @@ const unused = () => assert.fail('not called')
 const NO_DIRECTORY: ProviderTokenDeps['directory'] = {
   listLinked: unused,
   createLinked: unused,
+  findConfusion: unused,
   findAccount: async () => undefined,
   peekAccount: () => undefined,
   isForeignTokenLive: async () => true,
@@ -61,6 +65,15 @@ describe('tokens of an identity provider', () => {
   it('are refused, and create no user, if several users have the account', async (t) => {
     const { read } = await openTokens(t, 'create', { listLinked: async () => ['ada', 'bob'] })
     assert.match(await read(), /several users have this account/)
+  })
+
+  it('assert no name that a user has', async (t) => {
+    const account = toAccount(createUser('open/u-1', NO_PASSWORD))
+    let isTaken = false
+    const { read } = await openTokens(t, 'asserted', { peekAccount: () => (isTaken ? account : undefined) })
+    assert.equal(await read(), 'open/u-1')
+    isTaken = true
+    assert.match(await read(), /a user has this name/)
   })
 
   it('are accepted for a day without the provider, and again when it is back', async (t) => {

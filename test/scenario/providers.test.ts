@@ -16,6 +16,7 @@ const naming = await startProvider(scope)
 
 const { document, multiModel, cardea, takeEvents } = await startServer(scope, {
   admins: { root: 'rootpassword' },
+  chttpd_auth: { allow_sign_up: true },
   'provider:linked': { issuer: provider.issuer, audience: AUDIENCE, 'client-id': 'web' },
   'provider:other': { issuer: other.issuer, audience: AUDIENCE },
   'provider:staff': {
@@ -121,13 +122,55 @@ describe('a token of an identity provider', () => {
     assert.deepEqual(boss.roles, ['_admin'])
   })
 
-  it('asserts no name that a user or an administrator has got since', async () => {
-    // newer than the new names, which end the tokens issued before
+  const password = 'correct horse 1'
+  const takers: readonly [way: string, take: (name: string) => Promise<string>][] = [
+    [
+      'sign-up',
+      async (name) =>
+        (await send(document, { method: 'POST', path: '/_cardea/sign-in/sign-up', body: { name, password } })).body,
+    ],
+    [
+      'a document of its user',
+      async (name) => {
+        const id = `org.couchdb.user:${name}`
+        const body = { _id: id, name, password, type: 'user', roles: [] }
+        return (await send(document, { method: 'PUT', path: `/_users/${encodeURIComponent(id)}`, body })).body
+      },
+    ],
+    ['an administrator', async (name) => (await api('POST', '/users', { name, password })).text()],
+    ['a new administrator', async (name) => (await api('POST', '/administrators', { name, password })).text()],
+    [
+      'the multi-model door',
+      async (user) => {
+        const body = { user, passwd: password }
+        return (await send(multiModel, { method: 'POST', path: '/_api/user', headers: admin, body })).body
+      },
+    ],
+  ]
+  for (const [way, take] of takers)
+    it(`has a name with the prefix of its provider, which ${way} cannot take`, async () => {
+      for (const name of ['staff/alice', 'STAFF／alice'])
+        assert.match(await take(name), /of an identity provider|invalid user name/)
+      assert.equal(
+        (await sessionOf(asserting.signToken({ azp: 'app', preferred_username: 'alice' }))).name,
+        'staff/alice',
+      )
+    })
+
+  it('of another provider does not get a name with that prefix', async () => {
+    const created = await sessionOf(creating.signToken({ sub: '20', preferred_username: 'staff/bob' }))
+    assert.match(created.name, /^open-[0-9a-f]{8}$/)
+    assert.match((await sessionOf(naming.signToken({ preferred_username: 'staff/bob' }))).reason, /not allowed/)
+  })
+
+  it('asserts no name that looks like that of an administrator', async () => {
+    for (const preferred_username of ['Root', 'ｒoot', 'root\u200b'])
+      assert.match((await sessionOf(naming.signToken({ preferred_username }))).reason, /not allowed/)
+  })
+
+  it('asserts no name that an administrator has got since', async () => {
+    // newer than the new name, which ends the tokens issued before
     const iat = Math.floor(Date.now() / 1000) + 20
-    const user = asserting.signToken({ azp: 'app', preferred_username: 'mia', iat })
-    assert.equal((await sessionOf(user)).name, 'staff/mia')
-    await cardea.users.create({ name: 'staff/mia', password: 'correct horse 1' })
-    assert.match((await sessionOf(user)).reason, /a user has this name/)
     const administrator = naming.signToken({ preferred_username: 'zed', iat })
     assert.equal((await sessionOf(administrator)).name, 'zed')
     assert.equal((await api('POST', '/administrators', { name: 'zed', password: 'correct horse 1' })).status, 200)

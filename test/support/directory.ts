@@ -72,6 +72,7 @@ const SETTINGS: DirectorySettings = {
   maxSessionSeconds: 3600,
   maxSessions: 0,
   factorRoles: [],
+  reservedPrefixes: [],
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

@@ -3,6 +3,7 @@
  * stored or imported before, so that their owners can still sign in.
  */
 import { badRequest } from '../../base/errors.ts'
+import type { DirectoryDeps } from '../deps.ts'
 import { ALL } from '../grants.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw } from './names.ts'
 import type { User } from './user.ts'
@@ -32,6 +33,7 @@ export function requireName(name: string): void {
 const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
 const INVISIBLE = 'The name must not hold invisible characters or characters that change the direction of text.'
 const LOOK_ALIKE = 'The name differs from that of an administrator only in case or in the form of its characters.'
+const RESERVED = 'Names that begin so are those of the users of an identity provider.'
 
 /** For a created name, not for an imported one. */
 export function requireReadable(name: string): void {
@@ -39,9 +41,20 @@ export function requireReadable(name: string): void {
   if (hasInvisible(name)) throw badRequest(INVISIBLE)
 }
 
-/** For a created or imported name. `administrators` may include the name itself. */
-export function requireDistinct(name: string, administrators: Iterable<string>): void {
-  if (findLookAlike(name, administrators) !== undefined) throw badRequest(LOOK_ALIKE)
+/** For a created or imported name. An administrator may have the name itself. */
+export function requireDistinct(name: string, deps: Pick<DirectoryDeps, 'administration' | 'settings'>): void {
+  const why = findConfusion(name, deps)
+  if (why !== undefined) throw badRequest(why)
+}
+
+/** Why the name could be mistaken for that of an administrator or of an asserted user. */
+export function findConfusion(
+  name: string,
+  { administration, settings }: Pick<DirectoryDeps, 'administration' | 'settings'>,
+): string | undefined {
+  if (findLookAlike(name, administration.accounts().keys()) !== undefined) return LOOK_ALIKE
+  const folded = foldName(name)
+  return settings().reservedPrefixes.some((prefix) => folded.startsWith(prefix)) ? RESERVED : undefined
 }
 
 /** Two normal forms of one text look the same and would be two users. */

@@ -107,7 +107,7 @@ async function plan(
   requireDraft(parts, draft)
   const isTaken = stored?.record.kind === 'user'
   if (isTaken && onTaken === 'keep') return KEPT
-  if (!isTaken) requireDistinct(draft.name, parts.administration.accounts().keys())
+  if (!isTaken) requireDistinct(draft.name, parts)
   const before = stored?.record.kind === 'user' ? stored.record.password : undefined
   const { stored: password, isSame } = await toStored(parts, draft, before)
   const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }

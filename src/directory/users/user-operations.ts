@@ -158,7 +158,7 @@ async function createUser(parts: DirectoryParts, draft: UserDraft, caller: Calle
   const { name } = draft
   requireDraft(parts, draft)
   requireReadable(name)
-  requireDistinct(name, parts.administration.accounts().keys())
+  requireDistinct(name, parts)
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
   await confirmChange(parts.events)
