@@ -79,6 +79,7 @@ export const texts = {
   },
   errors: {
     unknown: 'The request failed.',
+    notAddressable: (name: string) => `The console cannot address the name "${name}". Use the command line.`,
     unreachable: 'The server does not respond. Check that Cardea is running, then try again.',
     status: (status: number) => `The server answered with status ${status}.`,
   },
@@ -366,6 +367,7 @@ export const texts = {
     adminRoles: 'Roles that are admins',
     memberNames: 'Users who are members',
     memberRoles: 'Roles that are members',
+    onePerLine: 'One per line.',
     saveSecurity: 'Save access',
     saved: (name: string) => `The access to ${name} is changed.`,
     changed: 'Someone has changed the access in the meantime. It is now:',

@@ -149,15 +149,15 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
   it('changes _security, and asks whose value counts if another has changed it', async () => {
     await open('#/databases/mail')
     const panel = page.getByRole('complementary', { name: 'mail' })
-    await panel.getByLabel('Users who are members').fill('grace, alan')
+    await panel.getByLabel('Users who are members').fill('linda x\ngrace\n\n alan ')
     await panel.getByRole('button', { name: 'Save access' }).click()
     await page.getByText('The access to mail is changed.').waitFor()
     const saved = {
       admins: { names: ['ada'], roles: [] },
-      members: { names: ['grace', 'alan'], roles: ['reader'] },
+      members: { names: ['linda x', 'grace', 'alan'], roles: ['reader'] },
     }
     assert.deepEqual(securities.get('mail'), saved)
-    await panel.getByLabel('Roles that are members').fill('reader writer')
+    await panel.getByLabel('Roles that are members').fill('reader, all\nwriter')
     securities.set('mail', { ...saved, members: { names: [], roles: ['ops'] } })
     // an event after which the page loads again
     await ask('PUT', '/users/grace/grants', { database: 'stats', level: 'ro' })
@@ -168,7 +168,7 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     await panel.getByRole('button', { name: 'Save access', disabled: true }).waitFor()
     assert.deepEqual(securities.get('mail'), {
       ...saved,
-      members: { names: ['grace', 'alan'], roles: ['reader', 'writer'] },
+      members: { names: ['linda x', 'grace', 'alan'], roles: ['reader, all', 'writer'] },
     })
   })
 

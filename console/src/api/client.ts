@@ -47,6 +47,9 @@ export const toPath = (...segments: readonly string[]): string =>
   segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
 
 function toUrl(path: string, query: Query): string {
+  // browsers remove these segments, and the request would name something else
+  const lost = path.split('/').find((segment) => segment === '.' || segment === '..')
+  if (lost !== undefined) throw new Error(texts.errors.notAddressable(lost))
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== '') params.set(name, String(value))

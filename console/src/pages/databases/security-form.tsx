@@ -3,8 +3,7 @@ import { api, isConflict, toPath } from '../../api/client.ts'
 import type { Security } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Problem, TextField } from '../../ui/field.tsx'
-import { readNames } from '../../ui/name-field.tsx'
+import { LinesField, Problem } from '../../ui/field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
@@ -16,7 +15,7 @@ interface SecurityFormProps {
   readonly onChange: () => void
 }
 
-/** The four lists of `_security`, as texts of names. */
+/** The four lists of `_security`, as texts with one name per line. */
 const FIELDS = [
   ['admins', 'names', texts.databases.adminNames],
   ['admins', 'roles', texts.databases.adminRoles],
@@ -27,13 +26,24 @@ const FIELDS = [
 type Typed = Readonly<Record<string, string>>
 
 const toTyped = (security: Security): Typed =>
-  Object.fromEntries(FIELDS.map(([who, what]) => [`${who} ${what}`, security[who][what].join(' ')]))
+  Object.fromEntries(FIELDS.map(([who, what]) => [`${who} ${what}`, security[who][what].join('\n')]))
 
-const toSecurity = (typed: Typed): Security => {
-  const read = (field: string) => readNames(typed[field] ?? '')
+const readLines = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** A list that is not edited stays as it is, even if a name in it cannot be typed. */
+function toSecurity(typed: Typed, base: Security): Security {
+  const shown = toTyped(base)
+  const read = (who: keyof Security, what: 'names' | 'roles') => {
+    const text = typed[`${who} ${what}`] ?? ''
+    return text === shown[`${who} ${what}`] ? base[who][what] : readLines(text)
+  }
   return {
-    admins: { names: read('admins names'), roles: read('admins roles') },
-    members: { names: read('members names'), roles: read('members roles') },
+    admins: { names: read('admins', 'names'), roles: read('admins', 'roles') },
+    members: { names: read('members', 'names'), roles: read('members', 'roles') },
   }
 }
 
@@ -50,11 +60,11 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
     setBase(from)
     setTyped(toTyped(from))
   }
-  const isEdited = !isSame(toSecurity(typed), base)
+  const isEdited = !isSame(toSecurity(typed, base), base)
   // nothing typed is lost, so the form follows
   if (!isEdited && !isSame(base, security)) start(security)
   const { submit, isBusy, problem } = useSubmit(async () => {
-    const wanted = toSecurity(typed)
+    const wanted = toSecurity(typed, base)
     try {
       start(await api.put<Security>(toPath('databases', name, 'security'), { security: wanted, expected: base }))
       notify(texts.databases.saved(name))
@@ -64,18 +74,16 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
     }
     onChange()
   })
-  const { members } = toSecurity(typed)
+  const { members } = toSecurity(typed, base)
   return (
     <Section title={texts.databases.security}>
       <form class="stack" onSubmit={submit}>
         <p class="quiet">{texts.databases.securityText}</p>
         {FIELDS.map(([who, what, label]) => (
-          <TextField
+          <LinesField
             key={label}
             label={label}
-            isMono
-            autoComplete="off"
-            spellcheck={false}
+            hint={texts.databases.onePerLine}
             value={typed[`${who} ${what}`] ?? ''}
             onValue={(value) => setTyped({ ...typed, [`${who} ${what}`]: value })}
           />
@@ -109,7 +117,7 @@ const Changed = ({ security, onTake, onKeep }: ChangedProps) => (
     <ul>
       {FIELDS.map(([who, what, label]) => (
         <li key={label}>
-          {label}: <span class="mono">{security[who][what].join(' ') || texts.databases.nobody}</span>
+          {label}: <span class="mono">{security[who][what].join(', ') || texts.databases.nobody}</span>
         </li>
       ))}
     </ul>
