@@ -142,8 +142,10 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   if (!account) throw refuse('the user is disabled')
   const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  if (provider.users !== 'create' || isDeepStrictEqual(link.roles ?? [], roles)) return account
-  return toAccount(await directory.setLinkRoles(account.name, external, roles))
+  // those that it gave before its users were linked only end here
+  const given = provider.users === 'create' ? roles : []
+  if (isDeepStrictEqual(link.roles ?? [], given)) return account
+  return toAccount(await directory.setLinkRoles(account.name, external, given))
 }
 
 async function logOut(

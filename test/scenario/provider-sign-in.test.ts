@@ -1,6 +1,9 @@
 // Sign-in at an identity provider from the browser: the authorization code flow, and what must not work.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { followBrowser, startForeignProvider } from '../support/foreign-provider.ts'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
@@ -122,6 +125,27 @@ describe('sign-in at an identity provider', () => {
     }
     assert.match((await send(document, change)).body, /You do not have the role writer/)
     assert.deepEqual(await rolesOf([]), [])
+  })
+
+  it('takes the roles of the provider away at the next sign-in, when its users are linked only', async (t) => {
+    const url = `sqlite:${mkdtempSync(join(tmpdir(), 'cardea-roles-'))}/store.db`
+    const signIn = async (users: object) => {
+      const server = await startServer(t, {
+        store: { url },
+        console: { 'public-url': PUBLIC_URL },
+        'provider:open': { issuer: creating.issuer, ...client, ...users },
+      })
+      creating.state.idToken = { sub: 'c-4', preferred_username: 'wim', roles: ['editor'] }
+      const browser = createClient(server.document)
+      await browser.finish('open', await browser.visit('open'))
+      const headers = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
+      const { userCtx } = JSON.parse((await send(server.document, { path: '/_session', headers })).body)
+      await server.cardea.close()
+      return [userCtx.name, userCtx.roles]
+    }
+    const roles = { 'roles-claim': 'roles', 'role-map': 'editor=writer' }
+    assert.deepEqual(await signIn({ users: 'create', ...roles }), ['wim', ['writer']])
+    assert.deepEqual(await signIn({ users: 'link', ...roles }), ['wim', []])
   })
 
   const refused: readonly [name: string, change: object, response?: Record<string, string>][] = [
