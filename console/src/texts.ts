@@ -724,6 +724,7 @@ export const texts = {
         'This is not a file of cardea export. A list as CSV or JSON lines needs the column or member name. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
       cutOff: 'The last line is missing: the file is incomplete.',
       column: (name: string) => `The column ${name} is unknown.`,
+      twice: (line: number, name: string) => `Line ${line}: the name ${name} occurs twice in the file.`,
       value: (line: number, member: string) => `Line ${line}: ${member} is unknown, or has no valid value.`,
     },
     preview: 'What the import will do',

@@ -111,6 +111,8 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await page.getByText('The column rights is unknown.').waitFor()
     await choose('x.jsonl', '{"name":"ada"}\n{"name":"bob","roles":"editor"}\n')
     await page.getByText('Line 2: roles is unknown, or has no valid value.').waitFor()
+    await choose('x.csv', 'name,roles\nada,a\nbob,\nada,b\n')
+    await page.getByText('Line 4: the name ada occurs twice in the file.').waitFor()
     const rows = [
       'csv-had,new old,lab:rw,,',
       '"csv-new",new,,a-first-password,2090-01-31',
@@ -122,7 +124,8 @@ describe('an import', { skip: NO_BROWSER }, () => {
     const preview = page.getByRole('region', { name: 'What the import will do' })
     const had1 = preview.getByRole('row', { name: 'csv-had changed' })
     await had1.getByText('roles old → new old; lab ro → rw').waitFor()
-    await preview.getByRole('row', { name: 'csv-new created' }).waitFor()
+    const new1 = preview.getByRole('row', { name: 'csv-new created' })
+    await new1.getByText('roles none → new; expires never → 2090-01-31').waitFor()
     await preview.getByRole('row', { name: 'csv-same kept as before' }).waitFor()
     await preview.getByRole('row', { name: '_bad refused' }).waitFor()
     assert.equal((await ask('GET', '/users/csv-new')).status, 404, 'a preview changes nothing')

@@ -62,9 +62,25 @@ export async function planImport({ users, plain }: ReadFile, replaces: boolean):
     const some = plain.slice(at, at + MAX_PREVIEW)
     const tried = await tryUsers(some.map(toDraft), false)
     for (const [index, step] of tried.entries())
-      steps.push(step.kind === 'kept' && replaces ? await compare(some[index] as PlainUser) : step)
+      steps.push(await describeStep(step, some[index] as PlainUser, replaces))
   }
   return steps
+}
+
+/** A created user is shown with all that it gets, and one that exists with what changes. */
+async function describeStep(step: Step, given: PlainUser, replaces: boolean): Promise<Step> {
+  if (step.kind === 'kept' && replaces) return compare(given)
+  return step.kind === 'created' ? { ...step, notes: describeNew(given) } : step
+}
+
+function describeNew({ roles = [], grants = [], expires, active }: PlainUser): readonly string[] {
+  const { change } = texts.transfer
+  return [
+    ...(roles.length > 0 ? [change.roles([], roles)] : []),
+    ...grants.map(({ database, level }) => change.grant(database, undefined, level)),
+    ...(expires === undefined ? [] : [change.expires(undefined, expires)]),
+    ...(active === false ? [change.active(false)] : []),
+  ]
 }
 
 async function tryUsers(users: readonly unknown[], replaces: boolean): Promise<readonly Step[]> {

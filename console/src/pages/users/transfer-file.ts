@@ -36,12 +36,18 @@ const NOTHING = { users: [], plain: [], others: 0 }
 export function readTransferFile(text: string): ReadFile {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   try {
-    if (!text.trimStart().startsWith('{')) return { ...NOTHING, plain: readCsv(text) }
+    if (!text.trimStart().startsWith('{')) return { ...NOTHING, plain: refuseTwice(readCsv(text), 2) }
     const records = lines.map(readLine)
     const [first = {}] = records
     if (first['cardea'] === 'directory') return readOwnFormat(records)
     if (!('name' in first)) throw new Error(texts.transfer.problems.format)
-    return { ...NOTHING, plain: records.map((record, at) => readPlain(record, at + 1)) }
+    return {
+      ...NOTHING,
+      plain: refuseTwice(
+        records.map((record, at) => readPlain(record, at + 1)),
+        1,
+      ),
+    }
   } catch (error) {
     return { ...NOTHING, problem: error instanceof Error ? error.message : texts.errors.unknown }
   }
@@ -104,6 +110,16 @@ function readPlain(record: Line, line: number): PlainUser {
     if (!MEMBERS[member]?.is(value)) throw new Error(texts.transfer.problems.value(line, member))
   // every member was checked
   return record as unknown as PlainUser
+}
+
+/** Of two lines for one user, the second would silently have no effect. */
+function refuseTwice(users: readonly PlainUser[], firstLine: number): readonly PlainUser[] {
+  const seen = new Set<string>()
+  for (const [at, { name }] of users.entries()) {
+    if (seen.has(name)) throw new Error(texts.transfer.problems.twice(at + firstLine, name))
+    seen.add(name)
+  }
+  return users
 }
 
 function readCsv(text: string): readonly PlainUser[] {
