@@ -1,5 +1,7 @@
+import { isClientError } from '../base/errors.ts'
 import type { CredentialSource } from './handler.ts'
 import type { KnownHeaders, Peers } from './known-headers.ts'
+import type { PasswordLimits } from './limits/limits.ts'
 import type { SignUpLimits } from './limits/sign-ups.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
@@ -39,6 +41,22 @@ export const createDoorSignUp =
   ({ signUp }: SignUpLimits, namesProxies: () => boolean): DoorSignUp =>
   (source, create) =>
     signUp(toPeers(source, namesProxies()), create)
+
+export type DoorArrivals = ReturnType<typeof createDoorArrivals>
+
+/** For sign-ins without a name: those that fail count like wrong passwords from the same address. */
+export const createDoorArrivals =
+  ({ requireAllowed, countFailure }: PasswordLimits, namesProxies: () => boolean) =>
+  async <T>(source: Pick<CredentialSource, 'client'>, arrive: () => Promise<T>): Promise<T> => {
+    const guess = { ...toPeers(source, namesProxies()), name: '' }
+    requireAllowed(guess)
+    try {
+      return await arrive()
+    } catch (error) {
+      if (isClientError(error)) countFailure(guess)
+      throw error
+    }
+  }
 
 export type DoorKnownHeaders = ReturnType<typeof createDoorKnownHeaders>
 

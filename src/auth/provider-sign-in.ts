@@ -71,6 +71,7 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
   const { providers, directory, clock } = deps
   const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
   const connect = rememberConnections(clock)
+  const limitRunning = createRunningLimit()
   /** Those at which a browser can sign in as a user. */
   const list = (): readonly Provider[] =>
     deps.publicUrl() === '' ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
@@ -82,6 +83,21 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
   const toUrl = (path: string): string => `${deps.publicUrl().replace(/\/+$/, '')}${path}`
   const derive = (use: string, text: string): string =>
     createHmac('sha256', deps.ownKey()).update(`sign-in-${use}:${text}`).digest('base64url')
+  const redeem = async (provider: Provider, query: string, state: State): Promise<Arrival> => {
+    if (!(await directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
+    const { openid, config } = await connect(provider)
+    const url = new URL(`${toUrl(`${callback}/${provider.name}`)}?${query}`)
+    const checks = {
+      expectedState: state.id,
+      expectedNonce: derive('nonce', state.id),
+      pkceCodeVerifier: derive('verifier', state.id),
+      idTokenExpected: true,
+    }
+    const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
+      throw toRefusal(error)
+    })
+    return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
+  }
   return {
     list,
     /** Where to send the browser, and the cookie that it must bring back. */
@@ -105,20 +121,13 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     async finish(name: string, query: string, cookie: string | undefined): Promise<Arrival> {
       const provider = require(name)
       const state = readState(cookie ?? '', derive, clock)
-      const isOwn = state?.provider === name && new URLSearchParams(query).get('state') === state.id
-      if (!isOwn || !(await directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
-      const { openid, config } = await connect(provider)
-      const url = new URL(`${toUrl(`${callback}/${name}`)}?${query}`)
-      const checks = {
-        expectedState: state.id,
-        expectedNonce: derive('nonce', state.id),
-        pkceCodeVerifier: derive('verifier', state.id),
-        idTokenExpected: true,
-      }
-      const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
-        throw toRefusal(error)
-      })
-      return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
+      const sent = new URLSearchParams(query)
+      if (state?.provider !== name || sent.get('state') !== state.id) throw refuse(STALE)
+      const issuer = sent.get('iss')
+      const isOther = issuer !== null && providers.get(issuer)?.name !== name
+      // nothing is stored for a response that cannot count
+      if (isOther || sent.has('error') || !sent.get('code')) throw refuse(REFUSED)
+      return limitRunning(name, () => redeem(provider, query, state))
     },
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
@@ -162,6 +171,20 @@ async function logOut(
   // noted last: if the store fails before, the provider sends the token again
   if (!(await directory.useOnce(`logout:${issuer}:${id}`, expiresAt)))
     throw badRequest('The logout token was used before.')
+}
+
+/** Responses of one provider that are checked with it at the same time. */
+const MAX_RUNNING = 64
+
+function createRunningLimit() {
+  const running = new Map<string, number>()
+  return async <T>(provider: string, work: () => Promise<T>): Promise<T> => {
+    const add = (count: number) => running.set(provider, (running.get(provider) ?? 0) + count)
+    if ((running.get(provider) ?? 0) >= MAX_RUNNING)
+      throw unavailable(`[provider:${provider}] too many sign-ins at the same time`)
+    add(1)
+    return work().finally(() => add(-1))
+  }
 }
 
 const STALE = 'this sign-in has expired, was used already or began in another browser; start again'

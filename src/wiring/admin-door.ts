@@ -187,6 +187,7 @@ export function mountSignIn(
     directory: parts.directory,
     events: parts.events,
     providerSignIn: parts.providerSignIn,
+    limitArrivals: parts.limitArrivals,
     openSession: createAccountSignIn(parts, PROVIDER_ENDPOINT).signIn.open,
     requireCurrentPassword: createRequireCurrentPassword(parts.passwordProof),
     publicUrl: () => parts.config.get().console['public-url'],

@@ -1,7 +1,7 @@
 // Signs users in, the same way at every door, and follows the secrets and settings of sessions.
 import { createDocumentCheck } from '../auth/basic.ts'
 import type { BearerDeps } from '../auth/bearer.ts'
-import { createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
+import { createDoorArrivals, createDoorKnownHeaders, createDoorSignIn, createDoorSignUp } from '../auth/door-sign-in.ts'
 import { createKnownHeaders } from '../auth/known-headers.ts'
 import type { openLimits } from '../auth/limits/share.ts'
 import type { Providers } from '../auth/provider.ts'
@@ -72,6 +72,7 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
   return {
     signIn,
     signUp: createDoorSignUp(guesses, namesProxies),
+    limitArrivals: createDoorArrivals(guesses, namesProxies),
     /** Accepts passwords that were verified before. */
     knownHeaders: createDoorKnownHeaders(known, namesProxies),
     /** Checks the Basic credential of the document door. */

@@ -170,6 +170,21 @@ describe('sign-in at an identity provider', () => {
       assert.equal(await browser.nameOf(), null)
     })
 
+  it('is 429 after too many invented responses from an address', async (t) => {
+    const { document: url } = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      auth: { 'peer-failures': 3 },
+      'provider:linked': { issuer: linked.issuer, ...client },
+    })
+    const browser = createClient(url)
+    const statuses: number[] = []
+    for (const code of ['', 'code=1', 'code=2', 'code=3', 'code=4']) {
+      const sent = new URL((await browser.post('/providers/linked')).url).searchParams
+      statuses.push((await browser.finish('linked', `${code}&state=${sent.get('state')}`)).status)
+    }
+    assert.deepEqual([statuses[0], statuses.at(-1)], [403, 429])
+  })
+
   it('records a refusal', async (t) => {
     const { document: url, ...server } = await startServer(t, {
       console: { 'public-url': PUBLIC_URL },

@@ -7,6 +7,7 @@ export type LimitedAccount = Pick<Guess, 'name' | 'salt'>
 
 /** One attempt to sign in as a name, by password, one-time code or access token. */
 export interface Guess {
+  /** Empty: no account is named, and only the addresses count. */
   readonly name: string
   /** Address of the client. */
   readonly peer: string
@@ -19,10 +20,12 @@ export interface Guess {
 
 /** Every counter that a failed attempt adds to. */
 export function toKeys(guess: Guess): readonly Omit<Failure, 'count'>[] {
+  const ofPeers = findPeers(guess).map((key) => ({ counter: 'peer', key }) as const)
+  if (guess.name === '') return ofPeers
   return [
     { counter: 'lock', key: toLockKey(guess), ...(guess.version !== undefined && { name: guess.name }) },
     { counter: 'account', key: toAccountKey(guess) },
-    ...findPeers(guess).map((key) => ({ counter: 'peer', key }) as const),
+    ...ofPeers,
   ]
 }
 

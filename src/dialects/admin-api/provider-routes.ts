@@ -4,6 +4,7 @@
  * browser only preloads changes nothing.
  */
 
+import type { DoorArrivals } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
@@ -21,6 +22,7 @@ import { flag, object, text } from './schemas/schema.ts'
 export interface ProviderRoutesDeps {
   readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount'>
   readonly providerSignIn: ProviderSignIn
+  readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
   /** Throws unless the session of the request was opened with the password, and `current` is that password. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
@@ -77,7 +79,10 @@ async function requireLinkingUser(
   return { name, session: session.id }
 }
 
-async function finish(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
+const finish = (context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> =>
+  deps.limitArrivals(context, () => arrive(context, provider, deps))
+
+async function arrive(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
   try {
     const arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
