@@ -38,7 +38,9 @@ export function openCouchdb(scope: Scope, folder: string): Promise<number> {
     if (claims) next()
     else reply(response, 401, { error: 'unauthorized', reason: 'not signed by Cardea' })
   })
-  const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults({ adapter: 'memory' })
+  // all pages share the memory: a prefix gives each databases of its own
+  const defaults = { adapter: 'memory', prefix: `${folder}/` }
+  const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults(defaults)
   const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(folder, 'couchdb.log') }
   app.use('/', load('express-pouchdb')(Pouch, options))
   const server = createServer(app)
