@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { stopReadingAtEnd } from '../base/node-internals/session-start.ts'
 import { Connection, rememberConnection } from './connections.ts'
 import type { Door, DoorLimits } from './door.ts'
 import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-messages.ts'
@@ -47,6 +48,7 @@ export const serveHttp2 = (socket: Socket, door: Http2Door, idle: IdleLimits): v
 
 function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
   const session = performServerHandshake(socket, toSessionOptions(door.limits()))
+  stopReadingAtEnd(session, socket)
   const connection = new Http2Connection(socket, session, {
     ...idle,
     writeTimeoutMs: () => door.limits().writeTimeoutMs,
