@@ -246,9 +246,11 @@ function toMetadata(document: Readonly<Record<string, unknown>>, name: string): 
   if (!Array.isArray(methods))
     throw unavailable(`[provider:${name}] its discovery document: token_endpoint_auth_methods_supported is not a list`)
   const { end_session_endpoint: end, ...others } = document
+  // checked above as far as Cardea uses it; `openid-client` checks the rest
   return { ...others, ...(isEndpoint(end) && { end_session_endpoint: end }) } as unknown as OpenId.ServerMetadata
 }
 
+/** The types of `openid-client` and of Node name the same kinds of bodies differently. */
 const fetchBounded: OpenId.CustomFetch = async (url, { body, headers, method }) =>
   boundedFetch(url, { body, headers, method } as RequestInit).catch((error: unknown) => {
     throw unavailable(messageOf(error))

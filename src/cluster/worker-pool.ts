@@ -123,6 +123,7 @@ export class WorkerPool {
   }
 
   replaceTls(listener: number, tls: TlsSettings): void {
+    // a number that the pool itself has given, of a listener with TLS
     const { endpoint, ...rest } = this.#listeners[listener] as WorkerListener
     this.#listeners[listener] = { ...rest, endpoint: { ...endpoint, tls } as WorkerListener['endpoint'] }
     this.#post({ kind: 'tls', listener, tls })

@@ -206,6 +206,7 @@ function serveConnections(
   doors: Readonly<Record<string, Door>>,
   post: (message: FromWorker) => void,
 ) {
+  // the main thread lends the listeners of these doors only
   const servers = listeners.map(({ door, endpoint, limits }) => openServer(doors[door] as Door, endpoint, limits))
   // this starts Node's check of header timeouts
   for (const { server } of servers) server.emit('listening')

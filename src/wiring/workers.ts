@@ -32,6 +32,7 @@ export async function openWorkers(parts: Parts, doors: Readonly<Record<ListenerN
   const { liveConfig, config, tokenSecrets, guesses, store } = parts
   const count = toCount(config.get())
   if (count === 1) return undefined
+  // the type of a key that the object has
   const findDoor = (name: string) => (Object.hasOwn(doors, name) ? doors[name as ListenerName] : undefined)
   const relay = await openRelayListener(findDoor, toServerOptions(toListenerLimits(config.get())))
   const pool = new WorkerPool({

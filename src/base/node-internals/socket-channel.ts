@@ -33,6 +33,7 @@ interface Bindings {
   readonly kLastWriteWasAsync: number
 }
 
+/** Node's types leave these out. */
 function loadBindings(): Bindings {
   const { binding } = process as unknown as { binding(name: string): object }
   return { ...binding('pipe_wrap'), ...binding('stream_wrap') } as Bindings
