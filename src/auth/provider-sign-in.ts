@@ -11,7 +11,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
-import { type Account, toAccount } from '../directory/account.ts'
+import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
@@ -147,14 +147,20 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   const { directory } = deps
   const found = await findUser(provider, { ...external, name, issuedAt }, deps)
   if (found instanceof Refusal) throw found
-  const account = await directory.findAccount(found)
-  if (!account) throw refuse('the user is disabled')
+  const account = await requireAccount(found, directory)
   const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  // those that it gave before its users were linked only end here
+  // those that it gave while it created users are removed
   const given = provider.users === 'create' ? roles : []
   if (isDeepStrictEqual(link.roles ?? [], given)) return account
-  return toAccount(await directory.setLinkRoles(account.name, external, given))
+  await directory.setLinkRoles(account.name, external, given)
+  return requireAccount(found, directory)
+}
+
+async function requireAccount(name: string, directory: ProviderSignInDeps['directory']): Promise<Account> {
+  const account = await directory.findAccount(name)
+  if (!account) throw refuse('the user is disabled')
+  return account
 }
 
 async function logOut(

@@ -2,7 +2,7 @@ import { digestHex, frame } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { SessionEpoch } from './session-epoch.ts'
-import { type AccessToken, findTotp, type Json, type RecordFields, type User } from './users/user.ts'
+import { type AccessToken, findTotp, type Json, listRoles, type RecordFields, type User } from './users/user.ts'
 
 /** An identity that can sign in with a password, with the fields of the user's record. */
 export interface Account extends Identity, Partial<Omit<RecordFields, keyof Identity | 'isActive'>> {
@@ -20,10 +20,16 @@ export interface Account extends Identity, Partial<Omit<RecordFields, keyof Iden
 
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
-/** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
-export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiModel, ...user }: User): Account => ({
+/**
+ * The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored.
+ * `roleIssuers`: the identity providers whose roles count.
+ */
+export const toAccount = (
+  { kind: _kind, isActive: _isActive, document, multiModel, ...user }: User,
+  roleIssuers: readonly string[],
+): Account => ({
   ...user,
-  roles: Object.freeze(listRoles({ document, links: user.links }).filter((role) => role !== ADMIN_ROLE)),
+  roles: Object.freeze(listRoles({ ...user, document }, roleIssuers).filter((role) => role !== ADMIN_ROLE)),
   isAdmin: false,
   grants: multiModel.grants,
   version: toVersion(user.password),
@@ -41,12 +47,6 @@ export const idOf = ({ id, name, isAdmin = false }: Pick<Account, 'id' | 'name'>
 /** Version 8 is for ids that are made in another way than by chance or time. */
 const toUuid = (hex: string): string =>
   `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-
-/** Its own roles, and those that identity providers gave it. */
-export function listRoles({ document, links = [] }: Pick<User, 'document'> & { links?: User['links'] }) {
-  const given = links.flatMap(({ roles = [] }) => roles)
-  return given.length === 0 ? document.roles : [...new Set([...document.roles, ...given])]
-}
 
 /** Different for every stored password. */
 export const toVersion = (password: StoredPassword): string => digestHex('sha256', JSON.stringify(password))

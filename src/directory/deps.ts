@@ -50,6 +50,8 @@ export interface DirectorySettings {
   readonly factorRoles: readonly string[]
   /** Only users that a provider asserts have names that begin so. In small letters. */
   readonly reservedPrefixes: readonly string[]
+  /** Identity providers whose roles count. What others gave earlier is stored and has no effect. Never changes. */
+  readonly roleIssuers: readonly string[]
 }
 
 /** The current administrators. They are part of the configuration. */

@@ -18,6 +18,7 @@ import { createSessions } from './sessions/sessions.ts'
 import { findConfusion } from './users/check-user.ts'
 import { createImportUsers } from './users/import-users.ts'
 import { createHashUpgrade } from './users/upgrade-hash.ts'
+import { listRoles as listRolesOf, type User } from './users/user.ts'
 import { createUserEditor, createUserReader } from './users/user-operations.ts'
 import { createUserSearch } from './users/user-search.ts'
 
@@ -30,13 +31,14 @@ export async function createDirectory(deps: DirectoryDeps) {
   const { hashWork, tracker, findAccount, peekAccount } = parts
   const { settled, ...upgrade } = createHashUpgrade(parts)
   const editor = createUserEditor(parts)
+  const listRoles = (user: User) => listRolesOf(user, deps.settings().roleIssuers)
   const sessions = createSessions(parts)
   const { close: closeRecords, ...records } = createSessionRecords(parts, sessions)
   const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
   const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
   return {
     ...createUserReader(store),
-    ...createUserSearch(store, clock),
+    ...createUserSearch(store, clock, listRoles),
     ...editor,
     importUsers: createImportUsers(parts, editor),
     ...createAdministrators(parts),
@@ -49,6 +51,8 @@ export async function createDirectory(deps: DirectoryDeps) {
     ...signIns,
     findAccount,
     peekAccount,
+    /** All roles of a user: its own, and those that identity providers gave it. */
+    listRoles,
     /** Why the name of a user could be mistaken for that of another. */
     findConfusion: (name: string) => findConfusion(name, parts),
     /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */

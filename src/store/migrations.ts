@@ -303,4 +303,6 @@ export const MIGRATIONS: readonly Migration[] = [
   forBoth(16, 'search for grants', 'UPDATE cardea_state SET searched = 0'),
   // And the roles of users without a second factor.
   forBoth(17, 'search for missing second factors', 'UPDATE cardea_state SET searched = 0'),
+  // And the roles that identity providers gave.
+  forBoth(18, 'search for roles of identity providers', 'UPDATE cardea_state SET searched = 0'),
 ]

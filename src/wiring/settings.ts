@@ -205,6 +205,7 @@ export const toDirectorySettings = (config: Config, providers: readonly Provider
   reservedPrefixes: providers.flatMap(({ name, values }) =>
     values.users === 'asserted' && values.names === 'prefixed' ? `${name}/` : [],
   ),
+  roleIssuers: providers.flatMap(({ values }) => (values.users === 'create' ? listIssuers(values) : [])),
 })
 
 /** The longest lifetime that any door gives to a cookie or token. */

@@ -68,7 +68,7 @@ describe('tokens of an identity provider', () => {
   })
 
   it('assert no name that a user has', async (t) => {
-    const account = toAccount(createUser('open/u-1', NO_PASSWORD))
+    const account = toAccount(createUser('open/u-1', NO_PASSWORD), [])
     let isTaken = false
     const { read } = await openTokens(t, 'asserted', { peekAccount: () => (isTaken ? account : undefined) })
     assert.equal(await read(), 'open/u-1')

@@ -127,25 +127,37 @@ describe('sign-in at an identity provider', () => {
     assert.deepEqual(await rolesOf([]), [])
   })
 
-  it('takes the roles of the provider away at the next sign-in, when its users are linked only', async (t) => {
+  it('takes the roles of the provider away when its users are linked only, or it is removed', async (t) => {
     const url = `sqlite:${mkdtempSync(join(tmpdir(), 'cardea-roles-'))}/store.db`
-    const signIn = async (users: object) => {
-      const server = await startServer(t, {
+    const start = async (provider: object) => {
+      const { document: at, ...server } = await startServer(t, {
         store: { url },
+        admin: { 'second-factor-roles': 'writer' },
         console: { 'public-url': PUBLIC_URL },
-        'provider:open': { issuer: creating.issuer, ...client, ...users },
+        ...provider,
       })
-      creating.state.idToken = { sub: 'c-4', preferred_username: 'wim', roles: ['editor'] }
-      const browser = createClient(server.document)
-      await browser.finish('open', await browser.visit('open'))
-      const headers = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
-      const { userCtx } = JSON.parse((await send(server.document, { path: '/_session', headers })).body)
-      await server.cardea.close()
-      return [userCtx.name, userCtx.roles]
+      const ask = async (path: string) =>
+        JSON.parse((await send(at, { path: `/_cardea/api${path}`, headers: ADMIN })).body)
+      const found = async () => ({
+        members: (await ask('/users?role=WRITER')).users.map(({ name }: { name: string }) => name),
+        policy: (await ask('/second-factor')).missing.map(({ roles }: { roles: string[] }) => roles),
+      })
+      return { at, found, ask, close: () => server.cardea.close() }
     }
-    const roles = { 'roles-claim': 'roles', 'role-map': 'editor=writer' }
-    assert.deepEqual(await signIn({ users: 'create', ...roles }), ['wim', ['writer']])
-    assert.deepEqual(await signIn({ users: 'link', ...roles }), ['wim', []])
+    const settings = { issuer: creating.issuer, ...client, 'roles-claim': 'roles', 'role-map': 'editor=writer' }
+    const first = await start({ 'provider:open': { ...settings, users: 'create' } })
+    creating.state.idToken = { sub: 'c-4', preferred_username: 'wim', roles: ['editor'] }
+    const browser = createClient(first.at)
+    const query = await browser.visit('open')
+    assert.deepEqual((await browser.finish('open', query)).roles, ['writer'])
+    assert.deepEqual(await first.found(), { members: ['wim'], policy: [['writer']] })
+    assert.deepEqual((await first.ask('/roles')).roles, [{ name: 'writer', members: 1 }])
+    await first.close()
+    for (const provider of [{ 'provider:open': settings }, {}]) {
+      const second = await start(provider)
+      assert.deepEqual(await second.found(), { members: [], policy: [] })
+      await second.close()
+    }
   })
 
   const refused: readonly [name: string, change: object, response?: Record<string, string>][] = [

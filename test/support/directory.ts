@@ -73,6 +73,7 @@ const SETTINGS: DirectorySettings = {
   maxSessions: 0,
   factorRoles: [],
   reservedPrefixes: [],
+  roleIssuers: [],
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

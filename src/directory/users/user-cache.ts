@@ -1,7 +1,7 @@
 import { CacheCounts, createLiveCache, type LiveCache } from '../../base/caches.ts'
-import { type Account, toAccount } from '../account.ts'
+import type { Account } from '../account.ts'
 import type { Stored, UserStore } from '../store-port/users.ts'
-import type { UserRecord } from './user.ts'
+import type { User, UserRecord } from './user.ts'
 
 /** What the store has under a name. */
 export interface CachedUser {
@@ -15,12 +15,19 @@ export interface CachedUser {
 /** Users as last read, each removed as soon as a change of it is known. */
 export class UserCache {
   readonly #store: Pick<UserStore, 'findUser'>
+  readonly #toAccount: (user: User) => Account
   readonly #counts: CacheCounts
   readonly #cached: LiveCache<CachedUser>
   readonly #loading = new Map<string, Promise<CachedUser>>()
 
-  constructor(store: Pick<UserStore, 'findUser'>, size: () => number, counts = new CacheCounts()) {
+  constructor(
+    store: Pick<UserStore, 'findUser'>,
+    toAccount: (user: User) => Account,
+    size: () => number,
+    counts = new CacheCounts(),
+  ) {
     this.#store = store
+    this.#toAccount = toAccount
     this.#counts = counts
     this.#cached = createLiveCache<CachedUser>(size)
   }
@@ -51,7 +58,7 @@ export class UserCache {
   }
 
   async #load(name: string, cachesUnknown: boolean): Promise<CachedUser> {
-    const reading = this.#store.findUser(name).then(toCached)
+    const reading = this.#store.findUser(name).then((stored) => this.#toCached(stored))
     this.#loading.set(name, reading)
     const isOutdated = () => this.#loading.get(name) !== reading
     try {
@@ -63,10 +70,10 @@ export class UserCache {
       if (!isOutdated()) this.#loading.delete(name)
     }
   }
-}
 
-function toCached(stored: Stored | undefined): CachedUser {
-  const record = stored?.record
-  const account = record?.kind === 'user' && record.isActive ? toAccount(record) : undefined
-  return { sequence: stored?.sequence ?? 0, record, account }
+  #toCached(stored: Stored | undefined): CachedUser {
+    const record = stored?.record
+    const account = record?.kind === 'user' && record.isActive ? this.#toAccount(record) : undefined
+    return { sequence: stored?.sequence ?? 0, record, account }
+  }
 }

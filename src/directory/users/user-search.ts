@@ -14,15 +14,22 @@ import {
   type SearchRange,
   type UserSearchStore,
 } from '../store-port/users.ts'
-import { findTotp, isExpired, listExternalKeys, type User } from './user.ts'
+import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
-/** The entries of a user, as the store keeps them. */
+/**
+ * The entries of a user, as the store keeps them. It does not know which providers give roles now: a search drops users
+ * with a role that has no effect.
+ */
 export function listEntries(user: User): readonly SearchEntry[] {
-  const { name, isActive, expiresAt, document, multiModel } = user
-  const roles = new Set(document.roles.map(foldCase))
+  const { name, isActive, expiresAt, links = [], multiModel } = user
+  const stored = listRoles(
+    user,
+    links.map(({ issuer }) => issuer),
+  )
+  const roles = new Set(stored.map(foldCase))
   return [
     { kind: 'name', key: foldCase(name) },
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
@@ -87,14 +94,17 @@ export interface FoundPage {
   readonly total?: number | undefined
 }
 
+type RolesOf = (user: User) => readonly string[]
+
 const IDLE_SECONDS = 90 * 24 * 60 * 60
 
-export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Clock) => ({
+export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Clock, rolesOf: RolesOf) => ({
   /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
-    const isMatch = createMatch(query, ranges, now)
+    const isOfUser = createMatch(query, ranges, now)
+    const isMatch = (found: FoundEntry) => isOfUser(found, rolesOf(found.user).map(foldCase))
     const read = async (position: Position) => {
       const page = await readOn(store, ranges, position)
       return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
@@ -165,12 +175,11 @@ function createMatch(
   { text = '', role, database, status }: UserQuery,
   ranges: readonly SearchRange[],
   now: number,
-): Match {
+): (found: FoundEntry, roles: readonly string[]) => boolean {
   const wanted = foldCase(text)
   const wantedRole = role === undefined ? undefined : foldCase(role)
-  return ({ user, range, key, isDropped }) => {
-    if (isDropped || !matchesText(user, wanted)) return false
-    const roles = user.document.roles.map(foldCase)
+  return ({ user, range, key, isDropped }, roles) => {
+    if (isDropped || !matchesText(user.name, roles, wanted)) return false
     if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
     if (database !== undefined && !user.multiModel.grants.has(database)) return false
     if (status === 'disabled' && user.isActive) return false
@@ -181,11 +190,11 @@ function createMatch(
   }
 }
 
-/** `text` is folded. */
-export function matchesText({ name, document }: User, text: string): boolean {
+/** `roles` and `text` are folded. */
+export function matchesText(name: string, roles: readonly string[], text: string): boolean {
   const folded = foldCase(name)
   if (text.length < MIN_PART ? folded.startsWith(text) : folded.includes(text)) return true
-  return document.roles.some((role) => foldCase(role).startsWith(text))
+  return roles.some((role) => role.startsWith(text))
 }
 
 function findFirst(user: User, ranges: readonly SearchRange[]): { range: number; key: string } | undefined {

@@ -131,6 +131,15 @@ export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer
 export const listExternalKeys = (record: UserRecord): readonly string[] =>
   record.kind === 'user' ? (record.links ?? []).map(toExternalKey) : []
 
+/** Its own roles, and those that identity providers gave it, as far as these issuers give roles now. */
+export function listRoles(
+  { document, links = [] }: Pick<User, 'document' | 'links'>,
+  issuers: readonly string[],
+): readonly string[] {
+  const given = links.flatMap(({ issuer, roles = [] }) => (issuers.includes(issuer) ? roles : []))
+  return given.length === 0 ? document.roles : [...new Set([...document.roles, ...given])]
+}
+
 /** The second factor in the document; `undefined`: the user has none. */
 export const findTotp = ({ document }: Pick<User, 'document'>): Json | undefined =>
   document.members.find(([member]) => member === TOTP_MEMBER)?.[1]

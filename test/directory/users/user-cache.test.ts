@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { toAccount } from '../../../src/directory/account.ts'
 import type { Stored } from '../../../src/directory/store-port/users.ts'
 import { UserCache } from '../../../src/directory/users/user-cache.ts'
 import { newUser } from '../../contract/store-values.ts'
@@ -15,7 +16,15 @@ function createSlowStore() {
     return question.promise
   }
   const answer = (index: number, with_: Stored | undefined) => questions[index]?.resolve(with_)
-  return { cache: new UserCache({ findUser }, () => 10), questions, answer }
+  return {
+    cache: new UserCache(
+      { findUser },
+      (user) => toAccount(user, []),
+      () => 10,
+    ),
+    questions,
+    answer,
+  }
 }
 
 describe('a read during a change', () => {

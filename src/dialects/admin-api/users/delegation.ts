@@ -4,7 +4,6 @@
  * the password of a more powerful user, or gain a right through another user.
  */
 import { Refusal } from '../../../base/errors.ts'
-import { listRoles } from '../../../directory/account.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
@@ -19,10 +18,14 @@ export function checkManaged(deps: OperationDeps, { caller }: Call, user: User):
   return checkRights(deps, caller, user)
 }
 
-function checkRights({ userAdminRole }: OperationDeps, { identity }: Caller, user: User): string | undefined {
+function checkRights(
+  { directory, userAdminRole }: OperationDeps,
+  { identity }: Caller,
+  user: User,
+): string | undefined {
   const { name, expiresAt } = user
   const { grants } = user.multiModel
-  const roles = listRoles(user)
+  const roles = directory.listRoles(user)
   const foreign = roles.find((role) => role === ADMIN_ROLE || !identity.roles.includes(role))
   if (foreign !== undefined) return `You do not have the role ${foreign}.`
   if (!coversGrants(identity.grants, grants)) return `${name} has, or would have, grants that you do not have.`

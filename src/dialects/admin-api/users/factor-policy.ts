@@ -20,13 +20,15 @@ export const FACTOR_POLICY_OPERATIONS = {
       for (const role of required) {
         const { users, next } = await directory.searchUsers({ role, hasNoFactor: true, limit: MAX_OF_ROLE })
         if (next !== undefined) isComplete = false
-        for (const { name, isActive, document } of users)
-          if (isActive && document.roles.includes(role) && !directory.isAdministrator(name))
-            found.set(name, {
-              name,
+        for (const user of users) {
+          const roles = directory.listRoles(user)
+          if (user.isActive && roles.includes(role) && !directory.isAdministrator(user.name))
+            found.set(user.name, {
+              name: user.name,
               isAdministrator: false,
-              roles: document.roles.filter((each) => required.includes(each)),
+              roles: roles.filter((each) => required.includes(each)),
             })
+        }
       }
       const signIns = await directory.findLastSignIns([...found.keys()])
       const missing = [...found.values()].map((account) => ({

@@ -6,7 +6,7 @@ import { createUser } from '../../../directory/users/revisions.ts'
 import { type User, withField } from '../../../directory/users/user.ts'
 import { foldCase } from '../../../directory/users/user-search.ts'
 import { NO_PASSWORD } from '../../../passwords/password.ts'
-import { operation } from '../operation.ts'
+import { type OperationDeps, operation } from '../operation.ts'
 import { ROLE_DETAILS, ROLE_PAGE, ROLE_QUERY, type RoleDetails } from '../schemas/users.ts'
 import { nameOf } from './users.ts'
 
@@ -21,7 +21,7 @@ export const ROLE_OPERATIONS = {
       const { counts, next } = await directory.countUsersBy('role', { text: foldCase(search), after, limit })
       const roles: { name: string; members: number }[] = []
       for (const { key, count, name } of counts)
-        roles.push({ name: findSpelling(await directory.findUser(name), key), members: count })
+        roles.push({ name: await findSpelling(directory, name, key), members: count })
       return { roles, ...(next !== undefined && { next }) }
     },
   }),
@@ -47,14 +47,16 @@ export const ROLE_OPERATIONS = {
 }
 
 /** The key of a role ignores case. Roles that differ only in case are one row, spelled as its first member has it. */
-const findSpelling = (user: User | undefined, key: string): string =>
-  user?.document.roles.find((role) => foldCase(role) === key) ?? key
+async function findSpelling(directory: OperationDeps['directory'], member: string, key: string): Promise<string> {
+  const user = await directory.findUser(member)
+  return (user && directory.listRoles(user).find((role) => foldCase(role) === key)) ?? key
+}
 
 /** Grants of at most so many members are counted. */
 const MAX_EXAMINED = 500
 
 /** A user who has this role and nothing else. */
-const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]))
+const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), [])
 
 function countGrants(users: readonly User[]): RoleDetails['grants'] {
   const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()

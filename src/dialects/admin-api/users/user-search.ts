@@ -56,13 +56,12 @@ async function listLocked({ directory, limits }: OperationDeps, wanted: UserQuer
   for (const name of limits.listNames().toSorted()) {
     if (name <= after) continue
     const user = await directory.findUser(name)
-    if (!user || !matchesText(user, foldCase(text)) || !hasRole(user, role)) continue
+    const roles = user ? directory.listRoles(user).map(foldCase) : []
+    if (!user || !matchesText(name, roles, foldCase(text))) continue
+    if (role !== undefined && !roles.includes(foldCase(role))) continue
     if (database !== undefined && !user.multiModel.grants.has(database)) continue
     page.push(user)
     if (page.length === limit) return { page, next: name }
   }
   return { page, next: undefined }
 }
-
-const hasRole = ({ document }: User, role: string | undefined): boolean =>
-  role === undefined || document.roles.map(foldCase).includes(foldCase(role))
