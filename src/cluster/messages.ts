@@ -28,7 +28,8 @@ export interface WorkerStart {
   readonly threads: number
   readonly relayPath: string
   readonly counters: SharedCounters
-  readonly slot: number
+  /** Of this worker alone: raised regularly while its event loop is not stuck. */
+  readonly beats: SharedCounters
   /** Of the channel for connections. */
   readonly fd: number
 }
@@ -46,10 +47,17 @@ export type ToWorker =
   | { readonly kind: 'tls'; readonly listener: number; readonly tls: TlsSettings }
   /** Send the metrics. */
   | { readonly kind: 'metrics' }
-  /** End, when the open connections have had their next reply. */
-  | { readonly kind: 'retire'; readonly graceMs: number }
-  /** End as soon as the running requests are done. */
-  | { readonly kind: 'stop'; readonly graceMs: number }
+  | LeaveOrder
+
+/** No connection follows those in the channel. */
+export interface LeaveOrder {
+  /**
+   * `retire`: each connection ends with its next reply, or after `graceMs`; a running request is finished, however long
+   * it takes. `stop`: connections end as soon as their requests are done, at the latest after `graceMs`.
+   */
+  readonly kind: 'retire' | 'stop'
+  readonly graceMs: number
+}
 
 export type FromWorker =
   | { readonly kind: 'ready' }
@@ -65,9 +73,5 @@ export type SharedCounters = Int32Array<SharedArrayBuffer>
 export const CHANGES = 0
 /** How many password checks have failed. */
 export const FAILURES = 1
-/** From here on, one for each slot: raised regularly while the thread is not stuck. */
-export const BEATS = 2
 
-export const MAX_WORKERS = 64
-
-export const createCounters = (): SharedCounters => new Int32Array(new SharedArrayBuffer(4 * (BEATS + MAX_WORKERS)))
+export const createCounters = (): SharedCounters => new Int32Array(new SharedArrayBuffer(8))

@@ -12,11 +12,12 @@ import type { TlsSettings } from '../http/server.ts'
 import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import {
-  BEATS,
   CHANGES,
   createCounters,
   FAILURES,
   type FromWorker,
+  type LeaveOrder,
+  type SharedCounters,
   type SharedState,
   type ToWorker,
   type WorkerListener,
@@ -47,7 +48,12 @@ interface Member {
   /** The connections it serves, each with what frees its place at the door. */
   readonly connections: Map<number, () => void>
   readonly ended: Promise<void>
+  readonly beats: SharedCounters
+  /** The last beat that was seen, and when. */
+  seen: { readonly beat: number; readonly atMs: number }
   isReady: boolean
+  /** Another one takes its slot, or is being started for it. */
+  hasSuccessor: boolean
   /** No longer given connections. */
   isLeaving: boolean
   metrics: MetricsCopy
@@ -68,14 +74,15 @@ export class WorkerPool {
   readonly #members = new Set<Member>()
   readonly #watch: NodeJS.Timeout
   readonly #inTurn = createTurns()
-  readonly #lastBeats = new Map<Member, { readonly beat: number; readonly atMs: number }>()
+  readonly #rolls = createTurns()
   /** What workers that have ended had counted. */
   #past: MetricsCopy = []
   #failures = 0
   #lastConnection = 0
   #isClosing = false
   #isPosted = false
-  #isRolling = false
+  /** That has not begun. */
+  #nextRoll: Promise<void> | undefined
 
   constructor(deps: WorkerPoolDeps) {
     this.#deps = deps
@@ -144,32 +151,31 @@ export class WorkerPool {
     return false
   }
 
-  /** Replaces all workers, one after the other: each one leaves when its successor serves. */
-  async roll(graceMs: number): Promise<void> {
-    if (this.#isRolling) return
-    this.#isRolling = true
-    try {
-      for (const member of this.#ready()) {
-        const successor = await this.#open(member.slot)
-        if (this.#isClosing) return
-        // the old one is better than none
-        if (!successor?.isReady) throw new Error('it has ended before it was ready')
-        void this.#keepRunning(member.slot, successor)
-        await this.#leave(member, { kind: 'retire', graceMs }, graceMs)
+  /** Replaces all workers, one after the other. If they are being replaced already, this begins afterwards. */
+  roll(graceMs: number): Promise<void> {
+    this.#nextRoll ??= this.#rolls(async () => {
+      this.#nextRoll = undefined
+      try {
+        for (const member of this.#ready()) await this.#replace(member, graceMs)
+        if (!this.#isClosing) this.#deps.log.info('worker threads were replaced')
+      } catch (error) {
+        this.#reportStart(error)
       }
-      this.#deps.log.info('worker threads were replaced')
-    } catch (error) {
-      this.#reportStart(error)
-    } finally {
-      this.#isRolling = false
-    }
+    })
+    return this.#nextRoll
   }
 
   /** Resolves when all have ended, at the latest soon after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
     clearInterval(this.#watch)
-    await Promise.all([...this.#members].map((member) => this.#leave(member, { kind: 'stop', graceMs }, graceMs)))
+    await Promise.all(
+      [...this.#members].map(async (member) => {
+        await this.#leave(member, { kind: 'stop', graceMs })
+        await member.worker.terminate()
+        await member.ended
+      }),
+    )
     // a channel that is being opened is not used, and leaves no file behind
     await this.#inTurn(async () => {})
   }
@@ -180,15 +186,33 @@ export class WorkerPool {
     for (const { worker } of this.#members) worker.postMessage(message)
   }
 
-  async #leave(member: Member, message: ToWorker, graceMs: number): Promise<void> {
-    member.isLeaving = true
-    member.worker.postMessage(message)
-    await waitAtMost([member.ended], graceMs + LOOK_EVERY_MS)
-    await member.worker.terminate()
-    await member.ended
+  /** The worker leaves when its successor serves. One that ended meanwhile has a successor already. */
+  async #replace(member: Member, graceMs: number): Promise<void> {
+    if (this.#isClosing || !this.#members.has(member)) return
+    member.hasSuccessor = true
+    try {
+      const successor = await this.#open(member.slot)
+      if (!successor) return
+      if (!successor.isReady) throw new Error('it has ended before it was ready')
+      void this.#keepRunning(member.slot, successor)
+    } catch (error) {
+      // the old one is better than none
+      member.hasSuccessor = false
+      if (!this.#members.has(member)) void this.#keepRunning(member.slot)
+      throw error
+    }
+    await this.#leave(member, { kind: 'retire', graceMs })
   }
 
-  /** Runs a worker in this slot until the pool is closed or rolled, and another after each that dies. */
+  /** Resolves when it has ended, or soon after `graceMs`. */
+  async #leave(member: Member, order: LeaveOrder): Promise<void> {
+    member.isLeaving = true
+    member.worker.postMessage(order)
+    member.channel.end()
+    await waitAtMost([member.ended], order.graceMs + LOOK_EVERY_MS)
+  }
+
+  /** Runs a worker in this slot, and another after each that dies, until the pool is closed or the worker replaced. */
   async #keepRunning(slot: number, first?: Member): Promise<void> {
     let next: Member | undefined = first
     while (!this.#isClosing) {
@@ -196,7 +220,7 @@ export class WorkerPool {
       const member = next ?? (await this.#open(slot).catch((error) => this.#reportStart(error)))
       next = undefined
       await member?.ended
-      if (member?.isLeaving || this.#isClosing) return
+      if (member?.hasSuccessor || this.#isClosing) return
       const isHealthy = performance.now() - startedMs > HEALTHY_MS
       this.#failures = isHealthy ? 1 : this.#failures + 1
       const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
@@ -211,9 +235,22 @@ export class WorkerPool {
 
   /** Resolves when the worker is ready or has ended. `undefined`: the pool was closed before. */
   async #open(slot: number): Promise<Member | undefined> {
-    const { program, readState, generatedKey, relayPath, count } = this.#deps
     const channel = await this.#inTurn(openSocketChannel)
     if (this.#isClosing) return void channel.close('unused')
+    const ready = Promise.withResolvers<void>()
+    try {
+      const member = this.#start(slot, channel, ready.resolve)
+      await ready.promise
+      return member
+    } catch (error) {
+      channel.close('unused')
+      throw error
+    }
+  }
+
+  #start(slot: number, channel: SocketChannel, onReady: () => void): Member {
+    const { program, readState, generatedKey, relayPath, count } = this.#deps
+    const beats = createCounters()
     const workerData: WorkerStart = {
       state: readState(),
       generatedKey,
@@ -221,7 +258,7 @@ export class WorkerPool {
       threads: count,
       relayPath,
       counters: this.#counters,
-      slot,
+      beats,
       fd: channel.fd,
     }
     const worker = new Worker(program, { workerData, name: `cardea-worker-${slot}` })
@@ -232,27 +269,27 @@ export class WorkerPool {
       channel,
       connections: new Map(),
       ended: ended.promise,
+      beats,
+      seen: { beat: 0, atMs: 0 },
       isReady: false,
+      hasSuccessor: false,
       isLeaving: false,
       metrics: [],
       readers: [],
     }
     this.#members.add(member)
-    const ready = Promise.withResolvers<void>()
-    worker.on('message', (message: FromWorker) => this.#onMessage(member, message, ready.resolve))
+    worker.on('message', (message: FromWorker) => this.#onMessage(member, message, onReady))
     worker.on('error', (error) => this.#deps.log.error('a worker thread has failed', { worker: slot, error }))
     worker.once('exit', () => {
       this.#onExit(member)
-      ready.resolve()
+      onReady()
       ended.resolve()
     })
-    await ready.promise
     return member
   }
 
   #onExit(member: Member): void {
     this.#members.delete(member)
-    this.#lastBeats.delete(member)
     this.#past = keepCounts([this.#past, member.metrics])
     member.channel.close(member.isReady ? 'used' : 'unused')
     for (const id of [...member.connections.keys()]) this.#release(member, id)
@@ -278,7 +315,8 @@ export class WorkerPool {
 
   /** Resolves when every worker has sent its metrics, or some are too busy for it. */
   #refreshMetrics(): Promise<void> {
-    const sent = this.#ready().map(({ worker, readers }) => {
+    const all = [...this.#members].filter(({ isReady }) => isReady)
+    const sent = all.map(({ worker, readers }) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       readers.push(resolve)
       worker.postMessage({ kind: 'metrics' } satisfies ToWorker)
@@ -292,10 +330,9 @@ export class WorkerPool {
     const timeoutMs = this.#deps.timeoutMs()
     const nowMs = performance.now()
     for (const member of this.#members) {
-      const beat = Atomics.load(this.#counters, BEATS + member.slot)
-      const last = this.#lastBeats.get(member)
-      if (last?.beat !== beat || !member.isReady) this.#lastBeats.set(member, { beat, atMs: nowMs })
-      else if (timeoutMs > 0 && nowMs - last.atMs > timeoutMs) {
+      const beat = Atomics.load(member.beats, 0)
+      if (member.seen.beat !== beat || !member.isReady) member.seen = { beat, atMs: nowMs }
+      else if (timeoutMs > 0 && nowMs - member.seen.atMs > timeoutMs) {
         this.#deps.log.error('a worker thread is stuck', { worker: member.slot })
         void member.worker.terminate()
       }

@@ -13,7 +13,7 @@ import { receiveSockets } from '../base/node-internals/socket-channel.ts'
 import { relay } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { followChanges, openInbox } from '../cluster/inbox.ts'
-import { BEATS, FAILURES, type FromWorker, type WorkerStart } from '../cluster/messages.ts'
+import { FAILURES, type FromWorker, type LeaveOrder, type WorkerStart } from '../cluster/messages.ts'
 import { createRemoteStore } from '../cluster/remote-store.ts'
 import type { Account } from '../directory/account.ts'
 import { createAccessLog } from '../http/access-log.ts'
@@ -59,8 +59,12 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   })
   const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
   const serving = serveConnections(start, doors, post)
-  const end = async (graceMs: number) => {
-    await serving.end(graceMs)
+  let hasLeft = false
+  const leave = async (order: LeaveOrder) => {
+    await finishRequests(order, serving, Object.values(doors), () => parts.gateway.streams.stop('feeds'))
+    // a worker that retires may be stopped meanwhile
+    if (hasLeft) return
+    hasLeft = true
     for (const closePart of closers.toReversed()) await closePart()
     post({ kind: 'metrics', copy: metrics.copy() })
     process.exit(0)
@@ -68,16 +72,9 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   inbox.onControl((message) => {
     if (message.kind === 'metrics') post({ kind: 'metrics', copy: metrics.copy() })
     else if (message.kind === 'tls') serving.replaceTls(message.listener, message.tls)
-    else if (message.kind === 'stop') {
-      for (const door of Object.values(doors)) door.stop()
-      parts.gateway.streams.stop('feeds')
-      void end(message.graceMs)
-    } else if (message.kind === 'retire') {
-      for (const door of Object.values(doors)) door.retire()
-      void end(message.graceMs)
-    }
+    else void leave(message)
   })
-  setInterval(() => void Atomics.add(start.counters, BEATS + start.slot, 1), BEAT_MS)
+  setInterval(() => void Atomics.add(start.beats, 0, 1), BEAT_MS)
   await progress.catchUp()
   applyLevel(liveConfig.get().settings.values.log.level)
   liveConfig.onChange(({ settings }) => applyLevel(settings.values.log.level))
@@ -221,14 +218,39 @@ function serveConnections(
     })
     servers[listener]?.server.emit('connection', socket)
   }
+  const closed = async (): Promise<void> => void (await Promise.all(open.values()))
+  let received = Promise.resolve()
   return {
-    start: () => receiveSockets(fd, take),
+    start(): void {
+      received = receiveSockets(fd, take)
+    },
+    /** Resolves when the main thread gives it no more connections. */
+    received: () => received,
     replaceTls: (listener: number, tls: TlsSettings) => servers[listener]?.replaceTls(tls),
-    /** Resolves when all connections are closed; ends those that are left after `graceMs`. */
-    async end(graceMs: number): Promise<void> {
-      await waitAtMost(open.values(), graceMs)
+    closed,
+    drop(): Promise<void> {
       for (const socket of open.keys()) socket.destroy()
-      await Promise.all(open.values())
+      return closed()
     },
   }
+}
+
+/** Resolves when all connections are closed. */
+async function finishRequests(
+  { kind, graceMs }: LeaveOrder,
+  serving: ReturnType<typeof serveConnections>,
+  doors: readonly Door[],
+  stopFeeds: () => void,
+): Promise<void> {
+  // a connection that this thread has not seen yet may be on its way
+  await serving.received()
+  if (kind === 'retire') {
+    for (const door of doors) door.retire()
+    await waitAtMost([serving.closed()], graceMs)
+  }
+  for (const door of doors) door.stop()
+  stopFeeds()
+  if (kind === 'retire') return serving.closed()
+  await waitAtMost([serving.closed()], graceMs)
+  await serving.drop()
 }

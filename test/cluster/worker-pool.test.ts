@@ -31,6 +31,8 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
   return { pool, lines, countReady: () => metrics.read('cardea_workers')[0]?.value }
 }
 
+const countPipes = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('Pipe')).length
+
 it('a worker that dies is started again', async (t) => {
   const { lines, countReady } = openPool(t, 'dies')
   await waitUntil(() => lines.includes('a worker thread has ended and is started again'))
@@ -52,6 +54,35 @@ it('workers are replaced when their successors serve', async (t) => {
   assert.deepEqual(lines, ['worker threads were replaced'])
 })
 
+it('a replacement that is asked for during another follows it', async (t) => {
+  let starts = 0
+  const { pool, lines, countReady } = openPool(t, 'serves', () => {
+    starts += 1
+    if (starts === 2) asked = pool.roll(1000)
+    return {}
+  })
+  let asked = Promise.resolve()
+  await waitUntil(() => countReady() === 1)
+  await pool.roll(1000)
+  await asked
+  assert.equal(starts, 3)
+  assert.deepEqual(lines, ['worker threads were replaced', 'worker threads were replaced'])
+})
+
+it('a worker that dies while its successor starts leaves its slot to it', async (t) => {
+  let starts = 0
+  const { pool, lines, countReady } = openPool(t, 'dies at a change', () => {
+    starts += 1
+    if (starts === 2) pool.noteChange()
+    return {}
+  })
+  await waitUntil(() => countReady() === 1)
+  await pool.roll(1000)
+  await waitUntil(() => lines.includes('a worker thread has failed'))
+  assert.equal(countReady(), 1)
+  assert.deepEqual(lines.toSorted(), ['a worker thread has failed', 'worker threads were replaced'])
+})
+
 it('a successor that cannot be started leaves the old worker, and another attempt succeeds', async (t) => {
   let starts = 0
   const { pool, lines, countReady } = openPool(t, 'serves', () => {
@@ -59,8 +90,10 @@ it('a successor that cannot be started leaves the old worker, and another attemp
     return starts === 2 ? assert.fail('this start fails') : {}
   })
   await waitUntil(() => countReady() === 1)
+  const before = countPipes()
   await pool.roll(1000)
   assert.equal(countReady(), 1)
+  await waitUntil(() => countPipes() === before)
   await pool.roll(1000)
   assert.deepEqual(lines, ['a worker thread cannot be started', 'worker threads were replaced'])
 })

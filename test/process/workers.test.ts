@@ -16,6 +16,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const ADMIN = basic('anna', 'secret')
 const CLIENTS = 8
+const ROLLS = process.env['TEST_LONG'] === undefined ? 1 : 20
 /** Requests after each change. The long form sends more than 20 000 in all. */
 const LATE_REQUESTS = process.env['TEST_LONG'] === undefined ? 48 : 1700
 
@@ -40,12 +41,18 @@ async function readMetric(document: string, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(body)?.[1])
 }
 
-async function makeConfiguration(scope: Scope): Promise<string> {
+/** The upstream responds to these requests when the test says so. */
+const HELD = '/db/held'
+
+async function makeConfiguration(scope: Scope) {
   const folder = makeFolder(scope)
   // what the main thread alone says to the workers
-  const { url } = await openBackend(scope, (_request, response) =>
-    response.setHeader('X-Cardea-Accepted', '{').end('{}'),
-  )
+  const held: (() => void)[] = []
+  const { url } = await openBackend(scope, (request, response) => {
+    const respond = () => response.setHeader('X-Cardea-Accepted', '{').end('{}')
+    if (request.url === HELD) held.push(respond)
+    else respond()
+  })
   writeFileSync(join(folder, 'upstream-secret'), MULTI_MODEL_SECRET)
   writeFileSync(join(folder, 'token-secret'), 'the-first-secret-of-the-tokens-here')
   const sections = {
@@ -58,6 +65,7 @@ async function makeConfiguration(scope: Scope): Promise<string> {
     },
     server: { 'jwt-secret-keyfile': join(folder, 'token-secret') },
     auth: { 'peer-failures': 0 },
+    door: { 'stop-timeout': 1 },
   }
   const lines = Object.entries(sections).map(
     ([section, values]) =>
@@ -66,7 +74,7 @@ async function makeConfiguration(scope: Scope): Promise<string> {
         .join('')}`,
   )
   writeFileSync(join(folder, 'a.ini'), lines.join(''), { mode: 0o600 })
-  return folder
+  return { folder, held }
 }
 
 interface Sent {
@@ -74,9 +82,9 @@ interface Sent {
   readonly body: string
 }
 
-/** A client with a connection of its own. */
-function openClient(base: string) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+/** A client with a connection of its own, or one for each request. */
+function openClient(base: string, keepAlive = true) {
+  const agent = new Agent({ keepAlive, maxSockets: 1 })
   const get = (path: string, headers: Record<string, string>): Promise<Sent> =>
     new Promise((resolve, reject) => {
       const sent = httpRequest(new URL(path, base), { agent, headers }, (response) => {
@@ -231,6 +239,14 @@ const RACES: readonly Race[] = [
   },
 ]
 
+/** Resolves when all workers are replaced. */
+async function roll(doors: Doors): Promise<void> {
+  const countRolls = () => doors.cardea.stderr().split('worker threads were replaced').length
+  const before = countRolls()
+  await api(doors, 'POST', '/reload', { rolling: true })
+  await waitUntil(() => countRolls() > before)
+}
+
 /** Sends requests while the change is made. Returns how many saw the old state although they were sent after it. */
 async function race(doors: Doors, row: Race, name: string): Promise<{ late: number; stale: number }> {
   const { path = '/_session', isOld = ({ status }: Sent) => status === 200 } = row
@@ -260,8 +276,11 @@ async function race(doors: Doors, row: Race, name: string): Promise<{ late: numb
 describe('two workers', () => {
   const scope = createSharedScope()
   let doors: Doors
+  let held: readonly (() => void)[]
   before(async () => {
-    doors = await serve(scope, await makeConfiguration(scope), '--store.url', 'sqlite::memory:')
+    const made = await makeConfiguration(scope)
+    held = made.held
+    doors = await serve(scope, made.folder, '--store.url', 'sqlite::memory:')
   })
   for (const [index, row] of RACES.entries())
     it(`accept nothing old after ${row.name}`, async () => {
@@ -294,21 +313,29 @@ describe('two workers', () => {
     const headers = await addUser(doors, 'busy')
     let isDone = false
     let count = 0
-    const sendMany = async () => {
-      const client = openClient(doors.document)
+    const sendMany = async (client: ReturnType<typeof openClient>) => {
       while (!isDone) {
         for (const path of ['/_session', '/db/doc']) assert.equal((await client.get(path, headers)).status, 200)
         count += 1
       }
       client.close()
     }
-    const running = Promise.all(Array.from({ length: CLIENTS }, sendMany))
-    await api(doors, 'POST', '/reload', { rolling: true })
-    await Promise.race([doors.cardea.says(/worker threads were replaced/), running])
+    const clients = Array.from({ length: CLIENTS }, (_, index) => openClient(doors.document, index % 2 === 0))
+    const running = Promise.all(clients.map(sendMany))
+    for (let round = 0; round < ROLLS; round += 1) await Promise.race([roll(doors), running])
     isDone = true
     await running
     assert.ok(count > CLIENTS)
     assert.equal(await readMetric(doors.document, 'cardea_workers'), 2)
+  })
+
+  it('finish the requests that they have when they are replaced', async () => {
+    const headers = await addUser(doors, 'patient')
+    const asked = Array.from({ length: CLIENTS }, () => openClient(doors.document, false).get(HELD, headers))
+    await waitUntil(() => held.length === CLIENTS)
+    await roll(doors)
+    for (const respond of held) respond()
+    for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
   })
 
   it('send GOAWAY to clients of HTTP/2 before they are replaced', async () => {
@@ -321,12 +348,10 @@ describe('two workers', () => {
         return { goaway }
       }),
     )
-    const countRolls = () => doors.cardea.stderr().split('worker threads were replaced').length
-    const before = countRolls()
-    await api(doors, 'POST', '/reload', { rolling: true })
+    const replaced = roll(doors)
     for (const { goaway } of told) assert.equal((await goaway)[0], 0)
     for (const session of sessions) session.destroy()
-    await waitUntil(() => countRolls() > before)
+    await replaced
   })
 
   it('end with the process', async () => {
@@ -336,7 +361,7 @@ describe('two workers', () => {
 })
 
 it('a process that is killed under load keeps every user it has acknowledged', async (t) => {
-  const folder = await makeConfiguration(t)
+  const { folder } = await makeConfiguration(t)
   const store = ['--store.url', `sqlite:${join(folder, 'store.db')}`]
   const doors = await serve(t, folder, ...store)
   const kept: string[] = []

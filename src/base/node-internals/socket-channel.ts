@@ -20,7 +20,7 @@ interface Pipe extends Handle {
   open(fd: number): number
   connect(request: object, path: string): number
   readStart(): number
-  writeUtf8String(request: object, text: string, handle: Handle): number
+  writeUtf8String(request: object, text: string, handle?: Handle): number
 }
 
 /** The parts of Node that its module `cluster` is made of. */
@@ -69,6 +69,8 @@ export async function openSocketChannel() {
         if (!streamBaseState[kLastWriteWasAsync]) socket.destroy()
         return true
       },
+      /** Tells the other thread that no connection follows. */
+      end: () => void pipe.writeUtf8String(new WriteWrap(), 'end'),
       /** If it was used, the receiving thread closes the file descriptor, whose number may belong to another file then. */
       close(use: 'used' | 'unused'): void {
         pipe.close()
@@ -81,19 +83,21 @@ export async function openSocketChannel() {
   }
 }
 
-/** Calls `take` with each connection of the channel. Each message of the system has one. */
-export function receiveSockets(fd: number, take: (socket: Socket, text: string) => void): void {
+/** Calls `take` with each connection of the channel. Each message of the system has one. Resolves after the last one. */
+export function receiveSockets(fd: number, take: (socket: Socket, text: string) => void): Promise<void> {
   const { Pipe, constants } = loadBindings()
+  const { promise, resolve } = Promise.withResolvers<void>()
   const pipe = new Pipe(constants.IPC)
   pipe.open(fd)
   const onread = function (this: Pipe, bytes?: ArrayBuffer): void {
     const handle = this.pendingHandle
     this.pendingHandle = undefined
-    if (!handle || !bytes) return
+    if (!handle || !bytes) return void resolve()
     // the types leave out that a socket can be made of a handle
     const options = { handle, readable: true, writable: true, allowHalfOpen: true } as object
     take(new Socket(options), Buffer.from(bytes).toString())
   }
   pipe.onread = onread
   pipe.readStart()
+  return promise
 }
