@@ -93,25 +93,32 @@ export function findOverruledPasswords(
     .map(({ key: name, text, source }) => ({ name, text, source }))
 }
 
-/** An application behind the multi-model door. */
+/** An application behind a door. */
 export interface Service {
   readonly name: string
   /** The path it is mounted at, segment by segment. */
   readonly mount: readonly string[]
   readonly url: string
-  /** Whether it rejects anonymous requests in every mode. */
-  readonly isRequired: boolean
+  /** Where it is mounted. */
+  readonly doors: readonly ServiceDoor[]
+  /** `user`: every user. `required`: users with a grant on `_system`. Left out: as the options of the door say. */
+  readonly clients: 'user' | 'required' | undefined
   /** Whether it answers CORS preflights itself. */
-  readonly ownsPreflights: boolean
+  readonly hasPreflights: boolean
 }
 
 /** Audience of the tokens of `/_gate`. A service of this name would accept them as its own. */
 export const GATE_AUDIENCE = 'gate'
 
-const FORM = /^(\/\S+)\s+(\S+)((?:\s+(?:required|preflight))*)$/
+const DOORS = ['document', 'multi-model'] as const
+
+export type ServiceDoor = (typeof DOORS)[number]
+
+const WORDS: readonly string[] = ['user', 'required', 'preflight', ...DOORS]
+const FORM = /^(\/\S+)\s+(\S+)((?:\s+\S+)*)$/
 const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
 const EXPECTED =
-  'expected /mount http://host:port, then required, preflight, both or nothing; no part of the mount begins with _'
+  'expected /mount http://host:port, then any of document, multi-model (its doors), user or required, preflight; no part of the mount begins with _'
 
 /** The valid services, longest mount first, so that the most specific one is found first. */
 export const readServices = (entries: readonly OpenEntry[]): readonly Service[] =>
@@ -144,12 +151,22 @@ const toProblem = ({ key, source }: OpenEntry, why: string): Problem => ({
 function readService({ key: name, text }: OpenEntry): Service | string {
   if (name === GATE_AUDIENCE) return 'this name is reserved for the tokens of /_gate'
   const [, path = '', address = '', rest = ''] = FORM.exec(text.trim()) ?? []
-  const words = rest.split(/\s+/)
+  const words = rest.split(/\s+/).slice(1)
+  const clients = (['user', 'required'] as const).filter((word) => words.includes(word))
   const mount = path.split('/').slice(1)
   const isPlain = mount.every((segment) => SEGMENT.test(segment) && !/^\.+$/.test(segment))
   const url = findUrl(address)
-  if (path === '' || !isPlain || url === undefined) return EXPECTED
-  return { name, mount, url, isRequired: words.includes('required'), ownsPreflights: words.includes('preflight') }
+  const areWordsKnown = words.every((word) => WORDS.includes(word)) && clients.length < 2
+  if (path === '' || !isPlain || url === undefined || !areWordsKnown) return EXPECTED
+  const doors = DOORS.filter((door) => words.includes(door))
+  return {
+    name,
+    mount,
+    url,
+    doors: doors.length === 0 ? ['multi-model'] : doors,
+    clients: clients[0],
+    hasPreflights: words.includes('preflight'),
+  }
 }
 
 function findUrl(text: string): string | undefined {

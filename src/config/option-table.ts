@@ -886,7 +886,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   jwt_keys:
     'Keys that verify JWTs at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
   services:
-    'Applications behind the multi-model door: name = /mount http://host:port [required] [preflight]. required rejects anonymous requests in every mode; preflight lets the application answer CORS preflights.',
+    'Applications behind the doors: name = /mount http://host:port, then words. document and multi-model name its doors (without either: multi-model); user rejects anonymous requests; required also users without a grant on _system; preflight lets the application answer CORS preflights.',
   provider:
     'Identity providers, one section each: [provider:<name>]. Access tokens that they sign are accepted at both doors. A flag is --provider:<name>.<option>, a variable CARDEA_PROVIDER__<NAME>__<OPTION>. Needs a restart. Cannot be changed at run time.',
 }

@@ -1,3 +1,4 @@
+import type { Identity } from './identity.ts'
 import { GRANT_LEVELS } from './users/fields.ts'
 import type { Grant, GrantLevel } from './users/user.ts'
 
@@ -42,6 +43,10 @@ function withEntry<V>(entries: ReadonlyMap<string, V>, key: string, value: V | u
 export function resolveDatabaseLevel(grants: Grants, database: string): GrantLevel {
   return levelOf(grants, database) ?? highest([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
 }
+
+/** What an identity may do on a database. Administrators and superuser tokens may do everything. */
+export const findLevel = (identity: Identity, database: string): GrantLevel =>
+  identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
 
 /** The level on a collection: its own entry, otherwise the highest of all more general entries. */
 export function resolveCollectionLevel(grants: Grants, database: string, collection: string): GrantLevel {

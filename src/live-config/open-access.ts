@@ -1,5 +1,5 @@
 // Warnings about doors and services that serve requests without a credential.
-import { readServices, type Service } from '../config/open-sections.ts'
+import { readServices, type Service, type ServiceDoor } from '../config/open-sections.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
@@ -26,7 +26,13 @@ const describeOpenDoor = ({ server }: Config): readonly string[] =>
 export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
   describeOpen(readServices(open.services), values)
 
-const describeOpen = (services: readonly Service[], { server }: Config): readonly string[] =>
+/** Whether a door lets anonymous requests pass to applications. */
+const IS_OPEN: Readonly<Record<ServiceDoor, (config: Config) => boolean>> = {
+  document: ({ chttpd }) => !chttpd.require_valid_user && !chttpd.require_valid_user_except_for_up,
+  'multi-model': ({ server }) => !server.authentication || server['authentication-system-only'],
+}
+
+const describeOpen = (services: readonly Service[], config: Config): readonly string[] =>
   services
-    .filter(({ isRequired }) => !isRequired && (!server.authentication || server['authentication-system-only']))
+    .filter(({ clients, doors }) => clients === undefined && doors.some((door) => IS_OPEN[door](config)))
     .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)

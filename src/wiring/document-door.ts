@@ -37,6 +37,7 @@ import { createSettingsService } from '../live-config/settings-service.ts'
 import { createAccountSignIn, mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
+import { createServices } from './services.ts'
 import {
   listHandlers,
   toClaimRules,
@@ -71,6 +72,7 @@ export function createDocumentDoor(parts: Parts): Door {
       node: createNodeDeps(parts, users),
       users,
       upstream: createDocumentUpstream(parts, revalidate),
+      services: createServices(parts, 'document', revalidate),
     }),
     mounts: createMounts(parts, accept, settings),
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),

@@ -3,7 +3,7 @@ import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { Service } from '../config/open-sections.ts'
+import type { Service, ServiceDoor } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { WEB_UI } from '../dialects/multi-model/access.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -141,12 +141,12 @@ export function createDocumentUpstream(parts: UpstreamParts, revalidate: Revalid
   const toIdentityHeaders = identityHeadersForDocument(config)
   const inspection = toDocumentInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
-    toSettings: ({ upstream: { document, sandbox }, chttpd }) => ({
-      urls: document,
+    toSettings: (values) => ({
+      urls: values.upstream.document,
       spool: undefined,
-      ownsCors: chttpd.enable_cors,
+      ownsCors: OWNS_CORS.document(values),
       // the database's own console runs scripts
-      sandboxedExcept: sandbox ? ['_utils'] : undefined,
+      sandboxedExcept: values.upstream.sandbox ? ['_utils'] : undefined,
     }),
     toIdentityHeaders,
     inspection,
@@ -182,11 +182,11 @@ export function createMultiModelUpstream(parts: UpstreamParts, revalidate: Reval
   const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get())
   const inspection = toMultiModelInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
-    toSettings: ({ upstream: options, http }) => ({
-      urls: options['multi-model'],
-      spool: { bodyBytes: options['spool-bytes'], totalBytes: options['spool-total-bytes'] },
-      ownsCors: http['trusted-origin'].length > 0,
-      sandboxedExcept: options.sandbox ? WEB_UI : undefined,
+    toSettings: (values) => ({
+      urls: values.upstream['multi-model'],
+      spool: { bodyBytes: values.upstream['spool-bytes'], totalBytes: values.upstream['spool-total-bytes'] },
+      ownsCors: OWNS_CORS['multi-model'](values),
+      sandboxedExcept: values.upstream.sandbox ? WEB_UI : undefined,
     }),
     toIdentityHeaders,
     inspection,
@@ -234,14 +234,25 @@ function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyR
   return createIdentityHeaders(MULTI_MODEL_IDENTITIES, upstream, () => config.get().upstream['multi-model-identity'])
 }
 
-/** An application behind the multi-model door. Its pages run scripts on purpose, so they are not sandboxed. */
-export function createServiceUpstream({ name, url }: Service, parts: UpstreamParts, revalidate: Revalidate): Upstream {
+/** Whether a door itself decides what pages of other origins may do. */
+export const OWNS_CORS: Readonly<Record<ServiceDoor, (values: Config) => boolean>> = {
+  document: ({ chttpd }) => chttpd.enable_cors,
+  'multi-model': ({ http }) => http['trusted-origin'].length > 0,
+}
+
+/** An application behind a door. Its pages run scripts on purpose, so they are not sandboxed. */
+export function createServiceUpstream(
+  { name, url }: Service,
+  door: ServiceDoor,
+  parts: UpstreamParts,
+  revalidate: Revalidate,
+): Upstream {
   const { gateway } = parts
   const upstream = createConfiguredUpstream(parts, revalidate, {
-    toSettings: ({ http }) => ({
+    toSettings: (values) => ({
       urls: [url],
       spool: undefined,
-      ownsCors: http['trusted-origin'].length > 0,
+      ownsCors: OWNS_CORS[door](values),
       sandboxedExcept: undefined,
     }),
     toIdentityHeaders: gateway.toServiceIdentity(name),

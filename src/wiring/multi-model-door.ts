@@ -1,14 +1,12 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
 import { BEARER_HANDLER } from '../auth/bearer.ts'
 import { ACCEPTED, type AcceptedCredentials, createMultiModelHandlers } from '../auth/credential.ts'
-import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
-import { readServices } from '../config/open-sections.ts'
 import { toWireNames } from '../config/options.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
@@ -24,15 +22,15 @@ import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { selectCredentials } from '../dialects/multi-model/rights.ts'
 import { createRoutes } from '../dialects/multi-model/routes.ts'
-import { createServices } from '../dialects/multi-model/services.ts'
 import type { Databases, MultiModelSettings } from '../dialects/multi-model/settings.ts'
 import { createSignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
-import { createMultiModelUpstream, createServiceUpstream, type Revalidate } from './gateway.ts'
+import { createMultiModelUpstream } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
+import { createServices } from './services.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 import { createRecorder } from './sign-in.ts'
 
@@ -68,7 +66,7 @@ export function createMultiModelDoor(parts: Parts): Door {
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
     upstream: createMultiModelUpstream(parts, revalidate),
-    services: createMountedServices(parts, revalidate),
+    services: createServices(parts, 'multi-model', revalidate),
   }
   return createDoor({
     ...toDoorOptions(parts, 'multi-model'),
@@ -76,20 +74,6 @@ export function createMultiModelDoor(parts: Parts): Door {
     mounts: createMounts(parts, doorSignIns, settings, databases),
     tracing: parts.tracing,
   })
-}
-
-/** The applications behind this door. */
-function createMountedServices(parts: Parts, revalidate: Revalidate) {
-  const { liveConfig, config, tokenSecrets, jwtKeys, providers } = parts
-  const services = readServices(liveConfig.get().settings.open.services).map((service) => ({
-    ...service,
-    forward: createServiceUpstream(service, parts, revalidate).forward,
-  }))
-  return createServices(
-    services,
-    createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, providers }),
-    () => config.get().http['trusted-origin'].length > 0,
-  )
 }
 
 const createDoorRecorder = ({ directory }: Parts, settings: Live<MultiModelSettings>) =>

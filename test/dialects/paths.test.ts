@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
 import { readDocumentPath } from '../../src/dialects/document/path.ts'
-import { isAddressable, readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
+import { readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
+import { isAddressable } from '../../src/dialects/plain-segment.ts'
 
 type Row = [raw: string, expected: string[] | string, database?: string, prefix?: string]
 

@@ -5,6 +5,7 @@ import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { ConfirmCredential, Reply, RequestContext } from '../../http/request-context.ts'
 import type { CheckHealth } from '../../observe/health.ts'
+import type { MountedService } from '../services.ts'
 import type { CorsRules } from './cors.ts'
 import type { UsersDeps } from './users/deps.ts'
 
@@ -27,6 +28,7 @@ export interface DocumentDeps {
   readonly users: UsersDeps
   /** Left out: there is no gateway. */
   readonly upstream?: DocumentUpstream
+  readonly services?: readonly MountedService[]
 }
 
 /** The database behind this door. */

@@ -3,13 +3,14 @@ import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
 import { isMounted } from '../own-paths.ts'
+import { toServiceRoutes } from '../services.ts'
 import { corsHeaders } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
 import { forwardGuarded } from './forward.ts'
 import { nodeRoutes } from './node.ts'
 import { readDocumentPath } from './path.ts'
-import { type DocumentRoute, FORWARDED_ROUTES } from './rights.ts'
+import { type DocumentRoute, FORWARDED_ROUTES, rightOf, toServiceRight } from './rights.ts'
 import { serverRoutes } from './server.ts'
 import { sessionRoutes } from './session.ts'
 import { documentSteps } from './steps.ts'
@@ -22,6 +23,7 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
     ...usersRoutes(deps.users),
     ...serverRoutes(deps),
     ...FORWARDED_ROUTES,
+    ...toServiceRoutes(deps.services ?? [], toServiceRight),
   ]
   return {
     name: 'document',
@@ -46,8 +48,9 @@ const NO_REPLY: Reply = Object.freeze({ status: 0, headers: [] })
 function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingReply {
   const { upstream, settings } = deps
   const { segments } = context.path
-  const first = segments[0]
-  if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
+  const { service } = rightOf(context)
+  if (service) return service.forward(context)
+  if (!upstream?.isSet()) throw new Refusal(segments[0]?.startsWith('_') ? 'not_found' : 'database_not_found')
   if (isMounted(segments)) throw new Refusal('invalid_target')
   const { identity, credential } = context.authenticated ?? ANONYMOUS
   if (!settings().forwardsRewrites || identity.isAdmin || credential?.scope) rejectRewrite(segments)

@@ -1,7 +1,8 @@
 /** The rights that paths of this door need. A row of the routes names one. */
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import { type Identity, identityOf } from '../../directory/identity.ts'
+import { type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
+import { isClientOf, type MountedService } from '../services.ts'
 import type { DocumentSettings } from './deps.ts'
 
 type Asked = Pick<RequestContext, 'method' | 'match'>
@@ -16,6 +17,8 @@ export interface DocumentRight {
   isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
   /** The path has no data of a database or a user: access tokens for some databases only are valid for it. */
   readonly isUnscoped?: true
+  /** The path belongs to this application. */
+  readonly service?: MountedService
   /** The request signs a browser in, so a page of another origin must not send it. */
   readonly signsIn?: true
 }
@@ -74,9 +77,17 @@ export function rightOf({ match, path: { segments } }: Pick<RequestContext, 'mat
 
 /** Checks the right before any handler runs. */
 export function authorize(context: RequestContext, settings: DocumentSettings): undefined {
-  const { isMet, code } = rightOf(context)
-  if (!isMet(identityOf(context), context, settings)) throw new Refusal(code)
+  const { isMet, code, service } = rightOf(context)
+  if (isMet(identityOf(context), context, settings)) return
+  if (!service || isAnonymous(context.authenticated)) throw new Refusal(code)
+  throw new Refusal('forbidden', { reason: `The service ${service.name} is for users with a grant on _system.` })
 }
+
+export const toServiceRight = (service: MountedService): DocumentRight => ({
+  isMet: (identity) => isClientOf(service, identity),
+  code: 'authentication_required',
+  service,
+})
 
 /** For paths that have no handler and are never forwarded. */
 export function rejectUnknownPath(): never {

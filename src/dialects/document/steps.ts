@@ -4,6 +4,8 @@ import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
+import { readPlainSegment } from '../plain-segment.ts'
+import { coversPath, forwardPreflight } from '../services.ts'
 import { answerPreflight, listTrustedOrigins } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { authorize, rightOf } from './rights.ts'
@@ -13,9 +15,11 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
   { name: 'host', run: (context) => checkHost(context, settings()) },
   { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
   { name: 'url encoding', run: checkEncoding },
-  // reading the path throws if it is ambiguous
-  { name: 'path', run: (context) => void context.path },
-  { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
+  { name: 'path', run: checkPath },
+  {
+    name: 'preflight',
+    run: (context) => answerPreflight(context, settings().cors) ?? forwardPreflight(context, rightOf(context).service),
+  },
   {
     name: 'stream epoch',
     run: (context) => {
@@ -41,11 +45,11 @@ function setIdentity(
   return undefined
 }
 
-/** An access token may be valid for some databases only. */
+/** An access token may be valid for some databases and services only. */
 function requireScope(context: RequestContext): undefined {
   const scope = context.authenticated?.credential?.scope
-  if (scope === undefined || rightOf(context).isUnscoped) return
-  if (scope.databases.includes(context.path.segments[0] ?? '')) return
+  const { isUnscoped, service } = rightOf(context)
+  if (scope === undefined || isUnscoped || coversPath(scope, service, context.path.segments[0] ?? '')) return
   throw new Refusal('forbidden', { reason: 'This access token is not valid for this path.' })
 }
 
@@ -62,6 +66,12 @@ function checkLength(target: string, max: number | undefined): undefined {
 
 function checkEncoding(context: RequestContext): undefined {
   if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
+}
+
+/** Reading the path throws if it is ambiguous. Applications decode paths by other rules than CouchDB. */
+function checkPath(context: RequestContext): undefined {
+  const { raw } = context.path
+  if (rightOf(context).service) for (const part of raw.split('/')) if (part !== '') readPlainSegment(part)
 }
 
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */

@@ -1,9 +1,9 @@
 // What a request may do at this door: who may enter a database, and who manages the server.
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { GrantLevel } from '../../directory/users/user.ts'
+import { findLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
+import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { Params, Path, RequestContext } from '../../http/request-context.ts'
+import { coversPath, isClientOf } from '../services.ts'
 import { toLocalPath } from './path.ts'
 import { type MultiModelRight, rightOf } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
@@ -17,6 +17,7 @@ export async function authorizeRequest(
 ): Promise<void> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const { segments, database = SYSTEM_DATABASE } = context.path
+  if (right.service && !isClientOf(right.service, authenticated.identity)) throw new Refusal('authentication_required')
   const isFree = isExempt(context, settings)
   if (!isFree && !isPathAllowed(context.path, authenticated)) throw new Refusal('authentication_required')
   const exists = await databases.exists(database)
@@ -54,10 +55,6 @@ const isPathAllowed = (path: Path, { credential }: Authenticated): boolean =>
 export const mayEnter = (authenticated: Authenticated, database: string): boolean =>
   !isAnonymous(authenticated) && findLevel(authenticated.identity, database) !== 'none'
 
-/** What an identity may do on a database. Administrators and superuser tokens may do everything. */
-export const findLevel = (identity: Identity, database: string): GrantLevel =>
-  identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
-
 /** The segments of ArangoDB's own web interface. */
 export const WEB_UI = ['_admin', 'aardvark'] as const
 
@@ -70,14 +67,13 @@ const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boole
  * Throws unless the access token of the request is valid for the database or service of its path. Without access to the
  * system database it reaches no path that concerns the whole server.
  */
-export function requireScope(context: RequestContext, service: string | undefined): void {
+export function requireScope(context: RequestContext): undefined {
   const scope = context.authenticated?.credential?.scope
   if (scope === undefined) return
-  const { isOpen, isAboutServer } = rightOf(context)
+  const { isOpen, isAboutServer, service } = rightOf(context)
   if (isOpen) return
   const needed = isAboutServer ? SYSTEM_DATABASE : (context.path.database ?? SYSTEM_DATABASE)
-  const isCovered = service === undefined ? scope.databases.includes(needed) : scope.services.includes(service)
-  if (!isCovered) throw new Refusal('authentication_required')
+  if (!coversPath(scope, service, needed)) throw new Refusal('authentication_required')
 }
 
 /** Whether the credential of the request is valid for this database. */

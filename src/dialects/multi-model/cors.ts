@@ -28,21 +28,6 @@ export function answerOptions(context: RequestContext, reserved: readonly string
   return toEmptyReply(200, headers)
 }
 
-/**
- * Whether this is the request a browser sends before a page's request to another origin. It has neither a body nor
- * cookies. A preflight is forwarded without a credential, so a request that looks different is not one.
- */
-export const isPreflight = (context: RequestContext): boolean =>
-  context.method === 'OPTIONS' &&
-  ORIGIN.test(context.header('origin') ?? '') &&
-  METHOD.test(context.header('access-control-request-method') ?? '') &&
-  context.header('cookie') === undefined &&
-  context.header('transfer-encoding') === undefined &&
-  Number(context.header('content-length') ?? 0) === 0
-
-const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i
-const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i
-
 /** Every origin is echoed. Only a trusted one may send credentials. */
 export function corsHeaders(
   context: RequestContext,

@@ -10,10 +10,10 @@ import type {
 } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import type { CheckHealth } from '../../observe/health.ts'
+import type { MountedService } from '../services.ts'
 import type { RequireClient } from './access.ts'
 import type { ServerMode } from './mode.ts'
 import { toAskedFormat } from './reply.ts'
-import type { Services } from './services.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 import type { SignInService } from './sign-in.ts'
 
@@ -31,7 +31,6 @@ export interface CheckDeps {
   readonly confirmCredential?: ConfirmCredential
   /** Headers that no preflight allows, in lower case. */
   readonly reservedHeaders?: readonly string[]
-  readonly services?: Services
 }
 
 /** What the paths need that Cardea answers in place of an upstream. */
@@ -49,7 +48,7 @@ export interface MultiModelDeps extends CheckDeps, StandInDeps {
   readonly signIns: SignInService
   /** The secrets of tokens. */
   readonly ring: LiveRing
-  readonly services: Services
+  readonly services: readonly MountedService[]
   readonly upstream: MultiModelUpstream
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>

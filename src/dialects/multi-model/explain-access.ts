@@ -1,9 +1,14 @@
 // What an account may do at this door: asks the rules that requests are checked by.
 import type { Account } from '../../directory/account.ts'
 import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
-import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
+import {
+  ALL,
+  findLevel,
+  resolveCollectionLevel,
+  resolveDatabaseLevel,
+  SYSTEM_DATABASE,
+} from '../../directory/grants.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
-import { findLevel } from './access.ts'
 
 export function explainMultiModelAccess(account: Account, database: string): DoorAccess {
   const named = [...(account.grants.get(database)?.collections.keys() ?? [])].filter((name) => name !== ALL)

@@ -1,7 +1,8 @@
-import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
+import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
+import { readPlainSegment } from '../plain-segment.ts'
 
 const VERSION_PREFIX = '_arango'
 
@@ -17,7 +18,7 @@ const OTHER_VERSION = /^v(?:0|[1-9]\d*)$/
 export function readMultiModelPath(raw: string): Path {
   const parts = raw.split('/').slice(1)
   if (parts.at(-1) === '') parts.pop()
-  const segments = parts.map(readSegment)
+  const segments = parts.map(readPlainSegment)
   const start = countVersionSegments(raw, parts)
   const hasDatabase = segments[start] === '_db' && segments[start + 1] !== undefined
   const end = hasDatabase ? start + 2 : start
@@ -61,36 +62,3 @@ export const hasPrefix = ({ prefix = '' }: Path): boolean => prefix !== ''
 
 /** Whether a path names its database. */
 export const namesDatabase = ({ prefix = '' }: Path): boolean => /(?:^|\/)_db\/[^/]+$/.test(prefix)
-
-/** Whether a path can contain this name as a segment, encoded the way clients encode it. The text is well-formed. */
-export function isAddressable(text: string): boolean {
-  return !hasOtherMeaning(text, encodeURIComponent(text))
-}
-
-function readSegment(part: string): string {
-  const text = decodePercent(part)
-  if (text === undefined) throw new Refusal('invalid_url_encoding')
-  if (hasOtherMeaning(text, part)) throw new Refusal('invalid_target')
-  return text
-}
-
-const FOREIGN = /[/\\\x00-\x1f\x7f]/
-
-/** Whether another server could read the segment differently: as several, as none, or as one with an underscore. */
-function hasOtherMeaning(text: string, part: string): boolean {
-  const plain = toPlain(text)
-  const [name = ''] = plain.split(';', 1)
-  const isDotted = name === '' || name === '.' || name === '..'
-  const isDisguised = plain.startsWith('_') && plain !== part
-  return isDotted || isDisguised || FOREIGN.test(text) || FOREIGN.test(plain) || ENCODED_TWICE.test(text)
-}
-
-// Decoded a second time, it would contain one of `. / % ; \ _` or a control character.
-const ENCODED_TWICE = /%(?:2[ef5]|3b|5[cf]|[01][0-9a-f]|7f)/i
-
-const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]/gu
-const NOT_PLAIN = /[^\x21-\x7e]/
-
-/** Without invisible characters, and with look-alikes replaced (a full-width `_`, a two-dot leader). */
-const toPlain = (text: string): string =>
-  NOT_PLAIN.test(text) ? text.normalize('NFKC').replace(INVISIBLE, '').trim() : text

@@ -2,6 +2,8 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Identity } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
+import type { MountedService } from '../services.ts'
+import { hasPrefix } from './path.ts'
 
 /** Which credentials of a request are checked. */
 export type CheckedCredentials = 'all' | 'token' | 'none'
@@ -14,8 +16,10 @@ export interface MultiModelRight {
   readonly isOpen?: true
   /** The method for which the token of the request is checked although the path is open. */
   readonly tokenMethod?: string
-  /** For every user, for its own data: the handlers check whose data it is. */
+  /** For every user: the handlers, or the service, check whose data it is. */
   readonly isForUsers?: true
+  /** The path belongs to this application. */
+  readonly service?: MountedService
   /** It concerns the whole server: an access token must be valid for the system database. */
   readonly isAboutServer?: true
   /** Whether a user has it before the required actions, such as a change of the password, are done. */
@@ -47,10 +51,11 @@ export const RIGHTS = {
 } satisfies Readonly<Record<string, MultiModelRight>>
 
 /** The right that a request needs. A row that names none concerns the whole server. */
-export function rightOf({ match }: Pick<RequestContext, 'match'>): MultiModelRight {
+export function rightOf({ match, path }: Pick<RequestContext, 'match' | 'path'>): MultiModelRight {
   if (!match) return RIGHTS.database
   // every row of this dialect is a MultiModelRoute
-  return (match.route.right as MultiModelRight | undefined) ?? RIGHTS.server
+  const right: MultiModelRight = (match.route.right as MultiModelRight | undefined) ?? RIGHTS.server
+  return right.service && hasPrefix(path) ? RIGHTS.database : right
 }
 
 /**

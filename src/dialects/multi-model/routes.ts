@@ -1,19 +1,25 @@
 import { Refusal } from '../../base/errors.ts'
 import type { PendingReply, RequestContext } from '../../http/request-context.ts'
 import { isMounted } from '../own-paths.ts'
+import { type MountedService, toServiceRoutes } from '../services.ts'
 import { authRoutes } from './auth.ts'
 import { createDatabase, databasesRoutes, isDatabaseCreation } from './databases.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { namesDatabase } from './path.ts'
-import { type MultiModelRoute, OTHER_ROUTES, rejectUnknownPath } from './rights.ts'
+import { type MultiModelRight, type MultiModelRoute, OTHER_ROUTES, rejectUnknownPath, rightOf } from './rights.ts'
 import { availabilityRoute, reloadUsersRoute, secretsRoute, statusRoutes } from './server.ts'
 import { tokensRoutes } from './tokens.ts'
 import { usersRoutes } from './users/routes.ts'
 
 /** All paths of this door. Those without a handler are forwarded. */
 export const createRoutes = (deps: MultiModelDeps) => ({
-  routes: [...ownRoutes(deps), ...standInRoutes(deps)],
+  routes: [...ownRoutes(deps), ...standInRoutes(deps), ...toServiceRoutes(deps.services, toServiceRight)],
   fallback: (context: RequestContext): PendingReply => forward(deps, context) ?? rejectUnknownPath(context),
+})
+
+const toServiceRight = (service: MountedService): MultiModelRight => ({
+  service,
+  ...(service.clients === 'user' && { isForUsers: true }),
 })
 
 /** What Cardea answers itself, with or without an upstream. */
@@ -34,12 +40,13 @@ export const standInRoutes = (deps: StandInDeps): readonly MultiModelRoute[] => 
 
 /** To a service or to the database; `undefined`: there is neither for this path. */
 function forward(deps: MultiModelDeps, context: RequestContext): PendingReply | undefined {
-  const { upstream, services } = deps
+  const { upstream } = deps
   const { segments } = context.path
   // Cardea's own paths have no API version: nothing with such a name is forwarded
   if (isMounted(segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')
-  const response = services.forward(context)
-  if (response !== undefined || !upstream.isSet()) return response
+  const { service } = rightOf(context)
+  if (service) return service.forward(context)
+  if (!upstream.isSet()) return undefined
   if (isBatch(segments)) throw new Refusal('forbidden', { reason: 'batches are not forwarded' })
   return isDatabaseCreation(context) ? createDatabase(deps, context) : upstream.forward(context)
 }

@@ -3,6 +3,7 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
+import { forwardPreflight, type MountedService } from '../services.ts'
 import { authorizeRequest, requireScope } from './access.ts'
 import { answerOptions, trustsEveryOrigin, withoutSlash } from './cors.ts'
 import type { CheckDeps } from './deps.ts'
@@ -16,14 +17,13 @@ export const multiModelSteps = ({
   databases,
   authenticate,
   reservedHeaders = [],
-  services,
   streams,
 }: CheckDeps): readonly Step[] => [
   {
     name: 'options',
     run: (context) => {
       if (context.method !== 'OPTIONS') return undefined
-      return services?.forwardPreflight(context) ?? answerOptions(context, reservedHeaders)
+      return forwardPreflight(context, findService(context)) ?? answerOptions(context, reservedHeaders)
     },
   },
   { name: 'path', run: checkPath },
@@ -40,7 +40,7 @@ export const multiModelSteps = ({
       return undefined
     },
   },
-  { name: 'token scope', run: (context) => void requireScope(context, services?.findName(context.path)) },
+  { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
   { name: 'required actions', run: rejectBeforeRequiredActions },
   {
@@ -53,6 +53,17 @@ export const multiModelSteps = ({
   },
   { name: 'encoding', run: (context) => rejectEncodedBody(context, settings()) },
 ]
+
+/** OPTIONS is answered for any path, but an invalid path is not forwarded. */
+function findService(context: RequestContext): MountedService | undefined {
+  try {
+    checkPath(context)
+    return rightOf(context).service
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
 
 /**
  * A browser adds a remembered Basic password or its certificate to the requests of any page, but never a Bearer token.

@@ -110,5 +110,5 @@ test('a service with preflight and required still needs a credential for everyth
 
 test('[services] rejects an unknown word', async () => {
   const shop = '/shop http://127.0.0.1:1 preflights'
-  await assert.rejects(createTestCardea({ options: { services: { shop } } }), /required, preflight, both or nothing/)
+  await assert.rejects(createTestCardea({ options: { services: { shop } } }), /user or required, preflight/)
 })

@@ -3,8 +3,8 @@ import { findMember, isJsonObject } from '../../../base/json.ts'
 import { GRANT_LEVELS } from '../../../directory/users/fields.ts'
 import { checkName } from '../../../directory/users/names.ts'
 import type { GrantLevel, JsonObject } from '../../../directory/users/user.ts'
+import { isAddressable } from '../../plain-segment.ts'
 import type { Members } from '../body.ts'
-import { isAddressable } from '../path.ts'
 
 /** A user as a request describes it. A member that is missing or `null` is `undefined`. */
 export interface UserInput {

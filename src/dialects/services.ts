@@ -1,0 +1,77 @@
+// Applications mounted behind a door: which paths are theirs, and which requests reach them.
+import { findLevel, SYSTEM_DATABASE } from '../directory/grants.ts'
+import { HELD_BACK, type Identity, isAnonymous, type TokenScope } from '../directory/identity.ts'
+import type { Reply, RequestContext, Route } from '../http/request-context.ts'
+
+/** An application and where it is mounted. */
+export interface MountedService {
+  readonly name: string
+  /** The segments of its path. */
+  readonly mount: readonly string[]
+  /** Which clients it is for. Left out: those that the options of the door let pass. */
+  readonly clients?: ServiceClients | undefined
+  /** Whether it answers CORS preflights itself. */
+  ownsPreflights(): boolean
+  forward(context: RequestContext): Promise<Reply>
+}
+
+type ServiceClients = keyof typeof ALLOWED
+
+/** By the word in the line of the service. */
+const ALLOWED = {
+  user: ({ name, isAdmin, isSuperuser }: Identity) => name !== null || isAdmin || isSuperuser === true,
+  required: (identity: Identity) => findLevel(identity, SYSTEM_DATABASE) !== 'none',
+}
+
+export const isClientOf = ({ clients }: MountedService, identity: Identity): boolean =>
+  clients === undefined || ALLOWED[clients](identity)
+
+/** The rows that give the paths of services their rights. They have no handler: the fallback of the door forwards. */
+export const toServiceRoutes = <Right>(
+  services: readonly MountedService[],
+  toRight: (service: MountedService) => Right,
+): readonly Route<Right>[] =>
+  services.map((service) => ({ path: `/${service.mount.join('/')}/{...}`, right: toRight(service) }))
+
+/** Whether an access token is valid for a path: that of the service, or without one that of the database. */
+export const coversPath = (scope: TokenScope, service: MountedService | undefined, database: string): boolean =>
+  service === undefined ? scope.databases.includes(database) : scope.services.includes(service.name)
+
+/**
+ * A service never sees a credential of Cardea that was not accepted, not even the wrong password of a user. `isOwn`:
+ * whether an `Authorization` header holds a credential of Cardea, valid or not.
+ */
+export const holdBackOwnCredentials =
+  (forward: MountedService['forward'], isOwn: (authorization: string) => boolean): MountedService['forward'] =>
+  (context) => {
+    const authorization = context.header('authorization')
+    const isUnaccepted = authorization !== undefined && isAnonymous(context.authenticated)
+    if (isUnaccepted && isOwn(authorization)) context.authenticated = HELD_BACK
+    return forward(context)
+  }
+
+/** Forwards a CORS preflight to a service that answers those itself. */
+export function forwardPreflight(
+  context: RequestContext,
+  service: MountedService | undefined,
+): Promise<Reply> | undefined {
+  if (!service?.ownsPreflights() || !isPreflight(context)) return undefined
+  // browsers send no credentials with a preflight, and none is forwarded
+  context.authenticated = HELD_BACK
+  return service.forward(context)
+}
+
+/**
+ * Whether this is the request a browser sends before a page's request to another origin. It has neither a body nor
+ * cookies. A preflight is forwarded without a credential, so a request that looks different is not one.
+ */
+const isPreflight = (context: RequestContext): boolean =>
+  context.method === 'OPTIONS' &&
+  ORIGIN.test(context.header('origin') ?? '') &&
+  METHOD.test(context.header('access-control-request-method') ?? '') &&
+  context.header('cookie') === undefined &&
+  context.header('transfer-encoding') === undefined &&
+  Number(context.header('content-length') ?? 0) === 0
+
+const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i
+const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i

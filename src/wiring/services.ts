@@ -1,0 +1,17 @@
+// The applications behind a door.
+import { createIsOwnCredential } from '../auth/own-credentials.ts'
+import { readServices, type ServiceDoor } from '../config/open-sections.ts'
+import { holdBackOwnCredentials, type MountedService } from '../dialects/services.ts'
+import { createServiceUpstream, OWNS_CORS, type Revalidate } from './gateway.ts'
+import type { Parts } from './parts.ts'
+
+export function createServices(parts: Parts, door: ServiceDoor, revalidate: Revalidate): readonly MountedService[] {
+  const { liveConfig, config, tokenSecrets, jwtKeys, providers } = parts
+  const isOwn = createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, providers })
+  const services = readServices(liveConfig.get().settings.open.services).filter(({ doors }) => doors.includes(door))
+  return services.map((service) => ({
+    ...service,
+    ownsPreflights: () => service.hasPreflights && !OWNS_CORS[door](config.get()),
+    forward: holdBackOwnCredentials(createServiceUpstream(service, door, parts, revalidate).forward, isOwn),
+  }))
+}
