@@ -79,7 +79,6 @@ export const texts = {
   },
   errors: {
     unknown: 'The request failed.',
-    notAddressable: (name: string) => `The console cannot address the name "${name}". Use the command line.`,
     unreachable: 'The server does not respond. Check that Cardea is running, then try again.',
     status: (status: number) => `The server answered with status ${status}.`,
   },
@@ -367,7 +366,6 @@ export const texts = {
     adminRoles: 'Roles that are admins',
     memberNames: 'Users who are members',
     memberRoles: 'Roles that are members',
-    onePerLine: 'One per line.',
     saveSecurity: 'Save access',
     saved: (name: string) => `The access to ${name} is changed.`,
     changed: 'Someone has changed the access in the meantime. It is now:',
@@ -491,6 +489,10 @@ export const texts = {
     removeText: 'From now on your password alone is enough to sign in. The recovery codes stop working.',
     removed: 'One-time codes are off.',
   },
+  names: {
+    hint: 'Enter adds a name.',
+    remove: (name: string) => `Remove ${name}`,
+  },
   tokens: {
     title: 'Access tokens',
     what: 'The access tokens',
@@ -499,7 +501,7 @@ export const texts = {
     add: 'Create token',
     nameHint: 'What uses it: backup, reports.',
     expires: 'Expires on',
-    scopeHint: 'Only these databases, separated by blanks. Empty: everything you may reach.',
+    scopeHint: 'Only these databases. Empty: everything you may reach.',
     used: 'Last used',
     unused: 'not yet',
     ended: 'ended',
@@ -540,7 +542,6 @@ export const texts = {
     nameHint: 'It cannot be changed later.',
     status: 'Status',
     roles: 'Roles',
-    rolesHint: 'Separate several with blanks.',
     databases: 'Databases',
     tokens: 'Access tokens',
     filters: {
@@ -624,12 +625,12 @@ export const texts = {
     addRole: 'Add a role',
     removeRole: (role: string) => `Remove the role ${role}`,
     roleRemoved: (role: string, name: string) => `${name} no longer has the role ${role}.`,
-    rolesAdded: (roles: readonly string[], name: string) => `${name} now has ${roles.join(', ')}.`,
+    roleAdded: (role: string, name: string) => `${name} now has the role ${role}.`,
     grants: 'Grants at the multi-model door',
     noGrants: 'No grants.',
     database: 'Database',
     databaseHint: 'Database or *',
-    databasesHint: 'Names of databases, or * for all. Separate several with blanks.',
+    databasesHint: 'Names of databases, or * for all.',
     managerHint: 'Read and write on _system, or on *, makes the user a manager of all users.',
     level: 'Level',
     levels: { rw: 'read and write', ro: 'read', none: 'none' },
@@ -734,7 +735,7 @@ export const texts = {
     change: {
       existing: 'Change users that exist already',
       roles: (from: readonly string[], to: readonly string[]) =>
-        `roles ${from.join(' ') || 'none'} → ${to.join(' ') || 'none'}`,
+        `roles ${from.join(', ') || 'none'} → ${to.join(', ') || 'none'}`,
       grant: (database: string, from = 'none', to: string) => `${database} ${from} → ${to}`,
       expires: (from = 'never', to: string) => `expires ${from.replace('T00:00:00Z', '')} → ${to}`,
       active: (isActive: boolean) => (isActive ? 'enabled' : 'disabled'),

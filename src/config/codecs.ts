@@ -179,7 +179,7 @@ export const listOf = (expects: string, read: (item: string) => string): Codec<r
 export const words = (expects: string, pattern: RegExp): Codec<readonly string[]> =>
   listOf(expects, (item) => (pattern.test(item) ? item : refuse(expects)))
 
-export const roles: Codec<readonly string[]> = words('roles separated by commas', /^[^,\s]+$/)
+export const roles: Codec<readonly string[]> = words('roles separated by commas', /^[^,\p{Cc}]+$/u)
 
 const HEADER_LIST = 'header names separated by commas'
 export const headerNames: Codec<readonly string[]> = listOf(HEADER_LIST, (item) =>

@@ -114,7 +114,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await choose('x.csv', 'name,roles\nada,a\nbob,\nada,b\n')
     await page.getByText('Line 4: the name ada occurs twice in the file.').waitFor()
     const rows = [
-      'csv-had,new old,lab:rw,,',
+      'csv-had,new; old friend,lab:rw,,',
       '"csv-new",new,,a-first-password,2090-01-31',
       'csv-same,new,,,',
       '_bad,,,,',
@@ -123,7 +123,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await page.getByLabel('Change users that exist already').check()
     const preview = page.getByRole('region', { name: 'What the import will do' })
     const had1 = preview.getByRole('row', { name: 'csv-had changed' })
-    await had1.getByText('roles old → new old; lab ro → rw').waitFor()
+    await had1.getByText('roles old → new, old friend; lab ro → rw').waitFor()
     const new1 = preview.getByRole('row', { name: 'csv-new created' })
     await new1.getByText('roles none → new; expires never → 2090-01-31').waitFor()
     await preview.getByRole('row', { name: 'csv-same kept as before' }).waitFor()
@@ -132,7 +132,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await page.getByRole('button', { name: 'Import 2 users' }).click()
     await page.getByRole('dialog', { name: 'Import finished' }).getByText('4 of 4 users').waitFor()
     const changed = (await ask('GET', '/users/csv-had')).json
-    assert.deepEqual([changed.roles, changed.grants], [['new', 'old'], { lab: { level: 'rw' } }])
+    assert.deepEqual([changed.roles, changed.grants], [['new', 'old friend'], { lab: { level: 'rw' } }])
     assert.notEqual(changed.password, null, 'what the list leaves out stays')
     const created = (await ask('GET', '/users/csv-new')).json
     assert.deepEqual([created.expires, created.mustChangePassword], ['2090-01-31T00:00:00Z', true])

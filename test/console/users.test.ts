@@ -42,12 +42,14 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill('ada')
     await dialog.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await dialog.getByLabel('Roles').fill('editor reader')
+    await dialog.getByLabel('Roles').fill('shop manager')
+    await dialog.getByLabel('Roles').press('Enter')
+    await dialog.getByLabel('Roles').fill('reader')
     await dialog.getByRole('button', { name: 'Add user' }).click()
     await page.getByRole('heading', { name: 'ada' }).waitFor()
     const body = JSON.stringify({ username: 'ada', password: PASSWORD })
     assert.equal((await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })).status, 200)
-    assert.deepEqual(JSON.parse((await ask('GET', '/users/ada')).body).roles, ['editor', 'reader'])
+    assert.deepEqual(JSON.parse((await ask('GET', '/users/ada')).body).roles, ['shop manager', 'reader'])
   })
 
   it('adds a user with grants, an expiry and a link in place of a password', async () => {
@@ -56,9 +58,16 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await dialog.getByLabel('Name').fill('mary')
     await dialog.getByLabel('Create a link').check()
     assert.equal(await dialog.getByLabel('Password', { exact: true }).count(), 0)
-    await dialog.getByLabel('Roles').fill('editor n')
-    await page.locator('#new-roles option[value="editor navy"]').waitFor({ state: 'attached' })
-    await dialog.getByLabel('Grants at the multi-model door').fill('shop lab')
+    await dialog.getByLabel('Roles').fill('n')
+    await dialog.locator('datalist option[value="navy"]').waitFor({ state: 'attached' })
+    await dialog.getByLabel('Roles').fill('')
+    // one name in each line of what is pasted
+    await dialog.getByLabel('Grants at the multi-model door').evaluate((field) => {
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text', 'shop\nlab, old\n')
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData }))
+    })
+    await dialog.getByRole('button', { name: 'Remove lab, old' }).waitFor()
     await dialog.getByLabel('Level').selectOption('ro')
     await dialog.getByLabel('First day without access').fill('2090-01-31')
     await dialog.getByRole('button', { name: 'Add user' }).click()
@@ -67,7 +76,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await shown.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('heading', { name: 'mary' }).waitFor()
     const { grants, expires, password } = JSON.parse((await ask('GET', '/users/mary')).body)
-    assert.deepEqual(grants, { shop: { level: 'ro' }, lab: { level: 'ro' } })
+    assert.deepEqual(grants, { shop: { level: 'ro' }, 'lab, old': { level: 'ro' } })
     assert.deepEqual([expires, password], ['2090-01-31T00:00:00Z', null])
     await page.locator('#known-databases option[value="shop"]').waitFor({ state: 'attached' })
   })
@@ -243,7 +252,9 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await open('#/users?search=undo')
     for (const name of ['undo-1', 'undo-2']) await page.getByLabel(`Select ${name}`).check()
     await page.getByRole('button', { name: 'Add roles' }).click()
-    await page.getByRole('dialog').getByLabel('Roles').fill('kept new')
+    await page.getByRole('dialog').getByLabel('Roles').fill('kept')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('new')
     await page.getByRole('button', { name: 'Add roles to 2 users' }).click()
     const toast = page.locator('.toast', { hasText: 'Add roles: 2 users were changed.' })
     await toast.waitFor()
@@ -263,6 +274,18 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await panel.getByText('multi-model door').first().waitFor()
     await panel.getByText(/shop/).first().waitFor()
     assert.ok((await panel.locator('.rules li').count()) > 1)
+  })
+
+  it('opens and changes users whose names are dots', async () => {
+    for (const name of ['.', '..']) {
+      await addUser(name)
+      await open('#/users')
+      await page.getByRole('link', { name, exact: true }).click()
+      const panel = page.getByRole('complementary', { name, exact: true })
+      await panel.getByLabel('Add a role').fill('two words')
+      await panel.getByLabel('Add a role').press('Enter')
+      await panel.getByRole('button', { name: 'Remove the role two words' }).waitFor()
+    }
   })
 
   it('shows script in names and roles as text', async () => {

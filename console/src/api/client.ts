@@ -44,12 +44,12 @@ export const isUnreachable = (error: unknown): boolean => hasCode(error, 'unreac
 
 /** Joins path segments that may contain any character. */
 export const toPath = (...segments: readonly string[]): string =>
-  segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
+  segments.map((segment) => `/${DOTS.test(segment) ? '=' : ''}${encodeURIComponent(segment)}`).join('')
+
+/** Browsers remove these segments, even if they are encoded. The API reads them after a sign. */
+const DOTS = /^\.\.?$/
 
 function toUrl(path: string, query: Query): string {
-  // browsers remove these segments, and the request would name something else
-  const lost = path.split('/').find((segment) => segment === '.' || segment === '..')
-  if (lost !== undefined) throw new Error(texts.errors.notAddressable(lost))
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== '') params.set(name, String(value))

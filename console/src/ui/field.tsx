@@ -89,27 +89,6 @@ export function TextField({ label, hint, problem, value, onValue, isMono, ...inp
   )
 }
 
-interface LinesFieldProps extends FieldProps {
-  readonly value: string
-  readonly onValue: (value: string) => void
-}
-
-/** One name per line, as names may contain blanks and commas. */
-export const LinesField = ({ label, hint, problem, value, onValue }: LinesFieldProps) => (
-  <Field label={label} hint={hint} problem={problem}>
-    {(control) => (
-      <textarea
-        {...control}
-        class="input mono"
-        autoComplete="off"
-        spellcheck={false}
-        value={value}
-        onInput={(event) => onValue(event.currentTarget.value)}
-      />
-    )}
-  </Field>
-)
-
 interface SelectFieldProps extends FieldProps {
   readonly value: string
   readonly options: readonly (readonly [value: string, label: string])[]

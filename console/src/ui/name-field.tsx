@@ -19,6 +19,3 @@ export const NameField = (props: NameFieldProps) => (
     spellcheck={false}
   />
 )
-
-/** Names separated by commas or blanks. */
-export const readNames = (text: string): readonly string[] => text.split(/[\s,]+/).filter((name) => name !== '')

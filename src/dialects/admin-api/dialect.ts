@@ -66,7 +66,8 @@ function readSegment(part: string): string {
   if (text === undefined) throw new Refusal('invalid_url_encoding')
   // encoded dots are a name: this path is never forwarded
   if (text === '' || part === '.' || part === '..') throw new Refusal('invalid_target')
-  return text
+  // quirk: browsers remove encoded dots from a path, so they write them after a sign; `%3D` is part of a name
+  return /^=\.\.?$/.test(part) ? text.slice(1) : text
 }
 
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']

@@ -8,7 +8,8 @@ import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { NameField, readNames } from '../../ui/name-field.tsx'
+import { NameField } from '../../ui/name-field.tsx'
+import { NamesField } from '../../ui/names-field.tsx'
 import { Badge, Card, Chips } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { ShownOnce } from '../../ui/shown-once.tsx'
@@ -73,11 +74,10 @@ const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 function AddToken({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
   const [day, setDay] = useState(() => toDay(Date.now() + 90 * DAY_MS))
-  const [databases, setDatabases] = useState('')
+  const [databases, setDatabases] = useState<readonly string[]>([])
   const [text, setText] = useState('')
   const add = async () => {
-    const names = readNames(databases)
-    const body = { name, expires: day, ...(names.length > 0 && { databases: names }) }
+    const body = { name, expires: day, ...(databases.length > 0 && { databases }) }
     const created = await withPassword((proof) =>
       api.post<{ readonly token: string }>('/account/tokens', { ...body, ...proof }),
     )
@@ -98,12 +98,11 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
     >
       <NameField hint={texts.tokens.nameHint} value={name} onValue={setName} />
       <TextField label={texts.tokens.expires} type="date" value={day} onValue={setDay} />
-      <TextField
+      <NamesField
         label={texts.users.databases}
         hint={texts.tokens.scopeHint}
-        isMono
-        value={databases}
-        onValue={setDatabases}
+        names={databases}
+        onNames={setDatabases}
       />
     </FormDialog>
   )

@@ -3,7 +3,8 @@ import { api, isConflict, toPath } from '../../api/client.ts'
 import type { Security } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { LinesField, Problem } from '../../ui/field.tsx'
+import { Problem } from '../../ui/field.tsx'
+import { NamesField } from '../../ui/names-field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
@@ -15,37 +16,13 @@ interface SecurityFormProps {
   readonly onChange: () => void
 }
 
-/** The four lists of `_security`, as texts with one name per line. */
+/** The four lists of `_security`. */
 const FIELDS = [
   ['admins', 'names', texts.databases.adminNames],
   ['admins', 'roles', texts.databases.adminRoles],
   ['members', 'names', texts.databases.memberNames],
   ['members', 'roles', texts.databases.memberRoles],
 ] as const
-
-type Typed = Readonly<Record<string, string>>
-
-const toTyped = (security: Security): Typed =>
-  Object.fromEntries(FIELDS.map(([who, what]) => [`${who} ${what}`, security[who][what].join('\n')]))
-
-const readLines = (text: string): readonly string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-
-/** A list that is not edited stays as it is, even if a name in it cannot be typed. */
-function toSecurity(typed: Typed, base: Security): Security {
-  const shown = toTyped(base)
-  const read = (who: keyof Security, what: 'names' | 'roles') => {
-    const text = typed[`${who} ${what}`] ?? ''
-    return text === shown[`${who} ${what}`] ? base[who][what] : readLines(text)
-  }
-  return {
-    admins: { names: read('admins', 'names'), roles: read('admins', 'roles') },
-    members: { names: read('members', 'names'), roles: read('members', 'roles') },
-  }
-}
 
 const isSame = (one: Security, other: Security): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -55,16 +32,15 @@ const isSame = (one: Security, other: Security): boolean => JSON.stringify(one) 
  */
 export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
   const [base, setBase] = useState(security)
-  const [typed, setTyped] = useState(() => toTyped(security))
+  const [wanted, setWanted] = useState(security)
   const start = (from: Security) => {
     setBase(from)
-    setTyped(toTyped(from))
+    setWanted(from)
   }
-  const isEdited = !isSame(toSecurity(typed, base), base)
+  const isEdited = !isSame(wanted, base)
   // nothing typed is lost, so the form follows
   if (!isEdited && !isSame(base, security)) start(security)
   const { submit, isBusy, problem } = useSubmit(async () => {
-    const wanted = toSecurity(typed, base)
     try {
       start(await api.put<Security>(toPath('databases', name, 'security'), { security: wanted, expected: base }))
       notify(texts.databases.saved(name))
@@ -74,21 +50,22 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
     }
     onChange()
   })
-  const { members } = toSecurity(typed, base)
   return (
     <Section title={texts.databases.security}>
       <form class="stack" onSubmit={submit}>
         <p class="quiet">{texts.databases.securityText}</p>
         {FIELDS.map(([who, what, label]) => (
-          <LinesField
+          <NamesField
             key={label}
             label={label}
-            hint={texts.databases.onePerLine}
-            value={typed[`${who} ${what}`] ?? ''}
-            onValue={(value) => setTyped({ ...typed, [`${who} ${what}`]: value })}
+            names={wanted[who][what]}
+            onNames={(names) => setWanted({ ...wanted, [who]: { ...wanted[who], [what]: names } })}
+            {...(what === 'roles' && { of: 'roles' })}
           />
         ))}
-        {members.names.length + members.roles.length === 0 && <p class="notice warning">{texts.databases.noMembers}</p>}
+        {wanted.members.names.length + wanted.members.roles.length === 0 && (
+          <p class="notice warning">{texts.databases.noMembers}</p>
+        )}
         {isSame(base, security) ? (
           <div class="row">
             <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isEdited}>

@@ -8,9 +8,9 @@ import { useSession } from '../../frame/session.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { CheckField, Problem, TextField } from '../../ui/field.tsx'
+import { CheckField, Problem } from '../../ui/field.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
-import { readNames } from '../../ui/name-field.tsx'
+import { NamesField } from '../../ui/names-field.tsx'
 import { Card, Chips, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -47,8 +47,8 @@ interface PolicyFormProps {
 function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
   const own = useSession().name
   const [isForAdministrators, setForAdministrators] = useState(roles.includes(ADMINISTRATORS))
-  const [typed, setTyped] = useState(roles.filter((role) => role !== ADMINISTRATORS).join(' '))
-  const value = [...(isForAdministrators ? [ADMINISTRATORS] : []), ...readNames(typed)].join(', ')
+  const [others, setOthers] = useState<readonly string[]>(roles.filter((role) => role !== ADMINISTRATORS))
+  const value = [...(isForAdministrators ? [ADMINISTRATORS] : []), ...others].join(', ')
   const base = roles.join(', ')
   const isNew = isForAdministrators && !roles.includes(ADMINISTRATORS)
   const { submit, isBusy, problem } = useSubmit(async () => {
@@ -66,14 +66,7 @@ function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
           isChecked={isForAdministrators}
           onChange={setForAdministrators}
         />
-        <TextField
-          label={texts.policy.roles}
-          hint={texts.users.rolesHint}
-          isMono
-          autoComplete="off"
-          value={typed}
-          onValue={setTyped}
-        />
+        <NamesField label={texts.policy.roles} names={others} onNames={setOthers} of="roles" />
         <p class="quiet">
           {texts.policy.effect} {texts.policy.tokens}
         </p>

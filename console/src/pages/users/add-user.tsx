@@ -4,18 +4,18 @@ import type { GrantLevel, PasswordLink, User } from '../../api/types.ts'
 import { closeDialog, navigate, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { CheckField, Field, TextField } from '../../ui/field.tsx'
-import { NameField, readNames } from '../../ui/name-field.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import { NameField } from '../../ui/name-field.tsx'
+import { NamesField } from '../../ui/names-field.tsx'
 import { NewPassword, useNewPassword } from '../../ui/new-password.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { LevelChoice } from './grant-section.tsx'
-import { Suggestions } from './suggestions.tsx'
 import { ShownLink } from './user-dialogs.tsx'
 
 export function AddUser({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
-  const [roles, setRoles] = useState('')
-  const [databases, setDatabases] = useState('')
+  const [roles, setRoles] = useState<readonly string[]>([])
+  const [databases, setDatabases] = useState<readonly string[]>([])
   const [level, setLevel] = useState<GrantLevel>('rw')
   const [expires, setExpires] = useState('')
   const [hasLink, setHasLink] = useState(false)
@@ -26,8 +26,8 @@ export function AddUser({ onAdded }: { readonly onAdded: () => void }) {
   const add = async () => {
     await api.post<User>('/users', {
       name,
-      roles: readNames(roles),
-      grants: readNames(databases).map((database) => ({ database, level })),
+      roles,
+      grants: databases.map((database) => ({ database, level })),
       ...(expires && { expires }),
       ...(!hasLink && password.value && { password: password.value, mustChangePassword: mustChange }),
     })
@@ -56,32 +56,16 @@ export function AddUser({ onAdded }: { readonly onAdded: () => void }) {
         </>
       )}
       <CheckField label={texts.users.linkInstead} isChecked={hasLink} onChange={setHasLink} />
-      <TextField
-        label={texts.users.roles}
-        hint={texts.users.rolesHint}
-        isMono
-        autoComplete="off"
-        list="new-roles"
-        value={roles}
-        onValue={setRoles}
-      />
-      <Suggestions id="new-roles" of="roles" typed={roles} />
-      <Field label={texts.users.grants} hint={texts.users.databasesHint}>
-        {(control) => (
-          <div class="input-row">
-            <input
-              {...control}
-              class="input mono"
-              autoComplete="off"
-              list="new-databases"
-              value={databases}
-              onInput={(event) => setDatabases(event.currentTarget.value)}
-            />
-            <LevelChoice level={level} onChange={setLevel} />
-          </div>
-        )}
-      </Field>
-      <Suggestions id="new-databases" of="databases" typed={databases} />
+      <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />
+      <NamesField
+        label={texts.users.grants}
+        hint={texts.users.databasesHint}
+        names={databases}
+        onNames={setDatabases}
+        of="databases"
+      >
+        <LevelChoice level={level} onChange={setLevel} />
+      </NamesField>
       <TextField
         label={texts.users.expiryDay}
         hint={texts.users.expiryHint}

@@ -4,10 +4,8 @@ import type { BatchReport, User } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { readNames } from '../../ui/name-field.tsx'
+import { NamesField } from '../../ui/names-field.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { Suggestions } from './suggestions.tsx'
 
 type BatchAction = keyof typeof texts.batch.actions
 
@@ -82,11 +80,11 @@ interface BatchDialogProps extends Omit<BatchBarProps, 'onClear'> {
 const SAMPLE = 5
 
 function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps) {
-  const [roles, setRoles] = useState('')
+  const [roles, setRoles] = useState<readonly string[]>([])
   const [failed, setFailed] = useState<BatchReport['outcomes']>()
   const hasRoles = WITH_ROLES.has(action)
   const run = async () => {
-    const change = { action, ...(hasRoles && { roles: readNames(roles) }) }
+    const change = { action, ...(hasRoles && { roles }) }
     const { outcomes } = await send({ ...change, names })
     const done = new Set(outcomes.filter(({ ok }) => ok).map(({ name }) => name))
     const changed = users.filter(({ name }) => done.has(name))
@@ -107,7 +105,7 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
       title={texts.batch.confirm(action, names.length)}
       action={texts.batch.confirm(action, names.length)}
       isDanger={DANGEROUS.has(action)}
-      isReady={!hasRoles || readNames(roles).length > 0}
+      isReady={!hasRoles || roles.length > 0}
       onClose={onClose}
       onSubmit={run}
     >
@@ -120,20 +118,7 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
         {names.length > SAMPLE && texts.batch.andMore(names.length - SAMPLE)}
       </p>
       <p>{texts.batch.effects[action]}</p>
-      {hasRoles && (
-        <>
-          <TextField
-            label={texts.users.roles}
-            hint={texts.users.rolesHint}
-            isMono
-            autoComplete="off"
-            list="batch-roles"
-            value={roles}
-            onValue={setRoles}
-          />
-          <Suggestions id="batch-roles" of="roles" typed={roles} />
-        </>
-      )}
+      {hasRoles && <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />}
     </FormDialog>
   )
 }

@@ -5,11 +5,11 @@ import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Problem } from '../../ui/field.tsx'
 import { Section } from '../../ui/parts.tsx'
+import { Suggestions } from '../../ui/suggestions.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
 import type { EditedUser } from './role-section.tsx'
-import { Suggestions } from './suggestions.tsx'
 
 interface Row {
   readonly database: string

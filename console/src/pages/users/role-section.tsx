@@ -4,11 +4,11 @@ import type { UserDetails } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Problem } from '../../ui/field.tsx'
-import { readNames } from '../../ui/name-field.tsx'
+import { Chip } from '../../ui/names-field.tsx'
 import { Section } from '../../ui/parts.tsx'
+import { Suggestions } from '../../ui/suggestions.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
-import { Suggestions } from './suggestions.tsx'
 
 export interface EditedUser {
   readonly user: UserDetails
@@ -27,31 +27,28 @@ export function RoleSection({ user: { name, roles }, canEdit, onChange }: Edited
       {roles.length === 0 && <p class="quiet">{texts.users.noRoles}</p>}
       <div class="chips">
         {roles.map((role) => (
-          <span key={role} class="badge mono">
-            {role}
-            {canEdit && (
-              <button
-                class="chip-remove"
-                type="button"
-                aria-label={texts.users.removeRole(role)}
-                onClick={() => change({ remove: [role] }, texts.users.roleRemoved(role, name)).catch(notifyProblem)}
-              >
-                ×
-              </button>
-            )}
-          </span>
+          <Chip
+            key={role}
+            name={role}
+            label={texts.users.removeRole(role)}
+            onRemove={
+              canEdit
+                ? () => change({ remove: [role] }, texts.users.roleRemoved(role, name)).catch(notifyProblem)
+                : undefined
+            }
+          />
         ))}
       </div>
-      {canEdit && <AddRoles onAdd={(added) => change({ add: added }, texts.users.rolesAdded(added, name))} />}
+      {canEdit && <AddRole onAdd={(role) => change({ add: [role] }, texts.users.roleAdded(role, name))} />}
     </Section>
   )
 }
 
-function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => Promise<void> }) {
+function AddRole({ onAdd }: { readonly onAdd: (role: string) => Promise<void> }) {
   const [text, setText] = useState('')
   const { submit, isBusy, problem } = useSubmit(async () => {
-    const roles = readNames(text)
-    if (roles.length > 0) await onAdd(roles)
+    const role = text.trim()
+    if (role !== '') await onAdd(role)
     setText('')
   })
   return (

@@ -4,7 +4,6 @@
  */
 import type { GrantLevel } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
-import { readNames } from '../../ui/name-field.tsx'
 
 const HEAD = '{"cardea":"directory","version":1}'
 const END = '{"end":"directory"}'
@@ -86,10 +85,16 @@ const MEMBERS: Readonly<Record<string, { is(value: unknown): boolean; read?(cell
   name: { is: isText },
   password: { is: isText },
   mustChangePassword: { is: isFlag, read: readFlag },
-  roles: { is: isListOf(isText), read: readNames },
-  grants: { is: isListOf(isGrant), read: (cell) => readNames(cell).map(readGrant) },
+  roles: { is: isListOf(isText), read: readList },
+  grants: { is: isListOf(isGrant), read: (cell) => readList(cell).map(readGrant) },
   expires: { is: isTime },
   active: { is: isFlag, read: readFlag },
+}
+
+/** Names may contain blanks. */
+function readList(cell: string): readonly string[] {
+  const names = cell.split(/[,;\n]/).map((name) => name.trim())
+  return names.filter((name) => name !== '')
 }
 
 function readFlag(cell: string): unknown {

@@ -1,0 +1,90 @@
+import type { ComponentChildren } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { texts } from '../texts.ts'
+import { Field } from './field.tsx'
+import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
+
+interface NamesFieldProps {
+  readonly label: string
+  readonly hint?: string
+  readonly names: readonly string[]
+  readonly onNames: (names: readonly string[]) => void
+  /** What is suggested while a name is typed. */
+  readonly of?: SuggestionsProps['of']
+  /** A control beside the field. */
+  readonly children?: ComponentChildren
+}
+
+/** A list of names, each in a chip, as names may contain blanks and commas. Enter ends a name. */
+export function NamesField({ label, hint = '', names, onNames, of, children }: NamesFieldProps) {
+  const list = useId()
+  // what is typed counts before Enter too: it is the last of the names
+  const [isTyping, setTyping] = useState(false)
+  const chips = isTyping ? names.slice(0, -1) : names
+  const typed = isTyping ? (names.at(-1) ?? '') : ''
+  const type = (text: string) => {
+    setTyping(text !== '')
+    onNames(text === '' ? chips : [...chips, text])
+  }
+  const add = (added: readonly string[]) => {
+    setTyping(false)
+    onNames([...new Set([...chips, ...added.map((name) => name.trim()).filter((name) => name !== '')])])
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Backspace' && typed === '') onNames(chips.slice(0, -1))
+    if (event.key !== 'Enter' || typed === '') return
+    event.preventDefault()
+    add([typed])
+  }
+  const onPaste = (event: ClipboardEvent) => {
+    const lines = event.clipboardData?.getData('text').split(/[\r\n]+/) ?? []
+    if (lines.length < 2) return
+    event.preventDefault()
+    add([typed, ...lines])
+  }
+  return (
+    <Field label={label} hint={`${hint} ${texts.names.hint}`}>
+      {(control) => (
+        <div class="input-row">
+          <div class="input names">
+            {chips.map((name) => (
+              <Chip key={name} name={name} onRemove={() => onNames(names.filter((each) => each !== name))} />
+            ))}
+            <input
+              {...control}
+              class="mono"
+              autoComplete="off"
+              autoCapitalize="none"
+              spellcheck={false}
+              list={list}
+              value={typed}
+              onInput={(event) => type(event.currentTarget.value)}
+              {...{ onKeyDown, onPaste }}
+              onBlur={() => type(typed.trim())}
+            />
+          </div>
+          {of && <Suggestions id={list} of={of} typed={typed} without={chips} />}
+          {children}
+        </div>
+      )}
+    </Field>
+  )
+}
+
+interface ChipProps {
+  readonly name: string
+  readonly label?: string
+  readonly onRemove?: (() => void) | undefined
+}
+
+/** A name with a button that removes it. */
+export const Chip = ({ name, label = texts.names.remove(name), onRemove }: ChipProps) => (
+  <span class="badge mono">
+    {name}
+    {onRemove && (
+      <button class="chip-remove" type="button" aria-label={label} onClick={onRemove}>
+        ×
+      </button>
+    )}
+  </span>
+)
