@@ -8,6 +8,8 @@ interface Affected {
   readonly sessions: number
 }
 
+const CHOOSE_AGAIN = 'Correct it, and choose the file again.'
+
 const BATCH_VERBS = {
   disable: 'Disable',
   enable: 'Enable',
@@ -724,9 +726,13 @@ export const texts = {
       format:
         'This is not a file of cardea export. A list as CSV or JSON lines needs the column or member name. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
       cutOff: 'The last line is missing: the file is incomplete.',
-      column: (name: string) => `The column ${name} is unknown.`,
-      twice: (line: number, name: string) => `Line ${line}: the name ${name} occurs twice in the file.`,
-      value: (line: number, member: string) => `Line ${line}: ${member} is unknown, or has no valid value.`,
+      json: (line: number) => `Line ${line} is no JSON object. ${CHOOSE_AGAIN}`,
+      twice: (line: number, name: string, other: number) =>
+        `Line ${line}: the name ${name} is in line ${other} too. Remove one of them, and choose the file again.`,
+      member: (line: number, member: string, known: readonly string[]) =>
+        `Line ${line}: ${member} is unknown. A user has ${known.join(', ')}. ${CHOOSE_AGAIN}`,
+      value: (line: number, member: string, expects: string) =>
+        `Line ${line}: ${member} must be ${expects}. ${CHOOSE_AGAIN}`,
     },
     preview: 'What the import will do',
     previewPart: (count: number) => `What the import will do with the first ${toCount(count)} users`,
@@ -742,6 +748,7 @@ export const texts = {
       password: 'a new password',
     },
     replace: 'Replace users that exist already',
+    comparing: 'Comparing users',
     importing: 'Importing users',
     imported: 'Import finished',
     stop: 'Stop',

@@ -107,12 +107,16 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await open('#/users?do=import')
     const choose = (name: string, text: string) =>
       page.getByLabel('File').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
-    await choose('x.csv', 'name;rights\nada;all\n')
-    await page.getByText('The column rights is unknown.').waitFor()
+    await choose('x.csv', 'name;rights\n\nada;all\n')
+    await page.getByText('Line 3: rights is unknown. A user has name, password,').waitFor()
     await choose('x.jsonl', '{"name":"ada"}\n{"name":"bob","roles":"editor"}\n')
-    await page.getByText('Line 2: roles is unknown, or has no valid value.').waitFor()
+    await page.getByText('Line 2: roles must be a list of roles, as ["editor"]. Correct it').waitFor()
+    await choose('x.jsonl', '{"name":"ada"}\nbob\n')
+    await page.getByText('Line 2 is no JSON object.').waitFor()
+    await choose('x.csv', 'name,password,active\nada,"two\nlines",\nbob,,maybe\n')
+    await page.getByText('Line 4: active must be true or false.').waitFor()
     await choose('x.csv', 'name,roles\nada,a\nbob,\nada,b\n')
-    await page.getByText('Line 4: the name ada occurs twice in the file.').waitFor()
+    await page.getByText('Line 4: the name ada is in line 2 too.').waitFor()
     const rows = [
       'csv-had,new; old friend,lab:rw,,',
       '"csv-new",new,,a-first-password,2090-01-31',

@@ -62,11 +62,12 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await dialog.locator('datalist option[value="navy"]').waitFor({ state: 'attached' })
     await dialog.getByLabel('Roles').fill('')
     // one name in each line of what is pasted
-    await dialog.getByLabel('Grants at the multi-model door').evaluate((field) => {
+    await dialog.getByLabel('Grants at the multi-model door').focus()
+    await page.evaluate(`
       const clipboardData = new DataTransfer()
-      clipboardData.setData('text', 'shop\nlab, old\n')
-      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData }))
-    })
+      clipboardData.setData('text', 'shop\\nlab, old\\n')
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData }))
+    `)
     await dialog.getByRole('button', { name: 'Remove lab, old' }).waitFor()
     await dialog.getByLabel('Level').selectOption('ro')
     await dialog.getByLabel('First day without access').fill('2090-01-31')

@@ -62,6 +62,20 @@ export const Loading = ({ shape = 'lines' }: { readonly shape?: Shape }) => (
   </div>
 )
 
+interface ProgressProps {
+  readonly label: string
+  readonly done: number
+  readonly total: number
+}
+
+/** How many users of all a long operation has dealt with. */
+export const Progress = ({ label, done, total }: ProgressProps) => (
+  <>
+    <progress class="progress" max={total} value={done} aria-label={label} />
+    <p role="status">{texts.transfer.progress(done, total)}</p>
+  </>
+)
+
 interface FailureProps {
   readonly what: string
   readonly error: unknown

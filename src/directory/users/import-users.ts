@@ -17,9 +17,12 @@ import { ACCOUNT_TAKEN } from './user-writer.ts'
 
 type OnTaken = 'keep' | 'replace'
 
-/** The result for one draft. `kept`: the name was taken, or the user equals the draft; nothing was changed. */
+/**
+ * The result for one draft. `kept`: the name was taken, or the user equals the draft; nothing was changed. `user`: the
+ * one that has the name.
+ */
 export type ImportOutcome =
-  | { readonly kind: 'created' | 'replaced' | 'kept' }
+  | { readonly kind: 'created' | 'replaced' | 'kept'; readonly user?: User }
   | { readonly kind: 'refused'; readonly error: Error }
 
 /** A write and its data, or the outcome of a draft that needs no write. */
@@ -105,12 +108,11 @@ async function plan(
   { onTaken, toStored }: PlanRules,
 ): Promise<Plan> {
   requireDraft(parts, draft)
-  const isTaken = stored?.record.kind === 'user'
-  if (isTaken && onTaken === 'keep') return KEPT
-  if (!isTaken) requireDistinct(draft.name, parts)
-  const before = stored?.record.kind === 'user' ? stored.record.password : undefined
-  const { stored: password, isSame } = await toStored(parts, draft, before)
-  const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }
+  const user = stored?.record.kind === 'user' ? stored.record : undefined
+  if (user && onTaken === 'keep') return { kind: 'done', outcome: { kind: 'kept', user } }
+  if (!user) requireDistinct(draft.name, parts)
+  const { stored: password, isSame } = await toStored(parts, draft, user?.password)
+  const planned: Planned = { draft, password, isSame, done: user ? 'replaced' : 'created' }
   const write = toWrite(planned, stored, nowSeconds(parts.clock))
   // an import that is repeated must not change what it has written before
   return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }

@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { saveFile } from '../../ui/save-file.ts'
+import { Progress } from '../../ui/states.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { renderTransferFile } from './transfer-file.ts'
 
@@ -39,12 +40,7 @@ export function ExportUsers({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog title={texts.transfer.exportTitle} action={texts.transfer.exportAction} onClose={close} onSubmit={run}>
       <p>{texts.transfer.exportText}</p>
-      {progress && (
-        <>
-          <progress class="progress" max={progress.total} value={progress.done} aria-label={texts.transfer.exporting} />
-          <p role="status">{texts.transfer.progress(progress.done, progress.total)}</p>
-        </>
-      )}
+      {progress && <Progress label={texts.transfer.exporting} {...progress} />}
     </FormDialog>
   )
 }

@@ -1,6 +1,6 @@
 // What an import will do, before it is done: a trial at the server, and a comparison with the users that exist.
-import { api, toPath } from '../../api/client.ts'
-import type { UserDetails } from '../../api/types.ts'
+import { api, toMessage, toPath } from '../../api/client.ts'
+import type { User } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { withPassword } from '../../ui/password-proof.tsx'
 import type { PlainUser, ReadFile } from './transfer-file.ts'
@@ -10,7 +10,11 @@ export type Kind = 'created' | 'replaced' | 'changed' | 'kept' | 'refused'
 interface Outcome {
   readonly kind: Exclude<Kind, 'changed'>
   readonly reason?: string
+  /** The user that exists, in a trial that keeps it. */
+  readonly user?: ExistingUser
 }
+
+type ExistingUser = Pick<User, 'name' | 'roles' | 'grants' | 'expires' | 'active'>
 
 export interface Step {
   readonly name: string
@@ -29,16 +33,17 @@ interface Change {
   readonly body: object
 }
 
-export interface ImportRules {
+interface ImportRules {
   /** Whether users that exist are changed. */
   readonly replaces: boolean
   readonly isTrial?: boolean
+  readonly signal?: AbortSignal
 }
 
-export async function sendUsers(users: readonly unknown[], { replaces, isTrial = false }: ImportRules) {
+async function sendUsers(users: readonly unknown[], { replaces, isTrial = false, signal }: ImportRules) {
   const body = { users, replace: replaces, trial: isTrial }
   const { outcomes } = await withPassword((proof) =>
-    api.post<{ readonly outcomes: readonly Outcome[] }>('/transfer/users', { ...body, ...proof }),
+    api.post<{ readonly outcomes: readonly Outcome[] }>('/transfer/users', { ...body, ...proof }, signal),
   )
   return outcomes
 }
@@ -55,21 +60,34 @@ const toStep = (user: unknown, outcome: Outcome | undefined): Step => ({
   user,
 })
 
-export async function planImport({ users, plain }: ReadFile, replaces: boolean): Promise<readonly Step[]> {
-  if (plain.length === 0) return tryUsers(users.slice(0, MAX_PREVIEW), replaces)
+interface PlanRules {
+  readonly replaces: boolean
+  readonly signal: AbortSignal
+  /** Called with the number of users that were looked at. */
+  readonly onProgress: (done: number) => void
+}
+
+export async function planImport({ users, plain }: ReadFile, rules: PlanRules): Promise<readonly Step[]> {
+  const { replaces, signal, onProgress } = rules
+  if (plain.length === 0) {
+    const some = users.slice(0, MAX_PREVIEW)
+    const outcomes = await sendUsers(some, { replaces, isTrial: true, signal })
+    return some.map((user, at) => toStep(user, outcomes[at]))
+  }
   const steps: Step[] = []
   for (let at = 0; at < plain.length; at += MAX_PREVIEW) {
+    onProgress(at)
     const some = plain.slice(at, at + MAX_PREVIEW)
-    const tried = await tryUsers(some.map(toDraft), false)
-    for (const [index, step] of tried.entries())
-      steps.push(await describeStep(step, some[index] as PlainUser, replaces))
+    const outcomes = await sendUsers(some.map(toDraft), { replaces: false, isTrial: true, signal })
+    steps.push(...some.map((given, index) => describeStep(given, outcomes[index], replaces)))
   }
   return steps
 }
 
 /** A created user is shown with all that it gets, and one that exists with what changes. */
-async function describeStep(step: Step, given: PlainUser, replaces: boolean): Promise<Step> {
-  if (step.kind === 'kept' && replaces) return compare(given)
+function describeStep(given: PlainUser, outcome: Outcome | undefined, replaces: boolean): Step {
+  if (outcome?.user && replaces) return compare(given, outcome.user)
+  const step = toStep(toDraft(given), outcome)
   return step.kind === 'created' ? { ...step, notes: describeNew(given) } : step
 }
 
@@ -83,11 +101,6 @@ function describeNew({ roles = [], grants = [], expires, active }: PlainUser): r
   ]
 }
 
-async function tryUsers(users: readonly unknown[], replaces: boolean): Promise<readonly Step[]> {
-  const outcomes = await sendUsers(users, { replaces, isTrial: true })
-  return users.map((user, at) => toStep(user, outcomes[at]))
-}
-
 /** As the API imports a user. A password that is in a file must be changed, unless the file says otherwise. */
 const toDraft = ({ name, password, mustChangePassword = true, roles, grants, expires, active }: PlainUser) => ({
   name,
@@ -98,14 +111,14 @@ const toDraft = ({ name, password, mustChangePassword = true, roles, grants, exp
   ...(active !== undefined && { active }),
 })
 
-async function compare(given: PlainUser): Promise<Step> {
+function compare(given: PlainUser, user: ExistingUser): Step {
   const { name } = given
-  const changes = listChanges(given, await api.get<UserDetails>(toPath('users', name)))
+  const changes = listChanges(given, user)
   const kind = changes.length > 0 ? 'changed' : 'kept'
   return { name, kind, notes: changes.map(({ note }) => note), changes }
 }
 
-function listChanges(given: PlainUser, user: UserDetails): readonly Change[] {
+function listChanges(given: PlainUser, user: ExistingUser): readonly Change[] {
   const { password, mustChangePassword = true, roles, grants = [], expires, active } = given
   const { change } = texts.transfer
   const to = (path: string, note: string, body: object): Change => ({
@@ -130,12 +143,12 @@ function listChanges(given: PlainUser, user: UserDetails): readonly Change[] {
 }
 
 /** Makes the changes of one user that exists. */
-export async function applyChanges({ name, changes = [] }: Step): Promise<Step> {
+async function applyChanges({ name, changes = [] }: Step): Promise<Step> {
   try {
     for (const { path, body } of changes) await withPassword((proof) => api.put(path, { ...body, ...proof }))
     return { name, kind: 'changed', notes: [] }
   } catch (error) {
-    return { name, kind: 'refused', notes: [error instanceof Error ? error.message : texts.errors.unknown] }
+    return { name, kind: 'refused', notes: [toMessage(error)] }
   }
 }
 

@@ -5,7 +5,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { Badge, Facts } from '../../ui/parts.tsx'
-import { Loaded } from '../../ui/states.tsx'
+import { Loaded, Progress } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type Kind, MAX_PREVIEW, planImport, runImport, type Step } from './import-plan.ts'
 import { type ReadFile, readTransferFile } from './transfer-file.ts'
@@ -24,11 +24,12 @@ export function ImportUsers({ onClose, onChange }: ImportUsersProps) {
   const [file, setFile] = useState<ChosenFile>()
   const [replaces, setReplaces] = useState(false)
   const [report, setReport] = useState<Report>()
+  const [compared, setCompared] = useState(0)
   const isStopped = useRef(false)
   const read = file?.read
   const preview = useResource(
     JSON.stringify([file?.chosenAt, replaces]),
-    async () => read && planImport(read, replaces),
+    async (signal) => read && planImport(read, { replaces, signal, onProgress: setCompared }),
   )
   const plan = preview.data ?? []
   const stop = () => {
@@ -66,7 +67,10 @@ export function ImportUsers({ onClose, onChange }: ImportUsersProps) {
         isChecked={replaces}
         onChange={setReplaces}
       />
-      {read && read.problem === undefined && (
+      {read && preview.isLoading && (
+        <Progress label={texts.transfer.comparing} done={compared} total={read.users.length + read.plain.length} />
+      )}
+      {read && read.problem === undefined && !preview.isLoading && (
         <Loaded resource={preview} what={texts.transfer.preview}>
           {(steps) => <Preview steps={steps ?? []} isPart={read.users.length > MAX_PREVIEW} />}
         </Loaded>
@@ -164,8 +168,7 @@ function ImportReport({ report, onClose }: { readonly report: Report; readonly o
   const refused = done.filter(({ kind }) => kind === 'refused')
   return (
     <Dialog title={isDone ? texts.transfer.imported : texts.transfer.importing} onClose={onClose}>
-      <progress class="progress" max={total} value={done.length} aria-label={texts.transfer.importing} />
-      <p role="status">{texts.transfer.progress(done.length, total)}</p>
+      <Progress label={texts.transfer.importing} done={done.length} total={total} />
       <Facts
         facts={ORDER.filter((kind) => count(done, kind) > 0).map((kind) => [
           texts.transfer.kinds[kind],

@@ -33,42 +33,48 @@ export interface ReadFile {
 const NOTHING = { users: [], plain: [], others: 0 }
 
 export function readTransferFile(text: string): ReadFile {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
   try {
-    if (!text.trimStart().startsWith('{')) return { ...NOTHING, plain: refuseTwice(readCsv(text), 2) }
-    const records = lines.map(readLine)
-    const [first = {}] = records
-    if (first['cardea'] === 'directory') return readOwnFormat(records)
-    if (!('name' in first)) throw new Error(texts.transfer.problems.format)
-    return {
-      ...NOTHING,
-      plain: refuseTwice(
-        records.map((record, at) => readPlain(record, at + 1)),
-        1,
-      ),
-    }
+    if (!text.trimStart().startsWith('{')) return { ...NOTHING, plain: readPlain(readCsv(text)) }
+    const records = readJsonLines(text)
+    const [first] = records
+    if (first?.record['cardea'] === 'directory') return readOwnFormat(records.map(({ record }) => record))
+    if (!first || !('name' in first.record)) throw new Error(texts.transfer.problems.format)
+    return { ...NOTHING, plain: readPlain(records) }
   } catch (error) {
     return { ...NOTHING, problem: error instanceof Error ? error.message : texts.errors.unknown }
   }
 }
 
-type Line = Readonly<Record<string, unknown>>
+type Members = Readonly<Record<string, unknown>>
 
-function readOwnFormat(records: readonly Line[]): ReadFile {
+/** A record, and the line of the file where it begins. */
+interface Located {
+  readonly line: number
+  readonly record: Members
+}
+
+function readOwnFormat(records: readonly Members[]): ReadFile {
   if (records.at(-1)?.['end'] !== 'directory') return { ...NOTHING, problem: texts.transfer.problems.cutOff }
   const content = records.slice(1, -1)
   const users = content.flatMap((record) => ('user' in record ? [record['user']] : []))
   return { ...NOTHING, users, others: content.length - users.length }
 }
 
-function readLine(line: string): Line {
+const readJsonLines = (text: string): readonly Located[] =>
+  text
+    .split('\n')
+    .map((content, at) => ({ content, line: at + 1 }))
+    .filter(({ content }) => content.trim() !== '')
+    .map(({ content, line }) => ({ line, record: readJson(content, line) }))
+
+function readJson(content: string, line: number): Members {
   try {
-    const value: unknown = JSON.parse(line)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Line
+    const value: unknown = JSON.parse(content)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members
   } catch {
     // the same problem as other JSON
   }
-  throw new Error(texts.transfer.problems.format)
+  throw new Error(line === 1 ? texts.transfer.problems.format : texts.transfer.problems.json(line))
 }
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
@@ -76,19 +82,29 @@ const isFlag = (value: unknown) => typeof value === 'boolean'
 const isListOf = (isOne: (value: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
 const isTime = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(String(value)))
 const isGrant = (value: unknown) => {
-  const { database, level } = (value ?? {}) as Line
+  const { database, level } = (value ?? {}) as Members
   return isText(database) && Object.keys(texts.users.levels).includes(String(level))
 }
 
-/** Each member: whether a value is one, and how a cell of CSV is read. */
-const MEMBERS: Readonly<Record<string, { is(value: unknown): boolean; read?(cell: string): unknown }>> = {
-  name: { is: isText },
-  password: { is: isText },
-  mustChangePassword: { is: isFlag, read: readFlag },
-  roles: { is: isListOf(isText), read: readList },
-  grants: { is: isListOf(isGrant), read: (cell) => readList(cell).map(readGrant) },
-  expires: { is: isTime },
-  active: { is: isFlag, read: readFlag },
+/** Each member: whether a value is one, what it has to be, and how a cell of CSV is read. */
+const MEMBERS: Readonly<Record<string, Member>> = {
+  name: { is: isText, expects: 'a name' },
+  password: { is: isText, expects: 'a password' },
+  mustChangePassword: { is: isFlag, expects: 'true or false', read: readFlag },
+  roles: { is: isListOf(isText), expects: 'a list of roles, as ["editor"]', read: readList },
+  grants: {
+    is: isListOf(isGrant),
+    expects: 'databases with a level, as shop:rw, or [{"database":"shop","level":"rw"}]; levels are rw, ro, none',
+    read: (cell) => readList(cell).map(readGrant),
+  },
+  expires: { is: isTime, expects: 'a day or a time in UTC, as 2030-12-31' },
+  active: { is: isFlag, expects: 'true or false', read: readFlag },
+}
+
+interface Member {
+  is(value: unknown): boolean
+  readonly expects: string
+  read?(cell: string): unknown
 }
 
 /** Names may contain blanks. */
@@ -99,7 +115,7 @@ function readList(cell: string): readonly string[] {
 
 function readFlag(cell: string): unknown {
   const flags: Readonly<Record<string, boolean>> = { true: true, false: false }
-  return flags[cell.toLowerCase()]
+  return flags[cell.toLowerCase()] ?? cell
 }
 
 /** `shop:rw` */
@@ -108,52 +124,65 @@ function readGrant(word: string): unknown {
   return { database: word.slice(0, at), level: word.slice(at + 1) }
 }
 
-/** Refuses what it does not know: a mistyped member would silently have no effect. */
-function readPlain(record: Line, line: number): PlainUser {
-  if (!isText(record['name'])) throw new Error(texts.transfer.problems.value(line, 'name'))
-  for (const [member, value] of Object.entries(record))
-    if (!MEMBERS[member]?.is(value)) throw new Error(texts.transfer.problems.value(line, member))
-  // every member was checked
-  return record as unknown as PlainUser
-}
-
-/** Of two lines for one user, the second would silently have no effect. */
-function refuseTwice(users: readonly PlainUser[], firstLine: number): readonly PlainUser[] {
-  const seen = new Set<string>()
-  for (const [at, { name }] of users.entries()) {
-    if (seen.has(name)) throw new Error(texts.transfer.problems.twice(at + firstLine, name))
-    seen.add(name)
+/**
+ * Refuses what it does not know: a mistyped member would silently have no effect, and so would the second of two lines
+ * for one user.
+ */
+function readPlain(records: readonly Located[]): readonly PlainUser[] {
+  const { problems } = texts.transfer
+  const lines = new Map<unknown, number>()
+  for (const { line, record } of records) {
+    for (const [member, value] of Object.entries({ name: undefined, ...record })) {
+      const known = MEMBERS[member]
+      if (!known) throw new Error(problems.member(line, member, Object.keys(MEMBERS)))
+      if (!known.is(value)) throw new Error(problems.value(line, member, known.expects))
+    }
+    const { name } = record
+    const other = lines.get(name)
+    if (other !== undefined) throw new Error(problems.twice(line, String(name), other))
+    lines.set(name, line)
   }
-  return users
+  // every member was checked
+  return records.map(({ record }) => record as unknown as PlainUser)
 }
 
-function readCsv(text: string): readonly PlainUser[] {
-  const [names = [], ...rows] = splitCsv(text)
+function readCsv(text: string): readonly Located[] {
+  const [head, ...rows] = splitCsv(text)
+  const names = head?.cells ?? []
   const members = names.map((name) => Object.keys(MEMBERS).find((each) => each.toLowerCase() === name.toLowerCase()))
-  const unknown = members.indexOf(undefined)
   if (!members.includes('name')) throw new Error(texts.transfer.problems.format)
-  if (unknown >= 0) throw new Error(texts.transfer.problems.column(names[unknown] ?? ''))
-  return rows.map((cells, at) => {
-    const filled = members.flatMap((member = '', column) => {
+  return rows.map(({ line, cells }) => {
+    const filled = members.flatMap((member, column) => {
       const cell = cells[column]?.trim() ?? ''
-      return cell === '' ? [] : [[member, (MEMBERS[member]?.read ?? String)(cell)]]
+      return cell === '' ? [] : [[member ?? names[column], (MEMBERS[member ?? '']?.read ?? String)(cell)]]
     })
-    return readPlain(Object.fromEntries(filled), at + 2)
+    return { line, record: Object.fromEntries(filled) }
   })
 }
 
+interface Row {
+  readonly line: number
+  readonly cells: string[]
+}
+
 /** Spreadsheets separate cells by commas, semicolons or tabs; the first line shows by which. */
-function splitCsv(text: string): readonly (readonly string[])[] {
+function splitCsv(text: string): readonly Row[] {
   const clean = text.replace(/^\uFEFF/, '').trimEnd()
   const separator = /[,;\t]/.exec(clean.split('\n', 1)[0] ?? '')?.[0] ?? ','
   const cell = new RegExp(`("(?:[^"]|"")*"|[^${separator}\\r\\n]*)(${separator}|\\r?\\n|$)`, 'g')
-  const rows: string[][] = [[]]
-  for (const [, content = '', end] of clean.matchAll(cell)) {
-    rows.at(-1)?.push(content.startsWith('"') ? content.slice(1, -1).replaceAll('""', '"') : content.trim())
+  let line = 1
+  let row: Row = { line, cells: [] }
+  const rows = [row]
+  for (const [all, content = '', end] of clean.matchAll(cell)) {
+    row.cells.push(content.startsWith('"') ? content.slice(1, -1).replaceAll('""', '"') : content.trim())
+    // a cell in quotes may have several lines
+    line += all.split('\n').length - 1
     if (end === '') break
-    if (end !== separator) rows.push([])
+    if (end === separator) continue
+    row = { line, cells: [] }
+    rows.push(row)
   }
-  return rows.filter((cells) => cells.some((each) => each !== ''))
+  return rows.filter(({ cells }) => cells.some((each) => each !== ''))
 }
 
 export const renderTransferFile = (lines: readonly string[]): string => [HEAD, ...lines, END, ''].join('\n')

@@ -10,11 +10,11 @@ import { type Loss, toReason } from '../../../transfer/records.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'
 import type { StoredSetting } from '../ports.ts'
 import { flag, integer, listOf, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'
-import { NEXT, PAGE_QUERY } from '../schemas/users.ts'
-import { readPage } from './users.ts'
+import { NEXT, PAGE_QUERY, USER } from '../schemas/users.ts'
+import { readPage, showUser } from './users.ts'
 
 const REFUSED = object({ kind: oneOf(['refused']), reason: text() })
-const TAKEN = object({ kind: oneOf(['created', 'replaced', 'kept']) })
+const TAKEN = object({ kind: oneOf(['created', 'replaced', 'kept']), 'user?': USER })
 type ShownOutcome = Static<typeof TAKEN> | Static<typeof REFUSED>
 const OUTCOME: Schema<ShownOutcome> = { anyOf: [TAKEN, REFUSED] }
 
@@ -41,7 +41,7 @@ export const TRANSFER_OPERATIONS = {
     body: object({
       users: listOf({}, 'At most 1000 users, each as a line of an export in the format `cardea` has it.'),
       'replace?': flag('Replace users that exist; otherwise they are kept.'),
-      'trial?': flag('Check only, write nothing.'),
+      'trial?': flag('Check only, write nothing. Outcomes show the users that are kept because their names are taken.'),
       ...CURRENT_PASSWORD,
     }),
     reply: object({ outcomes: listOf(OUTCOME, 'One for each user, in order.') }),
@@ -116,7 +116,7 @@ async function importAll(
 ): Promise<readonly ShownOutcome[]> {
   const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
   const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()
-  return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value) : reading))
+  return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value, isTrial) : reading))
 }
 
 type Reading = { readonly draft: UserDraft } | Static<typeof REFUSED>
@@ -147,7 +147,8 @@ function readOne(value: unknown): Reading {
   }
 }
 
-function show(outcome: ImportOutcome | undefined): ShownOutcome {
+function show(outcome: ImportOutcome | undefined, isTrial: boolean): ShownOutcome {
   if (!outcome) throw new TypeError('The directory returned too few outcomes')
-  return outcome.kind === 'refused' ? { kind: 'refused', reason: toReason(outcome.error) } : { kind: outcome.kind }
+  if (outcome.kind === 'refused') return { kind: 'refused', reason: toReason(outcome.error) }
+  return { kind: outcome.kind, ...(isTrial && outcome.user && { user: showUser(outcome.user) }) }
 }
