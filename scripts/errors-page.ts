@@ -1,6 +1,5 @@
 // docs/reference/errors.md, from the error tables of the dialects.
 import { ERRORS, type ErrorCode, Refusal } from '../src/base/errors.ts'
-import { ADMIN_API_ERRORS } from '../src/dialects/admin-api/errors.ts'
 import { toErrorBody, toErrorReply } from '../src/dialects/document/errors.ts'
 import { toMultiModelError } from '../src/dialects/multi-model/errors.ts'
 
@@ -46,9 +45,8 @@ const toDocument = (refusal) => ({ status: toErrorReply(refusal).status, ...toEr
 export function renderErrorsPage() {
   const codes = Object.keys(ERRORS) as ErrorCode[]
   const rows = codes.map((code) => {
-    const meaning = ERRORS[code]
+    const [adminApi, meaning] = ERRORS[code]
     const refusal = new Refusal(code, { reason: '…' })
-    const adminApi = ADMIN_API_ERRORS[code]
     return { code, meaning, adminApi, document: toDocument(refusal), multiModel: toMultiModelError(refusal) }
   })
   const byStatus = (name, status) => rows.toSorted((a, b) => a[name][status] - b[name][status])

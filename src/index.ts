@@ -32,8 +32,8 @@ import {
 } from './library/requests.ts'
 import type { Sessions } from './library/sessions.ts'
 import type { OtherMembers, Users } from './library/users.ts'
+import type { ReloadReport } from './live-config/live-config.ts'
 import { ConfigError } from './live-config/load.ts'
-import type { ReloadReport } from './live-config/reload.ts'
 import type { Addresses, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
@@ -72,7 +72,7 @@ export type {
   UserPage,
   Users,
 } from './library/users.ts'
-export type { ReloadReport } from './live-config/reload.ts'
+export type { ReloadReport } from './live-config/live-config.ts'
 export type { Addresses, DoorName } from './wiring/app.ts'
 export { CardeaError, ConfigError, StartError }
 

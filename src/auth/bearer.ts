@@ -10,8 +10,7 @@ import { readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import { ACCESS_TOKEN, toTokenCredential } from './access-token.ts'
-import type { PasswordCheck } from './basic.ts'
+import { ACCESS_TOKEN, type PasswordCheck, toTokenCredential } from './basic.ts'
 import {
   ABSENT,
   type AcceptedCredential,

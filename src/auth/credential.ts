@@ -3,8 +3,14 @@
  * credential of another kind is not read, and one with another limit leaves the request anonymous.
  */
 import type { Authenticated, Credential, CredentialKind } from '../directory/identity.ts'
-import { ACCESS_TOKEN } from './access-token.ts'
-import { createBasicHandler, DOCUMENT_BASIC, MULTI_MODEL_BASIC, PASSWORD, type PasswordCheck } from './basic.ts'
+import {
+  ACCESS_TOKEN,
+  createBasicHandler,
+  DOCUMENT_BASIC,
+  MULTI_MODEL_BASIC,
+  PASSWORD,
+  type PasswordCheck,
+} from './basic.ts'
 import { type BearerDeps, createBearerHandler, SUPERUSER_TOKEN } from './bearer.ts'
 import { CERTIFICATE, CERTIFICATE_HANDLER, type CertificateDeps, createCertificateHandler } from './certificate.ts'
 import type { DoorKnownHeaders } from './door-sign-in.ts'

@@ -15,10 +15,9 @@ import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { describeHolder, findHolderProgram } from '../store/lock.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
-import { explainFailure } from './http-client.ts'
 import type { Offline, Outcome } from './offline.ts'
 import { toInput } from './own-settings.ts'
-import { type RemoteOptions, readControlError, readRemote, type Server, sendControl } from './remote.ts'
+import { explainFailure, type RemoteOptions, readControlError, readRemote, type Server, sendControl } from './remote.ts'
 import { toPrintable } from './table.ts'
 
 export interface CallInput {

@@ -5,7 +5,7 @@ import { exitCodeOf, type Problem, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
 import { type Context, ExitError } from './context.ts'
-import { DEFAULT_FOLDER, isFolderMade } from './folder.ts'
+import { DEFAULT_FOLDER, isFolderMade } from './init.ts'
 
 /** The named configuration, otherwise the folder of a plain `cardea start`, so that commands find its server. */
 export function toInput({ flags, env, cwd }: Context) {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { readServices } from '../config/open-sections.ts'
 import type { Settings } from '../config/settings.ts'
-import { explainFailure, send } from './http-client.ts'
+import { explainFailure, send } from './remote.ts'
 
 /** The response of an upstream server, or why there is none. */
 export interface Probe {

@@ -2,7 +2,7 @@ import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
-import { explainFailure, loadCa, readBody, send } from './http-client.ts'
+import { explainFailure, loadCa, readBody, send } from './remote.ts'
 import { createToken, listSecrets } from './token-tools.ts'
 
 const TOKEN_SECONDS = 300

@@ -1,8 +1,13 @@
 import { resolve } from 'node:path'
 import { Argument, Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../config/options.ts'
-import type { ListedSecret } from '../keys/list-folder.ts'
-import { createSecretFile, SECRET_BYTES, type SecretKind, SecretProblem } from '../keys/new-secret.ts'
+import {
+  createSecretFile,
+  type ListedSecret,
+  SECRET_BYTES,
+  type SecretKind,
+  SecretProblem,
+} from '../keys/new-secret.ts'
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import type { Context } from './context.ts'

@@ -9,8 +9,7 @@ import { isLost } from '../dialects/admin-api/system/nodes.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { TotalsRecorder } from '../observe/record-totals.ts'
-import { readCounts, type TotalsStore } from '../observe/totals.ts'
+import { readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
 
 export interface MonitorDeps {
   readonly store: TotalsStore & NodeStore

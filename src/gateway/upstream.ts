@@ -2,10 +2,13 @@
  * The upstream of a door: forwards authenticated requests and returns the responses as streams. The path is forwarded
  * byte for byte as it was checked, and the headers that identify the client come from Cardea alone.
  */
+
+import { Writable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { ANONYMOUS, type Identity } from '../directory/identity.ts'
-import type { Reply, RequestContext } from '../http/request-context.ts'
+import { isResponseStream } from '../http/reply.ts'
+import type { Reply, RequestContext, ResponseStream, Sink } from '../http/request-context.ts'
 import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import {
   type ConnectionSettings,
@@ -24,7 +27,6 @@ import { createRequestFilter, type HeaderFilter, pushForwarded } from './request
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import { isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { isSandboxed, type SendDeps, type UpstreamRequest, type UpstreamSettings } from './upstream-request.ts'
-import { readWholeResponse } from './whole-response.ts'
 
 export interface UpstreamDeps extends SendDeps {
   /** Identity headers with names of this deployment; only Cardea may set them. The same list until the names change. */
@@ -200,4 +202,45 @@ const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 
 function isFeed(context: RequestContext): boolean {
   if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
   return context.header('accept')?.includes('text/event-stream') ?? false
+}
+
+/** The reply with its whole body in memory. A body larger than `maxBytes`, or broken off, is `upstream_failed`. */
+async function readWholeResponse(reply: Reply, maxBytes: number): Promise<Reply> {
+  const { body } = reply
+  if (!isResponseStream(body)) return reply
+  const whole = await readWholeBody(body, maxBytes)
+  return { ...reply, headers: reply.headers.filter(([name]) => !DESCRIBES_BODY.has(name.toLowerCase())), body: whole }
+}
+
+/** Headers that describe the body as it was sent. */
+const DESCRIBES_BODY: ReadonlySet<string> = new Set(['content-length', 'etag', 'trailer', 'content-md5', 'digest'])
+
+function readWholeBody(body: ResponseStream, maxBytes: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const fail = (detail: string) => reject(new Refusal('upstream_failed', { detail }))
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  const keep = (chunk: Uint8Array) => {
+    bytes += chunk.length
+    if (bytes <= maxBytes) return void chunks.push(chunk)
+    body.discard()
+    fail('a response that must be read whole is too large')
+  }
+  const end = (last?: Uint8Array) => {
+    if (last) keep(last)
+    resolve(Buffer.concat(chunks))
+  }
+  body.pipeTo(createSink(keep), end, () => fail('the response broke off'))
+  return promise
+}
+
+/** Takes the place of the client. */
+function createSink(keep: (chunk: Uint8Array) => void): Sink {
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      keep(chunk)
+      done()
+    },
+  })
+  return Object.assign(sink, { req: { httpVersion: '1.1' }, socket: null, flushHeaders() {}, addTrailers() {} })
 }

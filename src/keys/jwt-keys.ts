@@ -1,8 +1,15 @@
 import { readBase64 } from '../base/encoding.ts'
 import { ALGORITHMS, type Algorithm } from './algorithms.ts'
 import { readJwkSet } from './jwk.ts'
-import { createHmacKey, isKeyFor, type KeyProblem, toKeyProblem, type VerificationKey, versionOf } from './key.ts'
-import { readPublicPem } from './pem.ts'
+import {
+  createHmacKey,
+  isKeyFor,
+  type KeyProblem,
+  readPublicPem,
+  toKeyProblem,
+  type VerificationKey,
+  versionOf,
+} from './key.ts'
 import type { FoundKeys, TokenHeader } from './verify.ts'
 
 /** One line of `[jwt_keys]`: `<kind>:<kid>` and its text. */

@@ -4,7 +4,8 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { digestHex } from '../base/encoding.ts'
 import { replaceFile } from '../base/files.ts'
-import { describeFileError } from './secret-folder.ts'
+import { readSecretFile, type Secret, trim } from './secret.ts'
+import { describeFileError, listSecretFiles, loadSmallFile } from './secret-folder.ts'
 
 /** Why a secret cannot be made, listed or replaced, as a message. */
 export class SecretProblem extends Error {
@@ -41,4 +42,34 @@ export function createSecretFile(path: string, kind: SecretKind, bytes?: number)
     throw new SecretProblem(`${path} cannot be written: ${describeFileError(error)}`)
   }
   return { path, kind, sha256: digestHex('sha256', Buffer.from(text)) }
+}
+
+export interface ListedSecret {
+  /** Name of the file or of the option. */
+  readonly name: string
+  /** `active` signs and verifies, `passive` only verifies, `unused` does neither. */
+  readonly use: 'active' | 'passive' | 'unused'
+  readonly kind: SecretKind | undefined
+  readonly sha256: string
+}
+
+/** Every file of a folder of secrets, in the order in which they are used. */
+export async function listFolder(folder: string): Promise<readonly ListedSecret[]> {
+  const { files } = await listSecretFiles(folder)
+  const listed: ListedSecret[] = []
+  for (const { name, path } of files) {
+    const bytes = await loadSmallFile(path)
+    const secret = readSecretFile(bytes)
+    const use = listed.length === 0 ? 'active' : KINDS[secret.kind] ? 'passive' : 'unused'
+    listed.push({ name, use, kind: kindOf(secret), sha256: digestHex('sha256', trim(bytes)) })
+  }
+  return listed
+}
+
+/** Whether a secret of this kind verifies tokens. */
+const KINDS = { signer: true, public: true, empty: false, too_long: false, not_ec: false } as const
+
+function kindOf(secret: Secret): SecretKind | undefined {
+  if (secret.kind === 'signer') return secret.signer.key.alg
+  return secret.kind === 'public' ? 'ES256' : undefined
 }

@@ -7,8 +7,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFile, syncFolder } from '../base/files.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
-import { type ListedSecret, listFolder } from './list-folder.ts'
-import { createSecretText, SecretProblem } from './new-secret.ts'
+import { createSecretText, type ListedSecret, listFolder, SecretProblem } from './new-secret.ts'
 
 export type RotationStep =
   | { readonly kind: 'added' | 'activated' | 'removed'; readonly file: string }

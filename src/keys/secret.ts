@@ -1,7 +1,14 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { digestHex } from '../base/encoding.ts'
-import { type CurveKey, createHmacKey, isPemLike, toVerificationKey } from './key.ts'
-import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
+import {
+  type CurveKey,
+  createHmacKey,
+  findPrivateKey,
+  findPublicKey,
+  isPemLike,
+  readPem,
+  toVerificationKey,
+} from './key.ts'
 import type { RingKey, RingSigner } from './ring.ts'
 import { toEcSigningKey, toHmacSigningKey } from './sign.ts'
 

@@ -1,5 +1,5 @@
-import { type ErrorCode, Refusal } from '../base/errors.ts'
-import { ADMIN_API_ERRORS, toErrorBody } from '../dialects/admin-api/errors.ts'
+import { ERRORS, type ErrorCode, Refusal } from '../base/errors.ts'
+import { toErrorBody } from '../dialects/admin-api/errors.ts'
 
 /** An expected failure of `cardea.users` and `cardea.sessions`. Express and Fastify respond with its status. */
 export class CardeaError extends Error {
@@ -15,7 +15,7 @@ export class CardeaError extends Error {
   constructor(refusal: Refusal) {
     super(toErrorBody(refusal).reason, { cause: refusal })
     this.code = refusal.code
-    this.status = ADMIN_API_ERRORS[refusal.code]
+    this.status = ERRORS[refusal.code][0]
     this.statusCode = this.status
     this.retryAfterSeconds = refusal.retryAfterSeconds
   }

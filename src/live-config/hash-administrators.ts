@@ -10,8 +10,7 @@ import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { chooseHashed, type Entry, type FileHashes, findKept, NO_HASHES, toLayers, withHash } from './administrators.ts'
 import { toHashParameters, toPasswordRules } from './kernel-settings.ts'
-import type { RuntimeReading } from './setting-records.ts'
-import type { AdministratorRecords } from './stored-layer.ts'
+import type { AdministratorRecords, RuntimeReading } from './stored-layer.ts'
 
 /** What hashes, and where hashes are kept. */
 export interface Hashing {

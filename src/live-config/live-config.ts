@@ -3,18 +3,29 @@
 import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { createLive, deriveLive, type Live } from '../base/live.ts'
+import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import { createTurns } from '../base/turns.ts'
 import type { SettingsReader } from '../config/load.ts'
+import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { type Kernel, type KernelOptions, openKernel, toStartError } from '../kernel/kernel.ts'
+import { reasonOf, StartError } from '../kernel/start-error.ts'
+import type { VerificationKey } from '../keys/key.ts'
 import { generatePrivateKey } from '../keys/new-secret.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toKernelSettings } from './kernel-settings.ts'
 import { ConfigError, checkStoreFolder } from './load.ts'
-import { type ReloadPart, type ReloadReport, type ReloadState, refresh, reload } from './reload.ts'
-import { createSharedSecrets, type SharedSecrets } from './shared-secrets.ts'
-import { buildSnapshot, type ConfigSnapshot, requireConfiguredAdministrator } from './snapshot.ts'
+import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
+import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
+import {
+  type BuiltSnapshot,
+  buildSnapshot,
+  type ConfigSnapshot,
+  rebuildFromStore,
+  requireConfiguredAdministrator,
+  type SnapshotDeps,
+} from './snapshot.ts'
 import { createStoredLayer, type StoredLayer } from './stored-layer.ts'
 
 export interface LiveConfigOptions extends KernelOptions {
@@ -99,5 +110,129 @@ async function createLiveConfig(
     refresh: () => inTurn(() => refresh(state)),
     onChange: (listener) => void state.listeners.push(listener),
     joinReload: (part) => void state.parts.push(part),
+  }
+}
+
+// Replaces the config snapshot: on reload with the files read again, on refresh with the settings of the store only.
+
+export interface ReloadReport {
+  readonly isApplied: boolean
+  /** Why it was not applied, each with its place. */
+  readonly problems: readonly string[]
+  readonly changed: readonly string[]
+  /** Changed options that take effect only after a restart. */
+  readonly needRestart: readonly string[]
+  /** The options whose files had other secrets than before, each with their number. */
+  readonly secrets?: readonly string[]
+}
+
+/** Something that is reloaded with the configuration: all of it is applied, or nothing. */
+export interface ReloadPart {
+  /** Reads it for these settings, without applying it. */
+  prepare(settings: Settings): Promise<PreparedPart>
+}
+
+export interface PreparedPart {
+  /** Each with its place. */
+  readonly problems: readonly string[]
+  /** The secrets it would use, and what for. */
+  readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
+  /** Set if its secrets differ from the current ones: the option, and how many there are. */
+  readonly replaced?: string
+  /** Called only if no part has a problem, just before the snapshot is replaced. Must not throw. */
+  apply(): void
+}
+
+interface ReloadState {
+  /** Reads the files. The reader it returns adds the other layers. */
+  readonly load: () => SettingsReader
+  /** Reads the files as of the last reload. */
+  reader: SettingsReader
+  readonly snapshot: LiveCell<ConfigSnapshot>
+  readonly deps: SnapshotDeps
+  readonly events: SecurityEvents
+  readonly parts: ReloadPart[]
+  readonly listeners: ((snapshot: ConfigSnapshot) => void)[]
+}
+
+async function reload(state: ReloadState): Promise<ReloadReport> {
+  const { deps, events } = state
+  const restore = deps.runtime.volatile.drop()
+  try {
+    return await loadAndReplace(state)
+  } catch (error) {
+    restore()
+    // any error keeps the current snapshot, an unreachable store or a full hashing queue too
+    const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
+    const problems = reason.split('\n')
+    events.record('reload.failed', { source: 'configuration', reason: summarize(problems) })
+    return { isApplied: false, problems, changed: [], needRestart: [] }
+  }
+}
+
+async function loadAndReplace(state: ReloadState): Promise<ReloadReport> {
+  const { deps, events, snapshot } = state
+  const before = snapshot.get()
+  const reader = state.load()
+  // checked first, because the next step hashes plain-text passwords and writes the hashes to the files
+  const parts = await prepareParts(state, reader)
+  if (parts.problems.length > 0) throw new StartError(parts.problems.join('\n'))
+  const built = await buildSnapshot(reader, deps, before)
+  state.reader = reader
+  parts.apply()
+  const report = { ...replaceSnapshot(state, built), secrets: parts.replaced }
+  recordReload(events, report, before, snapshot.get())
+  if (report.needRestart.length > 0)
+    deps.log.warn('these changes take effect after a restart', { options: report.needRestart })
+  return report
+}
+
+async function refresh(state: ReloadState): Promise<ReloadReport> {
+  const { deps, snapshot, reader } = state
+  const report = replaceSnapshot(state, await rebuildFromStore(reader, deps, snapshot.get()))
+  for (const problem of report.problems) deps.log.error('settings in the store cannot be applied', { problem })
+  if (snapshot.get().administrators.size === 0) deps.log.error('there is no administrator left')
+  return report
+}
+
+function replaceSnapshot({ snapshot, listeners }: ReloadState, { next, ...report }: BuiltSnapshot): ReloadReport {
+  snapshot.set(next)
+  for (const listener of listeners) listener(next)
+  return { isApplied: report.problems.length === 0, ...report }
+}
+
+function recordReload(
+  events: SecurityEvents,
+  report: ReloadReport,
+  before: ConfigSnapshot,
+  after: ConfigSnapshot,
+): void {
+  const changed = [...report.changed, ...report.needRestart]
+  events.record('configuration.reloaded', { changed })
+  recordOptionChanges(events, changed, before.configured, after.configured)
+  recordAdministratorChanges(events, before, after)
+}
+
+const summarize = ([first = '', ...others]: readonly string[]): string =>
+  others.length > 0 ? `${first} (and ${others.length} more)` : first
+
+interface PreparedParts extends Pick<PreparedPart, 'problems' | 'apply'> {
+  readonly replaced: readonly string[]
+}
+
+/** Reads every part, without applying any. If the settings are invalid, the parts are read for the current ones. */
+async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader): Promise<PreparedParts> {
+  const { settings, problems } = reader((await deps.runtime.read()).entries)
+  const read = problems.length > 0 ? snapshot.get().configured : settings
+  const prepared = await Promise.all(parts.map((part) => part.prepare(read)))
+  const found = [...problems.map(renderProblem), ...prepared.flatMap((part) => part.problems)]
+  const newSecrets = new Map(prepared.flatMap((part) => (part.secrets ? [part.secrets] : [])))
+  const shared = found.length === 0 ? deps.checkSecrets(read, newSecrets) : undefined
+  return {
+    problems: shared === undefined ? found : [shared],
+    replaced: prepared.flatMap((part) => part.replaced ?? []),
+    apply: () => {
+      for (const part of prepared) part.apply()
+    },
   }
 }

@@ -10,7 +10,7 @@ import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
 import { loadStoredSettings } from '../store/backup/engines.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { toEntries } from './setting-records.ts'
+import { toEntries } from './stored-layer.ts'
 
 /** Rules for options that only the folder which uses them can check. */
 const USER_RULES: readonly Rule[] = [

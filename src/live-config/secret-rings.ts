@@ -15,8 +15,7 @@ import {
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import type { LiveConfig } from './live-config.ts'
-import type { PreparedPart } from './reload.ts'
+import type { LiveConfig, PreparedPart } from './live-config.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
 
 export interface TokenSecrets {

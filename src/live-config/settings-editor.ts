@@ -1,10 +1,13 @@
 import { Refusal } from '../base/errors.ts'
+import type { Codec } from '../config/codecs.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import { findOption, MASK } from '../config/options.ts'
+import { SECTIONS } from '../config/option-table.ts'
+import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
+import { renderSource, type Settings, type Source } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
-import { listOptions, previewChange } from './option-list.ts'
-import { type ChangeOptions, createSettingsService, type SetEntry } from './settings-service.ts'
+import { type ChangeOptions, createSettingsService, findChangeProblem, type SetEntry } from './settings-service.ts'
+import type { ConfigSnapshot } from './snapshot.ts'
 
 /** The settings for commands and the console, which show what a change did. */
 export function createSettingsEditor(liveConfig: LiveConfig) {
@@ -58,3 +61,126 @@ async function listStored({ runtime }: LiveConfig) {
       : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
   )
 }
+
+// Every option of the table as the console shows it, and what a change of one would do.
+
+/** Both lists in the order of the table. */
+export async function listOptions(liveConfig: LiveConfig) {
+  const changes = await listChangeTimes(liveConfig)
+  const snapshot = liveConfig.get()
+  return {
+    sections: [...new Set(ROWS.map(({ section }) => section))].map((name) => ({ name, help: SECTIONS[name] })),
+    options: ROWS.map((row) => showOption(row, snapshot, changes.get(row.name))),
+  }
+}
+
+/** When the settings made at run time were made, in seconds since the epoch, by name. */
+async function listChangeTimes({ kernel: { store } }: LiveConfig): Promise<ReadonlyMap<string, number>> {
+  const { settings } = await store.listSettings()
+  return new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
+}
+
+function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, changedAt: number | undefined) {
+  const { option, section, key, name } = row
+  const source = configured.find(section, key)?.source ?? DEFAULT
+  const value = showValue(row, configured)
+  const running = showValue(row, settings)
+  return {
+    name,
+    section,
+    key,
+    help: option.help,
+    ...(option.details !== undefined && { details: option.details }),
+    expects: option.codec.expects,
+    type: toType(option.codec),
+    ...(option.codec.words && { choices: option.codec.words }),
+    default: showText(row, option.codec.print(option.initial)),
+    value,
+    source: { kind: source.kind, text: renderSource(source) },
+    ...(source.kind === 'run time' && changedAt !== undefined && { changedAt }),
+    isSecret: option.secret ?? false,
+    effect: option.reload,
+    ...(isWaiting(row, configured, settings) && { running }),
+    ...toFixed(row, source),
+  }
+}
+
+const DEFAULT: Source = { kind: 'default' }
+
+const toPrinted = (row: OptionRow, settings: Settings): string =>
+  row.option.codec.print(findValue(settings.values, row))
+
+const showValue = (row: OptionRow, settings: Settings): string => showText(row, toPrinted(row, settings))
+
+const showText = ({ option }: OptionRow, text: string): string => (isConcealed(option, text) ? MASK : text)
+
+function toType({ isBoolean, isList, words }: Codec<unknown>): 'boolean' | 'list' | 'choice' | 'text' {
+  if (isBoolean) return 'boolean'
+  if (isList) return 'list'
+  return words ? 'choice' : 'text'
+}
+
+/** Compares the real values: two secrets have the same mask. */
+const isWaiting = (row: OptionRow, configured: Settings, running: Settings): boolean =>
+  toPrinted(row, configured) !== toPrinted(row, running)
+
+/** Why the option cannot be changed at run time, as a clause after "because"; absent: it can. */
+function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: string } {
+  if (option.fixed !== undefined) return { fixed: option.fixed }
+  if (source.kind !== 'environment' && source.kind !== 'flag') return {}
+  return { fixed: `${renderSource(source)} sets it and has precedence over run-time settings` }
+}
+
+/** Checks a change as the change itself would, and describes it, without making it. */
+function previewChange(liveConfig: LiveConfig, change: RuntimeEntry) {
+  const { section, key, text } = change
+  const { configured } = liveConfig.get()
+  const row = findOption(section, key)
+  const problem = findChangeProblem(liveConfig, change)
+  const current = toShownText({ section, key, text: configured.find(section, key)?.text ?? '' })
+  const needsRestart = row?.option.reload === 'restart'
+  return {
+    name: `${section}.${key}`,
+    current,
+    value: text === undefined ? null : toShownText({ section, key, text }),
+    problems: problem === undefined ? [] : [problem],
+    effects: problem === undefined ? describeEffects(change, row, configured) : [],
+    needsRestart,
+  }
+}
+
+function describeEffects({ text }: RuntimeEntry, row: OptionRow | undefined, configured: Settings): string[] {
+  if (!row) return ['Cardea does not use this option: nothing changes.']
+  const next = text === undefined ? undefined : row.option.codec.parse(text)
+  const isSame = next !== undefined && row.option.codec.print(next) === toPrinted(row, configured)
+  if (isSame) return ['This is the value already: nothing changes.']
+  const warning = next === undefined ? undefined : row.option.codec.warn?.(next)
+  return [
+    ...(text === undefined ? ['The value of files or the default applies again.'] : []),
+    WHEN[row.option.reload],
+    ...(EFFECTS.get(row.name) ?? []),
+    ...(warning === undefined ? [] : [`Warning: ${warning}.`]),
+  ]
+}
+
+const WHEN = {
+  live: 'Every node applies it within a second.',
+  restart: 'It is stored for every node, and each applies it at its next start.',
+} as const
+
+/** What users notice, where the help of the option does not say it. */
+const EFFECTS: ReadonlyMap<OptionRow['name'], readonly string[]> = new Map<OptionRow['name'], readonly string[]>([
+  [
+    'chttpd_auth.secret',
+    [
+      'Cookies signed with the current secret are accepted for one more chttpd_auth.timeout, at most an hour.',
+      'Proxies that sign with the current secret are rejected until they have the new one.',
+    ],
+  ],
+  ['chttpd_auth.timeout', ['Sessions of the document door get the new timeout with their next request.']],
+  ['chttpd.authentication_handlers', ['Sessions and tokens of a handler that is no longer listed are rejected.']],
+  ['chttpd.require_valid_user', ['With true, anonymous requests to the document door are rejected.']],
+  ['admin.session-timeout', ['Sessions of the console get the new timeout with their next request.']],
+  ['admin.user-admin-role', ['Users with the new role can manage users; those with the old one no longer can.']],
+  ['chttpd_auth_lockout.mode', ['With enforce, accounts with too many failures are locked at once.']],
+])

@@ -5,9 +5,8 @@ import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import type { LiveConfig } from './live-config.ts'
+import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
-import type { ReloadReport } from './reload.ts'
 import { noteDrop, type RuntimeLayer } from './stored-layer.ts'
 
 export interface ChangeOptions {

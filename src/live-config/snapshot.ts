@@ -10,9 +10,8 @@ import { StartError } from '../kernel/start-error.ts'
 import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
 import { findHashes, type Hashing, hashAdministrators } from './hash-administrators.ts'
 import { ConfigError } from './load.ts'
-import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
-import { isDroppedFor, type StoredLayer } from './stored-layer.ts'
+import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
 
 /** Settings and administrators, as of one moment. */
 export interface ConfigSnapshot {

@@ -1,6 +1,6 @@
 // Totals as lines of a chart. A step without totals of any process is a gap, `null`.
 import { METRICS } from './metric-table.ts'
-import { addCounts, type Counts, HOUR, MINUTE, type Totals } from './totals.ts'
+import { addCounts, type Counts, HOUR, MINUTE, type Totals } from './record-totals.ts'
 
 export interface RangeRow {
   readonly seconds: number

@@ -1,10 +1,12 @@
 /** The table of password schemes. A new scheme is one row here, in a file of its own. */
+
+import { isJsonObject } from '../base/json.ts'
 import type { HashWork, WorkUnits } from './hash-work.ts'
 import type { Derive } from './password-digest.ts'
 import { ARGON2ID } from './schemes/argon2id.ts'
 import { BCRYPT } from './schemes/bcrypt.ts'
 import { PBKDF2, type Pbkdf2Password, SIMPLE_PBKDF2 } from './schemes/pbkdf2.ts'
-import { SALTED } from './schemes/salted.ts'
+import { readSalted, SALTED } from './schemes/salted.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme } from './schemes/scheme.ts'
 import { SCRYPT } from './schemes/scrypt.ts'
 import { SIMPLE, type SimplePassword } from './schemes/simple.ts'
@@ -14,10 +16,10 @@ const ROWS = [SIMPLE, PBKDF2, SIMPLE_PBKDF2, SALTED, BCRYPT, SCRYPT, ARGON2ID] a
 export const SCHEMES: readonly PasswordScheme[] = ROWS
 
 /** A stored password that a plain-text password can be compared with. */
-export type UsablePassword = Exclude<ReturnType<(typeof ROWS)[number]['read']>, PasswordFlaw>
+type UsablePassword = Exclude<ReturnType<(typeof ROWS)[number]['read']>, PasswordFlaw>
 
 /** Never verifies. `members` are those it was read from, so that writing them back loses nothing. */
-export interface UnusablePassword {
+interface UnusablePassword {
   readonly scheme: 'unusable'
   readonly reason: PasswordFlaw
   readonly members: PasswordMembers
@@ -31,7 +33,7 @@ export type HashedPassword = SimplePassword | Pbkdf2Password
 const BY_NAME: ReadonlyMap<unknown, PasswordScheme> = new Map(SCHEMES.map((scheme) => [scheme.name, scheme]))
 
 /** `name` may come from a client. */
-export const findScheme = (name: unknown): PasswordScheme | undefined => BY_NAME.get(name)
+const findScheme = (name: unknown): PasswordScheme | undefined => BY_NAME.get(name)
 
 /** Throws a TypeError for a name that is in no row. */
 export function requireScheme(name: string): PasswordScheme {
@@ -68,3 +70,55 @@ export function describePassword(password: StoredPassword): string | null {
   if (isUsable(password)) return requireScheme(password.scheme).describe(password)
   return password.reason === 'absent' ? null : `unusable (${password.reason})`
 }
+
+// Reads and writes the members of documents that hold a stored password. Anything else becomes an `unusable`
+// password, which never verifies. Nothing here throws on data from outside or sees a password in clear.
+
+/** Reads the password of a user document. Members that are not about a password are ignored. */
+export function readDocumentPassword(document: PasswordMembers): StoredPassword {
+  const members = pickMembers(document)
+  if (Object.keys(members).length === 0) return unusable('absent', members)
+  const { password_scheme: name = 'simple' } = members
+  const outcome = findScheme(name)?.read(members) ?? 'scheme'
+  if (typeof outcome === 'string') return unusable(outcome, members)
+  // the rows of the table read nothing else
+  const password = outcome as UsablePassword
+  return isSame(writeMembers(password), members) ? password : { ...password, members }
+}
+
+/** The members a user document shows: as they were sent, else as Cardea writes them, in that order. */
+export const toDocumentMembers = (password: StoredPassword): PasswordMembers =>
+  password.members ?? (isUsable(password) ? writeMembers(password) : {})
+
+/** All members as Cardea writes them, for databases whose versions differ in their defaults. `undefined`: not usable. */
+export const toFullMembers = (password: StoredPassword): PasswordMembers | undefined =>
+  isUsable(password) ? writeMembers(password) : undefined
+
+const writeMembers = (password: UsablePassword): PasswordMembers => requireScheme(password.scheme).write(password)
+
+/** Reads `authData.simple` of a multi-model user record. */
+export function readSimpleAuthData(simple: unknown): StoredPassword {
+  if (!isJsonObject(simple)) return unusable('absent', {})
+  const outcome = readSalted(simple['method'], simple['salt'], simple['hash'])
+  return typeof outcome === 'string' ? unusable(outcome, {}) : outcome
+}
+
+/** `authData.simple` for this password; `undefined` if ArangoDB cannot verify it. */
+export const toSimpleAuthData = (password: StoredPassword): PasswordMembers | undefined =>
+  isUsable(password) ? requireScheme(password.scheme).toSimpleAuthData?.(password) : undefined
+
+const unusable = (reason: PasswordFlaw, members: PasswordMembers): UnusablePassword => ({
+  scheme: 'unusable',
+  reason,
+  members,
+})
+
+/** A user without a password. */
+export const NO_PASSWORD: UnusablePassword = Object.freeze(unusable('absent', Object.freeze({})))
+
+function pickMembers(document: PasswordMembers): PasswordMembers {
+  return Object.fromEntries(Object.entries(document).filter(([name]) => PASSWORD_MEMBERS.has(name)))
+}
+
+const isSame = (a: PasswordMembers, b: PasswordMembers): boolean =>
+  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([name, value]) => b[name] === value)

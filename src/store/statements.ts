@@ -1,6 +1,6 @@
 import { MAX_SESSION_RECORDS } from '../directory/store-port/sessions.ts'
 import { MAX_COUNTED_USERS, SEARCH_ROWS } from '../directory/store-port/users.ts'
-import { MAX_LISTED_TOTALS } from '../observe/totals.ts'
+import { MAX_LISTED_TOTALS } from '../observe/record-totals.ts'
 import type { Statement } from './engine.ts'
 
 /** How many users get their search entries in one transaction. */

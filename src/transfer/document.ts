@@ -13,8 +13,14 @@ import {
   type UserDraft,
 } from '../directory/users/user.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
-import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
-import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
+import {
+  isUsable,
+  PASSWORD_MEMBERS,
+  readDocumentPassword,
+  requireScheme,
+  type StoredPassword,
+  toFullMembers,
+} from '../passwords/schemes.ts'
 import { type Loss, type Reading, type RecordReader, renderObject, toReason, type Written } from './records.ts'
 import { isRevision, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 

@@ -16,8 +16,7 @@ import {
   type UserDraft,
   withDrafted,
 } from '../directory/users/user.ts'
-import { readDocumentPassword, toDocumentMembers } from '../passwords/password.ts'
-import { PASSWORD_MEMBERS } from '../passwords/schemes.ts'
+import { PASSWORD_MEMBERS, readDocumentPassword, toDocumentMembers } from '../passwords/schemes.ts'
 import {
   isRevision,
   requireCount,

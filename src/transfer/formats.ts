@@ -3,8 +3,7 @@ import type { User } from '../directory/users/user.ts'
 import { CARDEA_HEAD, createCardeaReader, renderCardeaTail, writeCardeaUser } from './cardea.ts'
 import { createDocumentReader, writeDocument } from './document.ts'
 import type { FormatName } from './format-names.ts'
-import { MULTI_MODEL_READER } from './multi-model.ts'
-import { writeMultiModelUser } from './multi-model-writer.ts'
+import { MULTI_MODEL_READER, writeMultiModelUser } from './multi-model.ts'
 import type { RecordReader, Written, WrittenSetting } from './records.ts'
 
 /** `idPrefix`: the beginning of the ids of user documents, such as `org.couchdb.user:`. */

@@ -7,9 +7,8 @@ import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { createRevalidation } from '../auth/revalidate.ts'
-import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { createCookieHandler } from '../auth/session/cookie-handler.ts'
-import { createRenewableSessions } from '../auth/session/renewable-session.ts'
+import { createApplicationSignIn, createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
@@ -78,7 +77,6 @@ export function createMetricsDoor(parts: Parts): Door {
     dialect: createForwardAuthDialect({
       name: 'metrics',
       routes: [openMetricsRoute('/metrics', deps), openMetricsRoute(METRICS_PATH, deps)],
-      errors: parts.forwardAuth.errors,
     }),
   })
 }
@@ -94,10 +92,10 @@ export const mountAdminApi = (
 })
 
 /** In a worker thread: the main thread serves these paths. */
-export const mountRelay = ({ forwardAuth: { errors } }: Parts): Mount => ({
+export const RELAY: Mount = {
   segment: OWN_SEGMENT,
-  dialect: createForwardAuthDialect({ name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [], errors }),
-})
+  dialect: createForwardAuthDialect({ name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [] }),
+}
 
 interface AdminListener extends Pick<AdminApiOptions, 'requireEntry'> {
   /** Whether the listener serves nothing else. */

@@ -34,7 +34,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { createAccountSignIn, mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
+import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn, RELAY } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
@@ -177,7 +177,7 @@ function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSetti
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
   const sendsToSignIn = () => parts.config.get().gate['sign-in']
   const gate = { ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }
-  if (parts.relayOf) return [mountRelay(parts), ...mountForwardAuth(gate)]
+  if (parts.relayOf) return [RELAY, ...mountForwardAuth(gate)]
   return [
     mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
     mountSignIn(parts, requireEntry),

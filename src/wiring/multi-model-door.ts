@@ -8,7 +8,7 @@ import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { toWireNames } from '../config/options.ts'
-import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
+import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/page.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import {
@@ -27,7 +27,7 @@ import { createSignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
-import { mountAccount, mountAdminApi, mountRelay, mountSignIn } from './admin-door.ts'
+import { mountAccount, mountAdminApi, mountSignIn, RELAY } from './admin-door.ts'
 import { createMultiModelUpstream } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
@@ -116,7 +116,7 @@ function createMounts(
   const requireEntry = createRequireEntry(settings.get, databases, accept(ACCEPTED.multiModelEntry))
   const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
   const forwardAuth = mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry })
-  if (parts.relayOf) return [mountRelay(parts), ...forwardAuth].map(withOptionsOfDoor)
+  if (parts.relayOf) return [RELAY, ...forwardAuth].map(withOptionsOfDoor)
   const account = { cors: createDoorCors(settings.get), recorder: createDoorRecorder(parts, settings) }
   const mounts: readonly Mount[] = [
     mountAccount(parts, accept(ACCEPTED.multiModelAccount), account),

@@ -18,7 +18,6 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
-import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import { CALLBACK_PATH } from '../dialects/own-paths.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Kernel } from '../kernel/kernel.ts'
@@ -98,7 +97,6 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
     forwardAuth: {
       keys: () => [gateway.serviceKey.jwk],
       toIdentityHeaders: gateway.toServiceIdentity(GATE_AUDIENCE),
-      errors: ADMIN_API_ERRORS,
       cacheSeconds: () => config.get().gate['cache-seconds'],
       clock: SYSTEM_CLOCK,
     },

@@ -7,7 +7,7 @@ import { toAccount } from '../../src/directory/account.ts'
 import { createUser } from '../../src/directory/users/revisions.ts'
 import { readClaimPath } from '../../src/keys/document-claims.ts'
 import { createProviderKeys } from '../../src/keys/provider-keys.ts'
-import { NO_PASSWORD } from '../../src/passwords/password.ts'
+import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import { AUDIENCE, startProvider } from '../support/provider.ts'
 import type { Scope } from '../support/scope.ts'
 

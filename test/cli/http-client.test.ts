@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { explainFailure, send } from '../../src/cli/http-client.ts'
+import { explainFailure, send } from '../../src/cli/remote.ts'
 
 test('says how long it waited for a server that accepts connections and never answers', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { NodeRecord } from '../../src/directory/store-port/nodes.ts'
-import type { Totals } from '../../src/observe/totals.ts'
+import type { Totals } from '../../src/observe/record-totals.ts'
 import type { StoreTests } from './store.ts'
 
 const totals = (step: Totals['step'], at: number, instance: string, signIns: number): Totals => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLiveEvents, type LiveEventsDeps } from '../../src/dialects/admin-api/system/live-events.ts'
 import type { AuditRecord } from '../../src/observe/audit/audit-record.ts'
-import type { Counts } from '../../src/observe/totals.ts'
+import type { Counts } from '../../src/observe/record-totals.ts'
 
 const RECORD: AuditRecord = {
   time: 1,

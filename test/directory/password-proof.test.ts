@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACCESS_TOKEN } from '../../src/auth/access-token.ts'
-import { PASSWORD } from '../../src/auth/basic.ts'
+import { ACCESS_TOKEN, PASSWORD } from '../../src/auth/basic.ts'
 import { FOREIGN_TOKEN, ISSUED_TOKEN } from '../../src/auth/issued-token.ts'
 import { PROXY_HEADERS } from '../../src/auth/proxy.ts'
 import { COOKIE_SESSION } from '../../src/auth/session/account-session.ts'

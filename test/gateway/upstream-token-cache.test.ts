@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NO_GRANTS } from '../../src/directory/identity.ts'
-import { createUpstreamTokenCache, TOKEN_SECONDS } from '../../src/gateway/upstream-token-cache.ts'
+import { createUpstreamTokenCache, TOKEN_SECONDS } from '../../src/gateway/identity-headers.ts'
 
 function create() {
   let nowMs = 1_000_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type PublicKind, readPublicPem } from '../../src/keys/pem.ts'
+import { type PublicKind, readPublicPem } from '../../src/keys/key.ts'
 import { PAIRS, toOneLine, toPem, toPrivatePem } from './signing.ts'
 
 const rsa = toPem(PAIRS.rsa.publicKey)

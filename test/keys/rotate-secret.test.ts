@@ -3,8 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { listFolder } from '../../src/keys/list-folder.ts'
-import { SecretProblem } from '../../src/keys/new-secret.ts'
+import { listFolder, SecretProblem } from '../../src/keys/new-secret.ts'
 import { stepRotation } from '../../src/keys/rotate-secret.ts'
 
 const NOW = 1_800_000_000

@@ -5,7 +5,7 @@ import { toFlags } from '../../src/config/flags.ts'
 import type { SettingsReader } from '../../src/config/load.ts'
 import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
-import { listOptions } from '../../src/live-config/option-list.ts'
+import { listOptions } from '../../src/live-config/settings-editor.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 
 const FLAGS = toFlags({ store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { ada: 'pw' } })

@@ -7,9 +7,8 @@ import {
   isWorthComputing,
   toMaxStrength,
 } from '../../src/passwords/hash-policy.ts'
-import { readDocumentPassword, readSimpleAuthData } from '../../src/passwords/password.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
-import type { StoredPassword } from '../../src/passwords/schemes.ts'
+import { readDocumentPassword, readSimpleAuthData, type StoredPassword } from '../../src/passwords/schemes.ts'
 
 const limits = { min: 100, max: 1000 }
 const pbkdf2 = (iterations: unknown, scheme = 'pbkdf2') =>

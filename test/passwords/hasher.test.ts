@@ -3,11 +3,15 @@ import { describe, it } from 'node:test'
 import { digestHex } from '../../src/base/encoding.ts'
 import { readAdminPassword } from '../../src/passwords/admin-password.ts'
 import { createHasher, defaultJobs } from '../../src/passwords/hasher.ts'
-import { readDocumentPassword, readSimpleAuthData } from '../../src/passwords/password.ts'
 import { derive, type Prf } from '../../src/passwords/password-digest.ts'
 import { METHODS } from '../../src/passwords/schemes/salted.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
-import { measureStepMs, type StoredPassword } from '../../src/passwords/schemes.ts'
+import {
+  measureStepMs,
+  readDocumentPassword,
+  readSimpleAuthData,
+  type StoredPassword,
+} from '../../src/passwords/schemes.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const CHEAP: HashParameters = { scheme: 'pbkdf2', prf: 'sha', iterations: 1 }

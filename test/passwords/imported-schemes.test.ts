@@ -2,10 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isOutdated } from '../../src/passwords/hash-policy.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { readDocumentPassword, toDocumentMembers } from '../../src/passwords/password.ts'
 import { derive } from '../../src/passwords/password-digest.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
-import { describePassword, findHashWork, measureStepMs, type StoredPassword } from '../../src/passwords/schemes.ts'
+import {
+  describePassword,
+  findHashWork,
+  measureStepMs,
+  readDocumentPassword,
+  type StoredPassword,
+  toDocumentMembers,
+} from '../../src/passwords/schemes.ts'
 
 const hasher = createHasher({ jobs: 2, queue: () => 1000 })
 /** Two verifications that take this long are compared well enough. */

@@ -5,7 +5,7 @@ import {
   readSimpleAuthData,
   toDocumentMembers,
   toSimpleAuthData,
-} from '../../src/passwords/password.ts'
+} from '../../src/passwords/schemes.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const SHA1 = 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf'

@@ -1,7 +1,7 @@
 // What happened at the demonstration server before it was started, the same in every run.
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { CHAIN_START, sealAll } from '../../src/observe/audit/audit-record.ts'
-import { MINUTE } from '../../src/observe/totals.ts'
+import { MINUTE } from '../../src/observe/record-totals.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { DEMO_NAMES } from './console-demo.ts'
 

@@ -9,8 +9,7 @@ import {
   type User,
   withField,
 } from '../../src/directory/users/user.ts'
-import { readDocumentPassword } from '../../src/passwords/password.ts'
-import { PASSWORD_MEMBERS, type StoredPassword } from '../../src/passwords/schemes.ts'
+import { PASSWORD_MEMBERS, readDocumentPassword, type StoredPassword } from '../../src/passwords/schemes.ts'
 
 /** With the prototype that objects out of JSON have. */
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>

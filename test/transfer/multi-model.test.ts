@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { createUser } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { writeMultiModelUser } from '../../src/transfer/multi-model-writer.ts'
+import { writeMultiModelUser } from '../../src/transfer/multi-model.ts'
 import { user as anyUser, salted } from './arbitrary.ts'
 import { readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
 

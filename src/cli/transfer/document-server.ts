@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
 import { EXIT, ExitError } from '../context.ts'
-import { explainFailure, readBody, send } from '../http-client.ts'
+import { explainFailure, readBody, send } from '../remote.ts'
 import type { Source } from './source.ts'
 
 export interface DocumentServer {

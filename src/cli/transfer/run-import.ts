@@ -1,21 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
+import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import { loadConfiguration } from '../../live-config/load.ts'
 import type { Found } from '../../transfer/dump.ts'
 import type { FormatName } from '../../transfer/format-names.ts'
+import { identityHeadersForDocument } from '../../wiring/gateway.ts'
 import type { Control } from '../client.ts'
 import { type Context, EXIT, ExitError } from '../context.ts'
-import { loadCa } from '../http-client.ts'
 import { type ManageOptions, manage } from '../manage.ts'
-import { readIdPrefix } from '../own-settings.ts'
-import { readAuthorization } from '../remote.ts'
+import { readIdPrefix, toInput } from '../own-settings.ts'
+import { loadCa, readAuthorization } from '../remote.ts'
 import { readAdministrators } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
-import { type ImportSummary, renderImportSummary } from './import-summary.ts'
-import { Importer, type ImportRules } from './importer.ts'
+import { type Counts, Importer, type ImportRules } from './importer.ts'
+import { renderCount, renderDuration } from './progress.ts'
 import { createReport, type Report } from './report.ts'
 import { openFileSource, type Source } from './source.ts'
-import { findUpstream } from './upstream-server.ts'
 
 export interface ImportOptions extends ManageOptions {
   readonly from?: FormatName
@@ -154,3 +155,71 @@ function catchInterrupt(): { readonly signal: AbortSignal; release(): void } {
   process.on('SIGINT', onInterrupt).on('SIGTERM', onInterrupt)
   return { signal: controller.signal, release }
 }
+
+type ImportSummary = Importer['totals'] & {
+  readonly format: string
+  readonly isTrial: boolean
+  readonly isStopped: boolean
+  readonly elapsedMs: number
+}
+
+function renderImportSummary(summary: ImportSummary): string {
+  const { users, administrators, settings, passed, format, elapsedMs } = summary
+  const rate = elapsedMs > 0 ? (sumOf(users) * 1000) / elapsedMs : 0
+  return [
+    `Users: ${renderCounts(users)}.`,
+    ...(sumOf(administrators) > 0 ? [`Administrators: ${renderCounts(administrators)}.`] : []),
+    ...(sumOf(settings) > 0 ? [`Settings: ${renderCounts(settings)}.`] : []),
+    ...(passed > 0 ? [renderSkipped(passed)] : []),
+    `Format ${format}, ${renderDuration(elapsedMs)}, ${renderCount(rate)} users/s.`,
+    ...(summary.isStopped
+      ? ['Stopped before the end. Imported users are kept; run the same command again to import the others.']
+      : []),
+    ...(summary.isTrial ? ['Dry run: nothing was written.'] : []),
+  ].join('\n')
+}
+
+const renderSkipped = (count: number): string =>
+  count === 1 ? 'Skipped 1 record that is not a user.' : `Skipped ${renderCount(count)} records that are not users.`
+
+const renderCounts = (counts: Counts): string =>
+  Object.entries(counts)
+    .map(([kind, count]) => `${renderCount(count)} ${kind}`)
+    .join(', ')
+
+const sumOf = (counts: Counts): number => Object.values(counts).reduce((sum, count) => sum + count, 0)
+
+/** The identity that reads users. CouchDB needs no user of this name. */
+const IMPORTER: Authenticated = Object.freeze({
+  ...ANONYMOUS,
+  identity: Object.freeze({ ...ANONYMOUS.identity, name: 'cardea-import', roles: [ADMIN_ROLE], isAdmin: true }),
+})
+
+const NO_PASSWORDS =
+  'ArangoDB does not show stored passwords over HTTP. Import a dump of its _users collection: docs/guides/arangodb.md shows how.'
+
+const REJECTED =
+  'it rejects the identity that Cardea signs. Add the lines that cardea start printed to a file of its local.d folder and restart it, or give --source-credentials'
+
+/** The CouchDB server behind the document door, read with the secret that it shares with Cardea. */
+function findUpstream(context: Context): DocumentServer {
+  const { settings, problems } = loadConfiguration(toInput(context))
+  if (problems.length > 0) throw new ExitError(EXIT.failed, problems.map(({ message }) => message).join('\n'))
+  const { upstream } = settings.values
+  const [url] = upstream.document
+  if (url === undefined) {
+    const isArangodb = upstream['multi-model'].length > 0
+    throw new ExitError(EXIT.failed, isArangodb ? NO_PASSWORDS : 'No upstream is configured: see upstream.document.')
+  }
+  const toHeaders = identityHeadersForDocument({ get: () => settings.values })
+  return {
+    base: readServerUrl(url),
+    headers: () => toRecord(toHeaders(IMPORTER).headers),
+    ca: loadCa(context, upstream['ca-file'] || undefined),
+    caOption: 'upstream.ca-file',
+    rejection: REJECTED,
+  }
+}
+
+const toRecord = (flat: readonly string[]): Record<string, string> =>
+  Object.fromEntries(flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : [])))

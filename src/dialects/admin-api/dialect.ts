@@ -4,20 +4,19 @@
  */
 import { CONSOLE_SESSION } from '../../auth/session/console-session.ts'
 import { decodePercent } from '../../base/encoding.ts'
-import { Refusal } from '../../base/errors.ts'
+import { ERRORS, Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { isFromBrowser, renderAdminCookie } from './browser.ts'
-import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
+import { toErrorBody } from './errors.ts'
 import { toJsonReply } from './json.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
-import { type PageOptions, pageRoutes } from './page.ts'
+import { isFromBrowser, type PageOptions, pageRoutes, renderAdminCookie } from './page.ts'
 import { createReopen, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
-import { type EventsDeps, eventsRoute } from './system/events.ts'
+import { type EventsDeps, eventsRoute } from './system/live-events.ts'
 import { type MetricsDeps, metricsRoute } from './system/metrics.ts'
 import { type ProbeDeps, probeRoutes } from './system/probes.ts'
 
@@ -84,7 +83,7 @@ export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fal
     throw new Refusal('not_found')
   },
   renderError: (refusal, context) => {
-    const status = ADMIN_API_ERRORS[refusal.code]
+    const status = ERRORS[refusal.code][0]
     return toJsonReply(status, toErrorBody(refusal), [
       ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
       ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),

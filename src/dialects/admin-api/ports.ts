@@ -4,7 +4,7 @@ import type { Identity } from '../../directory/identity.ts'
 import type { NodeRecord } from '../../directory/store-port/nodes.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import type { RotationStep, StepName } from '../../keys/rotate-secret.ts'
-import type { Counts, Totals } from '../../observe/totals.ts'
+import type { Counts, Totals } from '../../observe/record-totals.ts'
 import type { Static } from './schemas/schema.ts'
 import type {
   KeyRing,

@@ -1,22 +1,24 @@
 /** `/_node/{node}/_config/…`: reads and changes Cardea's own configuration, administrators in `[admins]` included. */
 import { badRequest, Refusal } from '../../base/errors.ts'
-import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { requireBody, toJsonReply } from './body.ts'
 import { isProtected } from './config-guard.ts'
-import type { ConfigSection, NodeDeps } from './deps.ts'
+import type { ConfigSection, DocumentUpstream, NodeDeps } from './deps.ts'
+import { forwardGuarded } from './forward.ts'
+import type { DocumentRoute } from './rights.ts'
 
 const ADMINS = 'admins'
 
-export function getConfig(deps: NodeDeps): Reply {
+function getConfig(deps: NodeDeps): Reply {
   const all = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
   const sorted = Object.entries(all).map(([section, values]) => [section, sortKeys(values)])
   return toJsonReply(200, Object.fromEntries(sorted))
 }
 
-export const getSection = ({ section }: Params, deps: NodeDeps): Reply =>
+const getSection = ({ section }: Params, deps: NodeDeps): Reply =>
   toJsonReply(200, sortKeys(findSection(section, deps)))
 
-export function getValue({ section, key = '' }: Params, deps: NodeDeps): Reply {
+function getValue({ section, key = '' }: Params, deps: NodeDeps): Reply {
   const values = findSection(section, deps)
   if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
   return toJsonReply(200, values[key])
@@ -34,11 +36,7 @@ const listAdmins = ({ administrators }: NodeDeps): ConfigSection =>
 const sortKeys = (values: ConfigSection): ConfigSection =>
   Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-export async function putValue(
-  context: RequestContext,
-  { section = '', key = '' }: Params,
-  deps: NodeDeps,
-): Promise<Reply> {
+async function putValue(context: RequestContext, { section = '', key = '' }: Params, deps: NodeDeps): Promise<Reply> {
   const isVolatile = readIsVolatile(context, section)
   const isImmediate = readIsImmediate(context)
   const text = await readText(context)
@@ -47,7 +45,7 @@ export async function putValue(
   return toJsonReply(200, await deps.configuration.set(option, { isVolatile, isImmediate }))
 }
 
-export async function deleteValue(
+async function deleteValue(
   context: RequestContext,
   { section = '', key = '' }: Params,
   deps: NodeDeps,
@@ -58,7 +56,7 @@ export async function deleteValue(
   return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
 }
 
-export async function reload({ configuration }: NodeDeps): Promise<Reply> {
+async function reload({ configuration }: NodeDeps): Promise<Reply> {
   await configuration.reload()
   return toJsonReply(200, { ok: true })
 }
@@ -111,4 +109,68 @@ async function deleteAdministrator(context: RequestContext, name: string, deps: 
 /** Administrators need their password to change their own entry. For other entries any credential is enough. */
 async function requireOwnPassword(context: RequestContext, name: string, deps: NodeDeps): Promise<void> {
   if (context.authenticated?.identity.name === name) await deps.requirePassword(context)
+}
+
+// `/_node/…`: the name and versions of this node, and the routes of its configuration.
+
+/** For administrators: no row names another right. */
+export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonly DocumentRoute[] {
+  const onThisNode = createNodeCheck(deps, upstream)
+  const name = onThisNode(() => toJsonReply(200, { name: deps.nodeName }))
+  const config = '/_node/{node}/_config'
+  return [
+    { path: '/_node', methods: { GET: incomplete, POST: incomplete, PUT: incomplete, DELETE: incomplete } },
+    { path: '/_node/{node}', methods: { GET: name, POST: name, PUT: name, DELETE: name } },
+    { path: '/_node/{node}/_versions', methods: { GET: onThisNode(() => versions(deps)) } },
+    { path: config, methods: { GET: onThisNode(() => getConfig(deps)) } },
+    { path: `${config}/_reload`, methods: { POST: onThisNode(() => reload(deps)) } },
+    { path: `${config}/{section}`, methods: { GET: onThisNode((_context, params) => getSection(params, deps)) } },
+    {
+      path: `${config}/{section}/{key}`,
+      methods: {
+        GET: onThisNode((_context, params) => getValue(params, deps)),
+        PUT: onThisNode((context, params) => putValue(context, params, deps)),
+        DELETE: onThisNode((context, params) => deleteValue(context, params, deps)),
+      },
+    },
+  ]
+}
+
+/** Wraps a handler: forwards what belongs to the upstream, and rejects the names of other nodes. */
+const createNodeCheck =
+  (deps: NodeDeps, upstream?: DocumentUpstream) =>
+  (handler: Handler): Handler =>
+  (context, params) => {
+    if (upstream?.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)
+    if (!isOwnNode(params, deps)) throw new Refusal('node_not_found', { value: params['node'] ?? '' })
+    return handler(context, params)
+  }
+
+const isOwnNode = ({ node }: Params, { nodeName }: NodeDeps): boolean => node === '_local' || node === nodeName
+
+/** Other nodes, and settings that Cardea does not use, belong to the upstream. A misspelt section is rejected here. */
+function isOwn({ method }: RequestContext, params: Params, deps: NodeDeps): boolean {
+  const { section, key } = params
+  if (!isOwnNode(params, deps)) return false
+  if (section === undefined || deps.isOwnSetting(section, key)) return true
+  return method === 'PUT' && deps.isMisspelt(section)
+}
+
+const incomplete: Handler = () => {
+  throw badRequest('Incomplete path to _node request')
+}
+
+function versions({ supportedHashes }: NodeDeps): Reply {
+  const { node, openssl, icu, unicode } = process.versions
+  return toJsonReply(200, {
+    javascript_engine: { name: 'v8', version: process.versions.v8 },
+    // Clients look for the list under this name; the runtime is Node.
+    erlang: { version: `node ${node}, openssl ${openssl}`, supported_hashes: supportedHashes() },
+    collation_driver: {
+      name: 'libicu',
+      library_version: icu,
+      collator_version: '',
+      collation_algorithm_version: unicode,
+    },
+  })
 }

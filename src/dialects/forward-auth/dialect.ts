@@ -1,5 +1,5 @@
 // Plain HTTP for other programs: the key set, and the endpoint that a proxy asks before it forwards a request.
-import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
+import { ERRORS, Refusal } from '../../base/errors.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Route, Step } from '../../http/request-context.ts'
 
@@ -7,14 +7,11 @@ export interface ForwardAuthDialectOptions {
   readonly name: string
   readonly steps?: readonly Step[]
   readonly routes: readonly Route[]
-  readonly errors: ErrorStatuses
   /** The headers that every reply gets in addition to its own. */
   readonly extraHeaders?: ExtraHeaders
   /** See `Dialect`. */
   readonly ignoresMethodOverride?: true
 }
-
-export type ErrorStatuses = Readonly<Record<ErrorCode, number>>
 
 export type ExtraHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
@@ -22,7 +19,6 @@ export const createForwardAuthDialect = ({
   name,
   steps = [],
   routes,
-  errors,
   extraHeaders,
   ...rest
 }: ForwardAuthDialectOptions): Dialect => ({
@@ -36,14 +32,14 @@ export const createForwardAuthDialect = ({
     throw new Refusal('not_found')
   },
   renderError: ({ code, reason, value }) => {
-    const status = errors[code]
+    const [status, text] = ERRORS[code]
     const extra: HeaderPair[] = []
     if (status === 401) extra.push(CHALLENGE)
     if (code === 'method_not_allowed') extra.push(['Allow', (value ?? '').replaceAll(',', ', ')])
     return {
       status,
       headers: [['Content-Type', 'application/json'], ...extra],
-      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? ERRORS[code] }),
+      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? text }),
     }
   },
   defaultHeaders: (context, reply) =>

@@ -10,12 +10,11 @@ import { isOwnPath } from '../../http/form.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { GATE, KEY_SET, SIGN_IN_PREFIX } from '../own-paths.ts'
-import { createForwardAuthDialect, type ErrorStatuses, type ExtraHeaders } from './dialect.ts'
+import { createForwardAuthDialect, type ExtraHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
   keys(): readonly object[]
-  readonly errors: ErrorStatuses
   /** A proxy expects 2xx, 401 or 5xx: a request with a wrong credential is anonymous. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** The headers that name the user to an application: names and values in turn. */
@@ -37,10 +36,7 @@ export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
 ]
 
 /** Mounts only `jwks.json`: other paths under `.well-known` belong to the upstream. */
-export const mountKeySet = (
-  { keys, errors }: Pick<ForwardAuthDeps, 'keys' | 'errors'>,
-  steps: readonly Step[] = [],
-): Mount => ({
+export const mountKeySet = ({ keys }: Pick<ForwardAuthDeps, 'keys'>, steps: readonly Step[] = []): Mount => ({
   segment: KEY_SET,
   dialect: createForwardAuthDialect({
     name: 'keys',
@@ -53,7 +49,6 @@ export const mountKeySet = (
         isReadAnywhere: true,
       },
     ],
-    errors,
   }),
 })
 
@@ -84,7 +79,6 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
         isReadAnywhere: true,
       },
     ],
-    errors: deps.errors,
     extraHeaders: (context, reply) => {
       const renewed = deps.renewalHeaders?.(context, reply) ?? []
       return [...renewed, ...(renewed.length === 0 ? cacheHeaders(context, reply, deps) : NOT_CACHED)]

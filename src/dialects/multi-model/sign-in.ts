@@ -1,6 +1,5 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
-import { type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
-import { MULTI_MODEL_BASIC, type PasswordCheck } from '../../auth/basic.ts'
+import { MULTI_MODEL_BASIC, type PasswordCheck, type Verified, verifyPasswordOrToken } from '../../auth/basic.ts'
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../../auth/issued-token.ts'

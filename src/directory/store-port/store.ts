@@ -6,7 +6,7 @@
  */
 
 import type { AuditStore } from '../../observe/audit/audit-store.ts'
-import type { TotalsStore } from '../../observe/totals.ts'
+import type { TotalsStore } from '../../observe/record-totals.ts'
 import type { ChangeFeed } from './changes.ts'
 import type { NodeStore } from './nodes.ts'
 import type { CodeStore, PasswordLinkStore, RecoveryCodeStore } from './one-time-secrets.ts'

@@ -1,4 +1,4 @@
-import type { Counts, Totals, TotalsStore } from '../../observe/totals.ts'
+import type { Counts, Totals, TotalsStore } from '../../observe/record-totals.ts'
 import { type Engine, many, numberOf, one, purgeRows, type Row, textOf } from '../engine.ts'
 import { requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'

@@ -17,8 +17,7 @@ import {
   type User,
   withField,
 } from '../../../directory/users/user.ts'
-import { NO_PASSWORD } from '../../../passwords/password.ts'
-import { describePassword } from '../../../passwords/schemes.ts'
+import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
 import {

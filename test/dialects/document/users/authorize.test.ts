@@ -13,7 +13,7 @@ import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
 import { createUser } from '../../../../src/directory/users/revisions.ts'
 import { createRouter } from '../../../../src/http/router.ts'
-import { readDocumentPassword } from '../../../../src/passwords/password.ts'
+import { readDocumentPassword } from '../../../../src/passwords/schemes.ts'
 
 const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }
 const LISTED = { ...CLOSED, publicFields: ['nick'], isPublic: true }

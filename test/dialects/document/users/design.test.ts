@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { createDesignDocument } from '../../../../src/dialects/document/users/design.ts'
+import { createDesignDocument } from '../../../../src/dialects/document/users/document.ts'
 import { RULES } from '../../../../src/dialects/document/users/validate.ts'
 
 const { members, revision } = createDesignDocument('org.couchdb.user:')

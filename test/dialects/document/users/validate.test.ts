@@ -4,7 +4,7 @@ import { checkProposal, type Proposal } from '../../../../src/dialects/document/
 import { NO_GRANTS } from '../../../../src/directory/identity.ts'
 import { createUser } from '../../../../src/directory/users/revisions.ts'
 import type { User } from '../../../../src/directory/users/user.ts'
-import { readDocumentPassword } from '../../../../src/passwords/password.ts'
+import { readDocumentPassword } from '../../../../src/passwords/schemes.ts'
 
 const PREFIX = 'org.couchdb.user:'
 const ADMIN = { name: 'root', roles: ['_admin'], isAdmin: true, grants: NO_GRANTS }
