@@ -14,6 +14,7 @@ import { median, ratio } from './figures.ts'
 const TOKENS = 1000
 const REPEATS = 50
 const LEAST_SHARE = 0.9
+const NO_ROLES = []
 
 const toSource = (token) => ({ header: () => `Bearer ${token}` })
 
@@ -33,13 +34,21 @@ async function openScene(scope) {
   const [jwtKeys, rules] = [readJwtKeys([{ key: 'ec:1', text: pem }]), { required: [], roles: readClaimPath('roles') }]
   /** With empty caches. */
   const createHandler = (users) => {
-    const claims = { audience: [AUDIENCE], clients: [], clientId: '', name: readClaimPath('sub'), skewSeconds: 30 }
+    const claims = {
+      audience: [AUDIENCE],
+      clients: [],
+      clientId: '',
+      name: readClaimPath('sub'),
+      factors: [],
+      skewSeconds: 30,
+    }
     const known = {
       ...{ name: 'staff', place, keys, users, client: undefined, keepsNames: false, roleMap: [] },
       algorithms: ['ES256'],
       rules: { ...claims, roles: undefined },
     }
-    const deps = { providers: new Map([[issuer, known]]), directory, maxLifetimeSeconds: () => 0, clock: SYSTEM_CLOCK }
+    const settings = { maxLifetimeSeconds: () => 0, factorRoles: () => NO_ROLES }
+    const deps = { providers: new Map([[issuer, known]]), directory, ...settings, clock: SYSTEM_CLOCK }
     return createJwtHandler({
       keys: () => jwtKeys,
       rules: () => rules,

@@ -33,7 +33,7 @@ export interface BearerDeps {
   knowsUsers(): boolean
   readonly directory: Pick<
     Directory,
-    'findAccount' | 'findPasswordTime' | 'isOpenedHere' | 'isSessionLive' | 'isForeignTokenLive'
+    'findAccount' | 'findSignInTime' | 'toActing' | 'isOpenedHere' | 'isSessionLive' | 'isForeignTokenLive'
   >
   /** Whether an access token is accepted here too, and not only in place of the password. */
   acceptsAccessTokens(): boolean
@@ -148,11 +148,11 @@ async function checkUserToken(name: string, token: UserToken, deps: BearerDeps):
   const isLive = session ? directory.isSessionLive(session) : directory.isForeignTokenLive({ name, issuedAt })
   if (!(await isLive)) return refuse('the session was revoked')
   const credential = accessToken ? { ...token, scope: findScope(accessToken) } : token
-  return { kind: 'accepted', identity, credential }
+  return { kind: 'accepted', identity: session ? directory.toActing(identity, session.id) : identity, credential }
 }
 
 /** A token expires by itself; this is for tokens that were issued before the limit was lowered. */
 function isTooOld(account: Account, { id, issuedAt }: Session, deps: BearerDeps): boolean {
   const max = deps.maxLifetimeSeconds()
-  return max > 0 && nowSeconds(deps.clock) >= (deps.directory.findPasswordTime(id, account) ?? issuedAt) + max
+  return max > 0 && nowSeconds(deps.clock) >= (deps.directory.findSignInTime(id, account) ?? issuedAt) + max
 }

@@ -17,10 +17,10 @@ import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
-import { findRoles, findText } from '../keys/provider-claims.ts'
+import { findRoles, findText, provesFactor } from '../keys/provider-claims.ts'
 import { fetchDiscovery } from '../keys/provider-keys.ts'
 import type { TokenRules, VerifiedToken } from '../keys/verify.ts'
-import { mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
 
 export interface ProviderSignInDeps {
@@ -31,6 +31,8 @@ export interface ProviderSignInDeps {
   >
   /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
   publicUrl(): string
+  /** Roles whose members need a second factor. */
+  factorRoles(): readonly string[]
   /** Signs cookies and makes nonces. Never leaves the server. */
   ownKey(): Uint8Array
   readonly clock: Clock
@@ -59,6 +61,8 @@ export interface Arrival extends Intention {
   readonly name: string
   /** Mapped. */
   readonly roles: readonly string[]
+  /** Whether the provider has asked for a second factor. */
+  readonly hasFactor: boolean
   readonly issuedAt: number
 }
 
@@ -152,9 +156,11 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
   // those that it gave while it created users are removed
   const given = provider.users === 'create' ? roles : []
-  if (isDeepStrictEqual(link.roles ?? [], given)) return account
-  await directory.setLinkRoles(account.name, external, given)
-  return requireAccount(found, directory)
+  if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given)
+  const { mustSetUpFactor: _met, ...current } = await requireAccount(found, directory)
+  const flaw = checkFactor({ ...arrival, roles: current.roles }, deps.factorRoles())
+  if (flaw !== undefined) throw refuse(flaw)
+  return current
 }
 
 async function requireAccount(name: string, directory: ProviderSignInDeps['directory']): Promise<Account> {
@@ -298,5 +304,6 @@ async function readIdToken(text: string, provider: Provider, { providers }: Prov
   const name = findText(token.claims, provider.rules.name) ?? sub
   const external = { provider: provider.name, issuer: iss, subject: sub }
   const roles = mapRoles(provider, findRoles(token.claims, provider.rules.roles))
-  return { external, name, roles, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
+  const hasFactor = provesFactor(token.claims, provider.rules.factors)
+  return { external, name, roles, hasFactor, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
 }

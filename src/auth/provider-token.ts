@@ -14,7 +14,7 @@ import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../
 import { createTokenCache } from '../keys/token-cache.ts'
 import { findIssuer, type RefusedToken, type VerifiedToken } from '../keys/verify.ts'
 import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } from './handler.ts'
-import { mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 
 /** It proves no password, and a browser does not send it by itself. */
 export const PROVIDER_TOKEN: CredentialKind = {
@@ -29,6 +29,8 @@ export interface ProviderTokenDeps {
     | ('findAccount' | 'peekAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
     | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
+  /** Roles whose members need a second factor. The same list until the configuration changes. */
+  factorRoles(): readonly string[]
   /** Seconds after its issue at which a token ends; 0: only its own expiry counts. */
   maxLifetimeSeconds(): number
   readonly clock: Clock
@@ -47,8 +49,8 @@ interface Reading {
   readonly roles: readonly string[]
   /** The account is no longer linked to the user: it may be linked to another one. */
   isOutdated?: true
-  /** The last verdict, and the account it was about. */
-  last?: { readonly account: Account | undefined; readonly verdict: AcceptedCredential }
+  /** The last verdict, and what it depends on. */
+  last?: { readonly account: Account | undefined; factorRoles: readonly string[]; readonly verdict: AcceptedCredential }
 }
 
 export type FindProviderToken = (text: string) => Verdict | Promise<Verdict> | undefined
@@ -161,22 +163,24 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const account = directory.peekAccount(name)
   const isKnown = account !== undefined || provider.users === 'asserted'
   if (isKnown && directory.isForeignTokenKnownLive({ name, issuedAt: claims.issuedAt }))
-    return accept(reading, account, handler)
+    return accept(reading, account, handler, deps)
   return askDirectory(reading, handler, deps)
 }
 
-async function askDirectory(reading: Reading, handler: string, { directory }: ProviderTokenDeps): Promise<Verdict> {
+async function askDirectory(reading: Reading, handler: string, deps: ProviderTokenDeps): Promise<Verdict> {
   const { name, claims, provider } = reading
+  const { directory } = deps
   const account = await directory.findAccount(name)
   if (provider.users !== 'asserted' && !account) return refused(refuse('the user is disabled or was deleted'))
   if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
     return refused(refuse('the token was issued before all sessions of the user were ended'))
-  return accept(reading, account, handler)
+  return accept(reading, account, handler, deps)
 }
 
-function accept(reading: Reading, account: Account | undefined, handler: string): Verdict {
+function accept(reading: Reading, account: Account | undefined, handler: string, deps: ProviderTokenDeps): Verdict {
   const { last, claims, keyVersion, provider } = reading
-  if (last && last.account === account) return last.verdict
+  const factorRoles = deps.factorRoles()
+  if (last && last.account === account && last.factorRoles === factorRoles) return last.verdict
   const isAsserted = provider.users === 'asserted'
   const owner = isAsserted ? findOtherOwner(provider, account) : undefined
   if (owner !== undefined) return refused(refuse(`${owner} has this name`))
@@ -187,9 +191,11 @@ function accept(reading: Reading, account: Account | undefined, handler: string)
   }
   const identity =
     account && !isAsserted ? withRoles(account, reading.roles) : toExternalIdentity(reading.name, reading.roles)
+  const flaw = checkFactor({ ...claims, roles: identity.roles }, factorRoles)
+  if (flaw !== undefined) return refused(refuse(flaw))
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
   const verdict = { kind: 'accepted', identity, credential } as const
-  reading.last = { account, verdict }
+  reading.last = { account, factorRoles, verdict }
   return verdict
 }
 
@@ -202,8 +208,9 @@ function findOtherOwner({ keepsNames }: Provider, account: Account | undefined):
   return account && !keepsNames ? 'a user' : undefined
 }
 
-/** `_admin` is given to asserted users only. */
+/** `_admin` is given to asserted users only. The second factor of the provider counts, none needs to be set up here. */
 function withRoles(account: Account, roles: readonly string[]): Identity {
-  const isComplete = roles.every((role) => account.roles.includes(role))
-  return isComplete ? account : { ...account, roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
+  const { mustSetUpFactor, ...rest } = account
+  if (!mustSetUpFactor && roles.every((role) => account.roles.includes(role))) return account
+  return { ...rest, roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
 }

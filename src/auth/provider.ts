@@ -43,6 +43,18 @@ export function mapRoles({ roleMap }: Pick<Provider, 'roleMap'>, roles: readonly
 }
 
 /**
+ * Why a sign-in at a provider is not enough for a user with these roles. It counts for all: also those who have a second
+ * factor here, because the provider does not ask for it.
+ */
+export function checkFactor(
+  { roles, hasFactor }: { readonly roles: readonly string[]; readonly hasFactor: boolean },
+  factorRoles: readonly string[],
+): string | undefined {
+  const role = hasFactor ? undefined : roles.find((each) => factorRoles.includes(each))
+  return role && `the role ${role} needs a second factor, and the provider does not say that it asked for one`
+}
+
+/**
  * Verifies a token with the keys of this provider alone. A key that is not known yet is fetched, and the token verified
  * again. `undefined`: the keys cannot be fetched, so nothing is known about the token.
  */

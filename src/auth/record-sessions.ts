@@ -9,7 +9,7 @@ import type { SessionUse } from '../directory/sessions/session-directory.ts'
 import type { CredentialSource } from './handler.ts'
 
 export interface SessionRecorderDeps {
-  readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findPasswordTime'>
+  readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findSignInTime'>
   /** The door or listener that the sessions belong to. */
   readonly door: string
   /** How long a session cookie is valid after its last use. */
@@ -66,6 +66,6 @@ function toExpiry({ session, expiresAt }: Credential, { timeoutSeconds, clock }:
 
 /** The record of a session that was opened before the server kept records may begin with a later use. */
 function findOpeningTime(session: PresentedSession, identity: Identity, deps: SessionRecorderDeps): number {
-  const openedAt = isAccount(identity) ? deps.directory.findPasswordTime(session.id, identity) : undefined
+  const openedAt = isAccount(identity) ? deps.directory.findSignInTime(session.id, identity) : undefined
   return openedAt ?? session.issuedAt ?? nowSeconds(deps.clock)
 }

@@ -559,7 +559,7 @@ export const OPTIONS = {
     }),
     'second-factor-roles': live(roles, [], 'Roles whose members need a second factor; _admin means administrators.', {
       details:
-        'A member without one signs in only to set it up: both doors reject everything else, access tokens included. Names that other issuers or proxies assert are not affected.',
+        'A member without one signs in only to set it up: both doors reject everything else, access tokens included. Sign-ins and tokens of an identity provider need a value of second-factor in its section. Names that [jwt_keys] or proxies assert are not affected.',
     }),
   },
 

@@ -118,6 +118,13 @@ export const PROVIDER_OPTIONS = {
     initial: '',
     help: 'Claim with roles, as a path: realm_access.roles. Empty: none.',
   }),
+  'second-factor': row({
+    codec: words('values separated by commas, or *', /^\S+$/),
+    initial: [],
+    help: 'Values of `amr` or `acr` with which the provider says that it asked for a second factor.',
+    details:
+      '* if it asks every user. Users with a role of admin.second-factor-roles are refused without such a value: in the browser, and with their tokens.',
+  }),
   'role-map': row({
     codec: listOf(MAPPING, (item) => (/^(?:\*|[^=]+=[^=]+)$/.test(item) ? item : refuse(MAPPING))),
     initial: [],

@@ -12,6 +12,8 @@ export interface ProviderClaimRules {
   readonly name: ClaimPlace
   /** `undefined`: tokens have no roles. */
   readonly roles: ClaimPlace | undefined
+  /** Values of `amr` or `acr` that prove a second factor; `*`: the provider always asks for one. */
+  readonly factors: readonly string[]
   readonly skewSeconds: number
   readonly nowSeconds: number
 }
@@ -23,6 +25,8 @@ export interface ProviderClaims {
   /** What the provider calls the user, which the user may be able to choose. */
   readonly name: string
   readonly roles: readonly string[]
+  /** Whether the provider has asked for a second factor. */
+  readonly hasFactor: boolean
   readonly issuedAt: number
   readonly expiresAt: number
 }
@@ -50,6 +54,7 @@ export function readProviderClaims(
     subject,
     name: findText(claims, rules.name) ?? subject,
     roles: findRoles(claims, rules.roles),
+    hasFactor: provesFactor(claims, rules.factors),
     issuedAt: findNumber(claims, 'iat') ?? 0,
     expiresAt: (findNumber(claims, 'exp') ?? 0) + rules.skewSeconds,
   }
@@ -117,3 +122,8 @@ export function findRoles(claims: Claims, place: ClaimPlace | undefined): readon
   if (typeof found === 'object' && found !== null && !Array.isArray(found)) return Object.keys(found)
   return typeof found === 'string' ? found.split(' ').filter((role) => role !== '') : listTexts(found ?? [])
 }
+
+/** What a token says about how its user signed in: RFC 8176 lists values of `amr`; those of `acr` are the provider's own. */
+export const provesFactor = (claims: Claims, factors: readonly string[]): boolean =>
+  factors.includes('*') ||
+  ['amr', 'acr'].flatMap((name) => listTexts(findMember(claims, name))).some((value) => factors.includes(value))

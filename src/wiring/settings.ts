@@ -294,6 +294,7 @@ export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' 
       clientId: values['client-id'],
       name: readClaimPath(values['name-claim'] || 'sub'),
       roles: values['roles-claim'] === '' ? undefined : readClaimPath(values['roles-claim']),
+      factors: values['second-factor'],
       skewSeconds: values['clock-skew'],
     },
   }

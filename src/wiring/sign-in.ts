@@ -118,7 +118,8 @@ function openProviders({ liveConfig, config, directory, log }: SignInBase) {
     }),
   )
   const maxLifetimeSeconds = () => config.get().chttpd_auth.max_lifetime
-  const deps = { providers, directory, maxLifetimeSeconds, clock: SYSTEM_CLOCK }
+  const factorRoles = () => config.get().admin['second-factor-roles']
+  const deps = { providers, directory, maxLifetimeSeconds, factorRoles, clock: SYSTEM_CLOCK }
   const pages = { publicUrl: () => config.get().console['public-url'], ownKey: () => liveConfig.get().ownKey }
   return {
     providers,

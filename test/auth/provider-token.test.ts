@@ -42,9 +42,14 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
     users,
     keepsNames: false,
     roleMap: [],
-    rules: { audience: [AUDIENCE], clients: [], clientId: '', name, roles: undefined, skewSeconds: 0 },
+    rules: { audience: [AUDIENCE], clients: [], clientId: '', name, roles: undefined, factors: [], skewSeconds: 0 },
   }
-  const deps = { directory: { ...NO_DIRECTORY, ...directory }, maxLifetimeSeconds: () => 0, clock }
+  const deps = {
+    directory: { ...NO_DIRECTORY, ...directory },
+    maxLifetimeSeconds: () => 0,
+    factorRoles: () => [],
+    clock,
+  }
   const find = createProviderTokens({ ...deps, providers: new Map([[issuer, known]]) }, 'jwt')
   return {
     provider,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ALGORITHMS, type Algorithm } from '../../src/keys/algorithms.ts'
 import { readClaimPath } from '../../src/keys/document-claims.ts'
-import { type ProviderClaimRules, readProviderClaims } from '../../src/keys/provider-claims.ts'
+import { type ProviderClaimRules, provesFactor, readProviderClaims } from '../../src/keys/provider-claims.ts'
 
 const NOW = 1_800_000_000
 const TIMES = { iat: NOW - 10, exp: NOW + 300 }
@@ -15,6 +15,7 @@ const toRules = (given: Partial<ProviderClaimRules>): ProviderClaimRules => ({
   clientId: 'web',
   name: readClaimPath('preferred_username'),
   roles: undefined,
+  factors: [],
   skewSeconds: 30,
   nowSeconds: NOW,
   ...given,
@@ -182,4 +183,21 @@ describe('claims of an identity provider', () => {
       if (expect instanceof RegExp) assert.match(read.kind === 'refused' ? read.reason : 'accepted', expect)
       else assert.deepEqual(read.kind === 'read' && [read.name, read.roles], expect)
     })
+})
+
+const FACTORS: readonly [name: string, claims: object, factors: readonly string[], expected: boolean][] = [
+  ['a method of amr', { amr: ['pwd', 'mfa'] }, ['mfa'], true],
+  ['other methods', { amr: ['pwd'] }, ['mfa'], false],
+  ['the level in acr', { acr: 'silver' }, ['mfa', 'silver'], true],
+  ['another level', { acr: 'silver2' }, ['silver'], false],
+  ['neither claim', {}, ['mfa'], false],
+  ['claims of another type', { amr: { mfa: true }, acr: 1 }, ['mfa', '1'], false],
+  ['* for every token', {}, ['*'], true],
+  ['* in the token', { amr: ['*'] }, ['mfa'], false],
+  ['no configured value', { amr: ['mfa'] }, [], false],
+]
+describe('the second factor of a provider', () => {
+  for (const [name, claims, factors, expected] of FACTORS)
+    it(`${expected ? 'is' : 'is not'} proved by ${name}`, () =>
+      assert.equal(provesFactor(claims as Parameters<typeof provesFactor>[0], factors), expected))
 })

@@ -10,6 +10,7 @@ import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provi
 import { ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const PUBLIC_URL = 'https://db.example.com'
 const PAGE = '/_cardea/sign-in'
@@ -144,7 +145,8 @@ describe('sign-in at an identity provider', () => {
       })
       return { at, found, ask, close: () => server.cardea.close() }
     }
-    const settings = { issuer: creating.issuer, ...client, 'roles-claim': 'roles', 'role-map': 'editor=writer' }
+    const roles = { 'roles-claim': 'roles', 'role-map': 'editor=writer', 'second-factor': '*' }
+    const settings = { issuer: creating.issuer, ...client, ...roles }
     const first = await start({ 'provider:open': { ...settings, users: 'create' } })
     creating.state.idToken = { sub: 'c-4', preferred_username: 'wim', roles: ['editor'] }
     const browser = createClient(first.at)
@@ -378,6 +380,90 @@ describe('sign-in at an identity provider', () => {
     )
     again.set('code', back.searchParams.get('code') ?? '')
     assert.equal((await browser.finish('foreign', String(again))).status, 403, 'a code of another sign-in')
+  })
+
+  describe('of a user with a role that needs a second factor', async () => {
+    const settings = { ...client, 'roles-claim': 'roles', 'role-map': 'editor=writer, boss=chief' }
+    const given = { ...settings, 'role-map': 'editor=writer', 'second-factor': 'mfa, gold' }
+    const server = await startServer(scope, {
+      console: { 'public-url': PUBLIC_URL },
+      admin: { 'second-factor-roles': 'writer, chief' },
+      chttpd_auth: { max_lifetime: 1000 },
+      'provider:linked': { issuer: linked.issuer, ...client },
+      'provider:open': { issuer: creating.issuer, ...given, users: 'create' },
+      'provider:staff': { issuer: asserting.issuer, ...settings, 'second-factor': 'mfa', users: 'asserted' },
+    })
+    await server.cardea.users.create({ name: 'finn', password: 'analytical engine', roles: ['writer'] })
+    const path = '/_cardea/api/users/finn/external-accounts'
+    await send(server.document, { method: 'POST', path, headers: ADMIN, body: { ...link, subject: 'f-1' } })
+    const [MFA, PASSWORD] = [{ amr: ['pwd', 'mfa'] }, { amr: ['pwd'] }]
+    const NEEDED = /needs a second factor/
+
+    const signIn = async (provider: 'linked' | 'open', idToken: object) => {
+      Object.assign(provider === 'open' ? creating.state : linked.state, { idToken })
+      const browser = createClient(server.document)
+      const reply = await browser.finish(provider, await browser.visit(provider))
+      Object.assign(linked.state, { idToken: {} })
+      return { browser, reply }
+    }
+    /** What both doors reply to a token: the roles, or why it is refused. */
+    const useToken = async (token: string, name: string) => {
+      const bearer = { authorization: `Bearer ${token}` }
+      const replies = await Promise.all([
+        send(server.document, { path: '/_session', headers: bearer }),
+        send(server.multiModel, { path: `/_api/user/${name}`, headers: bearer }),
+      ])
+      const { userCtx, reason } = JSON.parse(replies[0].body)
+      return { statuses: replies.map(({ status }) => status), roles: userCtx?.roles, reason }
+    }
+
+    it('is refused in the browser, unless the provider says that it asked for one', async () => {
+      const editor = { sub: 'm-1', preferred_username: 'max', roles: ['editor'] }
+      for (const claims of [{}, PASSWORD]) {
+        const { reply } = await signIn('open', { ...editor, ...claims })
+        assert.equal(reply.status, 403)
+        assert.match(reply.reason, NEEDED)
+      }
+      for (const claims of [MFA, { acr: 'gold' }]) {
+        const { reply } = await signIn('open', { ...editor, ...claims })
+        assert.deepEqual(reply, { status: 200, name: 'max', roles: ['writer'], linked: false })
+      }
+      const { reply } = await signIn('open', { ...editor, ...PASSWORD, roles: [] })
+      assert.deepEqual(reply, { status: 200, name: 'max', roles: [], linked: false })
+      assert.match((await signIn('linked', { sub: 'f-1', ...MFA })).reply.reason, NEEDED, 'nothing is configured')
+    })
+
+    it('opens a session that needs no second factor here, also for the web interface of ArangoDB', async () => {
+      const user = { sub: 'm-2', preferred_username: 'mona', roles: ['editor'], ...MFA }
+      const { browser } = await signIn('open', user)
+      const signedInBy = Math.floor(Date.now() / 1000)
+      const cookie = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
+      assert.equal((await send(server.document, { path: '/_gate', headers: cookie })).status, 204)
+      // the time of the token must differ from that of the sign-in
+      await waitUntil(() => Math.floor(Date.now() / 1000) > signedInBy)
+      const page = { method: 'POST', path: `${PAGE}/token`, headers: cookie, body: {} }
+      const { jwt } = JSON.parse((await send(server.multiModel, page)).body)
+      assert.deepEqual((await useToken(jwt, 'mona')).statuses, [200, 200])
+      const claims = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString())
+      assert.ok(claims.exp <= signedInBy + 1000, 'the token does not outlive max_lifetime')
+    })
+
+    it('is refused with a token, unless the provider says that it asked for one', async () => {
+      const rows: readonly [token: string, roles?: readonly string[]][] = [
+        [linked.signToken({ sub: 'f-1', ...MFA })],
+        [creating.signToken({ sub: 'm-3', preferred_username: 'mo', roles: ['editor'], ...PASSWORD })],
+        [creating.signToken({ sub: 'm-3', preferred_username: 'mo', roles: ['editor'], ...MFA }), ['writer']],
+        [creating.signToken({ sub: 'm-3', preferred_username: 'mo', roles: [], ...PASSWORD }), []],
+        [asserting.signToken({ sub: 's-1', roles: ['boss'], ...PASSWORD })],
+        [asserting.signToken({ sub: 's-1', roles: ['boss'], ...MFA }), ['chief']],
+      ]
+      for (const [index, [token, roles]] of rows.entries()) {
+        const found = await useToken(token, 'mo')
+        assert.deepEqual(found.roles, roles, String(index))
+        if (roles === undefined) assert.match(found.reason, NEEDED)
+        assert.equal(found.statuses[1] === 401, roles === undefined, String(index))
+      }
+    })
   })
 
   const documents: readonly [name: string, change: object, status?: number][] = [

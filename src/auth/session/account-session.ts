@@ -52,7 +52,8 @@ export interface AccountSessionDeps {
   readonly use?: SessionUse
   readonly directory: Pick<
     Directory,
-    'findAccount' | 'peekAccount' | 'createSession' | 'findPasswordTime' | 'isSessionEnded' | 'isForeignTokenLive'
+    | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'toActing')
+    | ('isSessionEnded' | 'isForeignTokenLive')
   >
   readonly clock: Clock
 }
@@ -183,7 +184,7 @@ const toClassicId = ({ head, tail }: ReadCookie): string =>
 function findEnd(account: Account, { id, issuedAt }: Pick<FoundSession, 'id' | 'issuedAt'>, deps: Deps): number {
   const { maxLifetimeSeconds } = deps.settings()
   if (maxLifetimeSeconds === 0) return Number.POSITIVE_INFINITY
-  return (deps.directory.findPasswordTime(id, account) ?? issuedAt) + maxLifetimeSeconds
+  return (deps.directory.findSignInTime(id, account) ?? issuedAt) + maxLifetimeSeconds
 }
 
 /** A cookie in CouchDB's form is not bound to the session epoch: its time is compared. */
@@ -198,14 +199,14 @@ function toCredential(account: Account, session: FoundSession, deps: Deps): Acce
     renew: () => renew(account, session, deps),
   }
   const credential = { kind, handler, session: { id, name: account.name, cookie } }
-  return { kind: 'accepted', identity: account, credential }
+  return { kind: 'accepted', identity: deps.directory.toActing(account, id), credential }
 }
 
 function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {
   const { timeoutSeconds, maxLifetimeSeconds } = deps.settings()
   if (!isRenewalDue(issuedAt, nowSeconds(deps.clock), timeoutSeconds) || !deps.secrets.current()) return undefined
   // without the time of the sign-in every renewal would prolong the session
-  const isRenewable = maxLifetimeSeconds === 0 || deps.directory.findPasswordTime(id, account) !== undefined
+  const isRenewable = maxLifetimeSeconds === 0 || deps.directory.findSignInTime(id, account) !== undefined
   return isRenewable ? issue(account, id, deps) : undefined
 }
 

@@ -107,7 +107,8 @@ const toSentence = (error: Refusal): string => `The sign-in was refused: ${textO
 /** The provider has proved the account, but not the password of the user here. */
 async function signIn(context: RequestContext, arrival: Arrival, { providerSignIn, openSession }: ProviderRoutesDeps) {
   const account = await providerSignIn.findAccount(arrival)
-  const { header } = await openSession(account, context, { hasPassword: false, hasFactor: false })
+  const opening = { hasPassword: false, hasFactor: arrival.hasFactor, isProvided: true }
+  const { header } = await openSession(account, context, opening)
   return { identity: account, headers: [header] }
 }
 

@@ -7,6 +7,7 @@ import { requireNoAction } from '../../auth/required-actions.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
 import { type Authenticated, identityOf } from '../../directory/identity.ts'
+import type { PresentedSession } from '../../directory/sessions/session.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import { findRedirect } from '../../http/form.ts'
 import type { ConfirmCredential, Handler, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
@@ -29,7 +30,7 @@ export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, Prov
   readonly confirmCredential: ConfirmCredential
   readonly renewalHeaders: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
   /** Makes a token of the door for the user of a session. Left out where the door accepts the session itself. */
-  openToken?(account: Account, context: RequestContext): Promise<string>
+  openToken?(account: Account, session: PresentedSession, context: RequestContext): Promise<string>
   /** Throws where a door requires a credential on every path. */
   readonly requireEntry: Step['run'] | undefined
 }
@@ -86,7 +87,8 @@ const toTokenHandler =
   async (context) => {
     requireTrusted(context, [])
     const identity = identityOf(context)
-    if (!isAccount(identity)) throw new Refusal('authentication_required')
+    const session = context.authenticated?.credential?.session
+    if (!isAccount(identity) || !session) throw new Refusal('authentication_required')
     requireNoAction(identity)
-    return toJsonReply(200, { jwt: await openToken(identity, context) })
+    return toJsonReply(200, { jwt: await openToken(identity, session, context) })
   }

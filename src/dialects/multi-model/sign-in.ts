@@ -50,10 +50,21 @@ export function createSignInService(deps: SignInDeps) {
       const accessToken = { accessToken: token && toTokenMark(token), validUntil: token?.validUntil }
       return (await opener.openFor(account, source, { ...proof, ...accessToken, lifetimeSeconds })).cookie.value
     },
-    /** Opens a session for an account that another credential has proved, and returns its token. It proves no password. */
-    async openFor(account: Account, source: CredentialSource): Promise<string> {
-      const lifetimeSeconds = Math.trunc(deps.settings().sessionTimeoutSeconds)
-      const opening = { hasPassword: false, hasFactor: false, validUntil: undefined, lifetimeSeconds }
+    /**
+     * Opens a session for an account that a session of the document door has proved, and returns its token. It proves no
+     * password, and ends with the lifetime of that session.
+     */
+    async openFor(account: Account, { id, cookie }: PresentedSession, source: CredentialSource): Promise<string> {
+      const { sessionTimeoutSeconds, maxLifetimeSeconds } = deps.settings()
+      const signedInAt = deps.directory.findSignInTime(id, account)
+      // without the time of the sign-in, the session itself cannot be renewed
+      const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + maxLifetimeSeconds
+      const hasFactor = deps.directory.hasProvidedFactor(id, account)
+      const opening = {
+        ...{ hasPassword: false, hasFactor, isProvided: hasFactor },
+        validUntil: maxLifetimeSeconds === 0 ? undefined : end,
+        lifetimeSeconds: Math.trunc(sessionTimeoutSeconds),
+      }
       return (await opener.openFor(account, source, opening)).cookie.value
     },
     renew,

@@ -12,8 +12,10 @@ export interface ForeignToken {
 export interface SessionOpening {
   /** Whether the session was opened with the password itself. */
   readonly hasPassword: boolean
-  /** Whether it was opened with a code of the account's second factor too. */
+  /** Whether it was opened with a code of the account's second factor too, or with one that the provider asked for. */
   readonly hasFactor: boolean
+  /** Whether an identity provider has signed the user in. */
+  readonly isProvided?: boolean
   /** The mark of the access token it was opened with. */
   readonly accessToken?: string | undefined
 }

@@ -1,6 +1,6 @@
 /**
  * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password
- * (and the second factor) or with an access token, proves that, and shows when:
+ * (and the second factor), at an identity provider or with an access token, proves that, and shows when:
  *
  *     seconds since the epoch (32 bits)  milliseconds (10 bits)  random (22 bits)  MAC (64 bits)
  *
@@ -86,8 +86,18 @@ export const compareOpening = (a: string, b: string): number => Buffer.compare(h
 
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
-/** How a session was opened: with the password, with password and second factor, or with the access token of this mark. */
-export type SessionProof = 'password' | 'second factor' | { readonly accessToken: string }
+/** How the user signed in, and how the proof of each way begins. A provider may have asked for a second factor of its own. */
+const SIGN_INS = {
+  password: 'session',
+  'second factor': 'second-factor',
+  provider: 'provider',
+  'provider with factor': 'provider-factor',
+} as const
+
+type SignInProof = keyof typeof SIGN_INS
+
+/** How a session was opened: by a sign-in, or with the access token of this mark. */
+export type SessionProof = SignInProof | { readonly accessToken: string }
 
 /** The id of a session opened now, which proves how. */
 export function createProvenId(
@@ -118,14 +128,19 @@ export function findOpeningTime(
 export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
   findOpeningTime(id, { owner, proof: 'password' }, key) ?? findOpeningTime(id, { owner, proof: 'second factor' }, key)
 
+/** When its user signed in, in any way. */
+export const findSignInTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
+  findPasswordTime(id, owner, key) ??
+  findOpeningTime(id, { owner, proof: 'provider' }, key) ??
+  findOpeningTime(id, { owner, proof: 'provider with factor' }, key)
+
 /** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
 export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   owner.sessionEpoch.kept?.id === id || findOpeningTime(id, { owner, proof: 'second factor' }, key) !== undefined
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {
-  if (proof === 'password') return `session:${generation}:${name}:`
-  if (proof === 'second factor') return `second-factor:${generation}:${name}:`
-  return `access-token:${proof.accessToken}:${generation}:${name}:`
+  const way = typeof proof === 'string' ? SIGN_INS[proof] : `access-token:${proof.accessToken}`
+  return `${way}:${generation}:${name}:`
 }
 
 const macOf = (head: Uint8Array, label: string, key: Uint8Array): Buffer =>

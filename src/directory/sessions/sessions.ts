@@ -19,6 +19,7 @@ import {
   createProvenId,
   findOpeningTime,
   findPasswordTime,
+  findSignInTime,
   type Session,
   type SessionOwner,
   type SessionProof,
@@ -40,12 +41,19 @@ export function createSessions(parts: DirectoryParts) {
     },
     /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
     findPasswordTime: (id: string, owner: SessionOwner) => findPasswordTime(id, owner, ownKey()),
+    /** When its user signed in, with the password or at a provider, in seconds; `undefined`: the id does not prove it. */
+    findSignInTime: (id: string, owner: SessionOwner) => findSignInTime(id, owner, ownKey()),
+    /** Whether a provider has signed the user in and asked for a second factor. */
+    hasProvidedFactor: (id: string, owner: SessionOwner) => hasProvidedFactor(id, owner, ownKey()),
+    /** The account as its session acts: if the provider has asked for a second factor, none needs to be set up here. */
+    toActing: (account: Account, id: string): Account =>
+      account.mustSetUpFactor && hasProvidedFactor(id, account, ownKey()) ? withoutAction(account) : account,
     /**
-     * Whether the id proves that the session was opened here: with the access token of this mark, or without one with the
-     * password. A program that knows the secret of the tokens can make up ids, but no proof.
+     * Whether the id proves that the session was opened here: with the access token of this mark, or without one by a
+     * sign-in. A program that knows the secret of the tokens can make up ids, but no proof.
      */
     isOpenedHere(id: string, owner: SessionOwner, accessToken: string | undefined): boolean {
-      if (accessToken === undefined) return findPasswordTime(id, owner, ownKey()) !== undefined
+      if (accessToken === undefined) return findSignInTime(id, owner, ownKey()) !== undefined
       return findOpeningTime(id, { owner, proof: { accessToken } }, ownKey()) !== undefined
     },
     /** Whether the session of the request has proved the second factor that this state of its account has. */
@@ -75,10 +83,16 @@ export function createSessions(parts: DirectoryParts) {
 
 const NO_PROOF: SessionOpening = Object.freeze({ hasPassword: false, hasFactor: false })
 
-const toProof = ({ hasPassword, hasFactor, accessToken }: SessionOpening): SessionProof | undefined => {
+const toProof = ({ hasPassword, hasFactor, isProvided, accessToken }: SessionOpening): SessionProof | undefined => {
   if (hasPassword) return hasFactor ? 'second factor' : 'password'
+  if (isProvided) return hasFactor ? 'provider with factor' : 'provider'
   return accessToken === undefined ? undefined : { accessToken }
 }
+
+const hasProvidedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
+  findOpeningTime(id, { owner, proof: 'provider with factor' }, key) !== undefined
+
+const withoutAction = ({ mustSetUpFactor: _met, ...account }: Account): Account => account
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
 async function isSessionLive(parts: DirectoryParts, session: Session): Promise<boolean> {
