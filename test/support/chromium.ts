@@ -6,7 +6,15 @@ import { type Browser, type BrowserServer, type ConsoleMessage, chromium, type P
 import { buildConsole } from './console.ts'
 import type { Scope } from './scope.ts'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+/** The headless shell takes a quarter less of a processor than the whole browser. */
+const NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome',
+]
 const MAC = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
 
 function isExecutable(path: string): boolean {
@@ -30,7 +38,8 @@ const executablePath = findChromium()
 
 /** Why tests in a browser are skipped; `false`: there is one. */
 export const NO_BROWSER: string | false =
-  executablePath === undefined && 'no browser: install Chromium (apt-get install chromium) or set CHROME_PATH'
+  executablePath === undefined &&
+  'no browser: install Chromium (apt-get install chromium-headless-shell) or set CHROME_PATH'
 
 const ARGUMENTS = [
   '--headless',
