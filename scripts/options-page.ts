@@ -101,11 +101,11 @@ const MAX_DEFAULT = 40
 
 /** What does not fit into the table: accepted values, a long default, further sentences. */
 function renderDetails(row: ShownRow): readonly string[] {
-  const { codec, details, secret } = row.option
+  const { codec, more, secret } = row.option
   const value = defaultOf(row)
   const sentences = [
     ...(codec.isBoolean ? [] : [`expects ${escapeText(codec.expects)}.`]),
-    ...(details === undefined ? [] : [escapeText(details)]),
+    ...(more === undefined ? [] : [escapeText(more)]),
     ...(value.length > MAX_DEFAULT ? [`Default: \`${value}\`.`] : []),
     ...(secret ? ['Secret.'] : []),
   ]

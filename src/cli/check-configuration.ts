@@ -1,26 +1,17 @@
 // What `cardea config check` finds: everything in files and options that would prevent a start.
 import { renderNotices } from '../config/describe.ts'
 import { exitCodeOf, type Problem, renderProblem } from '../config/problems.ts'
-import type { Settings } from '../config/settings.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
 import { checkAdministrators, listMalformed } from '../live-config/snapshot.ts'
 import { checkReferencedFiles } from './check-referenced-files.ts'
 import { type Context, EXIT } from './context.ts'
 import { loadReadingOf } from './own-settings.ts'
 
-export interface CheckedConfiguration {
-  /** Usable only if there are no problems. */
-  readonly settings: Settings
-  readonly warnings: readonly string[]
-  readonly problems: readonly string[]
-  /** 0 without problems, otherwise the code a start would end with. */
-  readonly exitCode: number
-  /** Why the store could not be read. */
-  readonly storeProblem: string | undefined
-}
-
-/** In the order of a start, so that both report the same. */
-export async function checkConfiguration(context: Context): Promise<CheckedConfiguration> {
+/**
+ * In the order of a start, so that both report the same. `exitCode`: 0 without problems, otherwise that of a start; only
+ * then `settings` are usable. `storeProblem`: why the store could not be read.
+ */
+export async function checkConfiguration(context: Context) {
   const { settings, problems, isStoreRead, storeProblem, ...reading } = await loadReadingOf(context)
   const base = { settings, storeProblem, warnings: [...reading.warnings, ...renderNotices(settings)] }
   const reject = (found: readonly Problem[]) => ({

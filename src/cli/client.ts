@@ -5,18 +5,17 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../base/errors.ts'
-import { exitCodeOf } from '../config/problems.ts'
 import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
 import { API_PREFIX, LIVE_PATH } from '../dialects/own-paths.ts'
 import { StartError, StoreBusy } from '../kernel/start-error.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
-import { ConfigError, findConfigFolder, openConfiguration } from '../live-config/load.ts'
+import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { describeHolder, findHolderProgram } from '../store/lock.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import type { Offline, Outcome } from './offline.ts'
-import { toInput } from './own-settings.ts'
+import { requireNone, toExit, toInput } from './own-settings.ts'
 import { explainFailure, type RemoteOptions, readControlError, readRemote, type Server, sendControl } from './remote.ts'
 import { toPrintable } from './table.ts'
 
@@ -75,17 +74,14 @@ export async function findRunning(context: Context): Promise<Control | undefined
  * Lets the running server record what a command has read, if there is one: such a command leaves the store as it is, so
  * it does not open the store for a record. Never fails.
  */
-export async function recordAtServer(context: Context, body: RecordedCommand): Promise<void> {
+export async function recordAtServer(
+  context: Context,
+  body: { event: 'store.saved' | 'audit.verified'; records: number; findings?: number },
+): Promise<void> {
   const server = await findRunning(context).catch(() => undefined)
   await server?.call('audit.record-command', { body }).catch((error: unknown) => {
     context.printError(`Warning: the server did not record this: ${messageOf(error)}`)
   })
-}
-
-interface RecordedCommand {
-  readonly event: 'store.saved' | 'audit.verified'
-  readonly records: number
-  readonly findings?: number
 }
 
 /** For commands that replace the store. A server on another machine cannot be seen. */
@@ -136,15 +132,10 @@ function readPlace(context: Context) {
   const input = { ...toInput(context), pipes: new Map(), empty }
   const load = () => openConfiguration(input)
   const { settings, problems } = load()([])
-  const requireValid = () => {
-    if (problems.length > 0) throw toExit(new ConfigError(problems))
-  }
+  const requireValid = () => requireNone(problems)
   const seed: SocketSeed = { storeUrl: settings.values.store.url, folder: findConfigFolder(input) }
   return { load, seed, requireValid, empty }
 }
-
-const toExit = (error: StartError): ExitError =>
-  new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : EXIT.failed, error.message)
 
 /** `undefined`: another process holds the store. */
 async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Promise<Offline | undefined> {

@@ -18,10 +18,7 @@ export type Outcome =
   | { readonly kind: 'done'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly error: string; readonly reason: string }
 
-export interface Offline {
-  run(name: OperationName, call: UncheckedCall): Promise<Outcome>
-  close(): Promise<void>
-}
+export type Offline = Awaited<ReturnType<typeof openOffline>>
 
 /** A store is not created in a folder that does not exist: probably another one is meant. */
 function requirePlace(load: LiveConfigOptions['load']): void {
@@ -44,7 +41,7 @@ export async function recordOffline(
 }
 
 /** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */
-export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>): Promise<Offline> {
+export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>) {
   requirePlace(options.load)
   const liveConfig = await openLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true, lockWaitMs: 0 })
   await registerNamedSecrets(liveConfig.get().settings, liveConfig.secrets)
@@ -55,7 +52,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
   const limits = openConfiguredLimits(liveConfig)
   const deps = createOperationDeps(liveConfig, directory, limits.accounts)
   return {
-    async run(name, call) {
+    async run(name: OperationName, call: UncheckedCall): Promise<Outcome> {
       try {
         if (OPERATIONS[name].method !== 'GET') await liveConfig.kernel.audit.probe()
         return { kind: 'done', value: await runOperation<unknown>(OPERATIONS[name], deps, call) }

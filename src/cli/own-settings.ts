@@ -1,10 +1,11 @@
 // The configuration that a server would start with here.
 import { join } from 'node:path'
 import { toWireNames } from '../config/options.ts'
-import { exitCodeOf, type Problem, renderProblem } from '../config/problems.ts'
+import { exitCodeOf, type Problem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
-import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
-import { type Context, ExitError } from './context.ts'
+import type { StartError } from '../kernel/start-error.ts'
+import { ConfigError, loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
+import { type Context, EXIT, ExitError } from './context.ts'
 import { DEFAULT_FOLDER, isFolderMade } from './init.ts'
 
 /** The named configuration, otherwise the folder of a plain `cardea start`, so that commands find its server. */
@@ -26,8 +27,11 @@ export function loadSettingsOf(context: Context): Settings {
 
 /** Ends the command if there are problems. */
 export function requireNone(problems: readonly Problem[]): void {
-  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  if (problems.length > 0) throw toExit(new ConfigError(problems))
 }
+
+export const toExit = (error: StartError): ExitError =>
+  new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : EXIT.failed, error.message)
 
 /** The prefix of the ids of user documents. Problems of the configuration are reported by the code that opens it. */
 export const readIdPrefix = (context: Context): string =>

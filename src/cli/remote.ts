@@ -78,7 +78,7 @@ export type Server =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: URL; readonly authorization: string; readonly ca: Buffer | undefined }
 
-export interface ControlRequest {
+interface ControlRequest {
   readonly method: string
   /** With its query. */
   readonly target: string
@@ -86,17 +86,11 @@ export interface ControlRequest {
   readonly timeoutMs: number
 }
 
-export interface ControlAnswer {
-  readonly status: number
-  /** `undefined` if the response is not JSON, so not from the admin API. */
-  readonly value: unknown
-}
-
 const SOCKET_URL = new URL('http://localhost')
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Rejects as `send` does. */
-export async function sendControl(server: Server, request: ControlRequest): Promise<ControlAnswer> {
+/** Rejects as `send` does. `value` is `undefined` if the response is not JSON, so not from the admin API. */
+export async function sendControl(server: Server, request: ControlRequest) {
   const { method, target: path, timeoutMs } = request
   const body = request.body === undefined ? undefined : JSON.stringify(request.body)
   const headers = {

@@ -6,14 +6,14 @@ import type { Log } from '../base/log.ts'
 import { lowerPoolPriority } from '../base/node-internals/pool-priority.ts'
 import { tuneV8 } from '../base/node-internals/v8-flags.ts'
 import type { Config } from '../config/options.ts'
-import { exitCodeOf } from '../config/problems.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { listOpenKeyFiles } from '../live-config/certificates.ts'
-import { ConfigError, findConfigFolder, openConfiguration } from '../live-config/load.ts'
+import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import { type App, createApp } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
+import { requireNone, toExit } from './own-settings.ts'
 import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */
@@ -40,8 +40,7 @@ export async function serve(
   const read = { pipes: new Map(), filled: new Set<string>() }
   const load = () => openConfiguration({ flags, env, cwd, ...read })
   const first = load()([])
-  const problems = first.problems.length > 0 ? first.problems : await checkStartFiles(first.settings)
-  if (problems.length > 0) throw toExit(new ConfigError(problems))
+  requireNone(first.problems.length > 0 ? first.problems : await checkStartFiles(first.settings))
   const { log: options } = first.settings.values
   const log = createLog(options)
   try {
@@ -103,9 +102,6 @@ export interface Greeting {
   readonly app: App
   readonly addresses: Awaited<ReturnType<App['listen']>>
 }
-
-const toExit = (error: StartError): ExitError =>
-  new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : 1, error.message)
 
 async function reload(app: App, log: ReturnType<typeof createLog>): Promise<void> {
   const report = await app.reload()

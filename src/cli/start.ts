@@ -1,13 +1,13 @@
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { createFile, createFolders } from '../base/files.ts'
-import { exitCodeOf } from '../config/problems.ts'
 import { CONSOLE_PATH } from '../dialects/own-paths.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
-import { ConfigError, loadConfiguration } from '../live-config/load.ts'
+import { loadConfiguration } from '../live-config/load.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
-import { type Context, ExitError } from './context.ts'
+import type { Context } from './context.ts'
 import { AUDIT_KEY, DEFAULT_FOLDER, isFolderMade, makeFolder, renderMade } from './init.ts'
+import { requireNone } from './own-settings.ts'
 import { type Greeting, serve } from './serve.ts'
 import { prepareUpstreams } from './upstream-secrets.ts'
 
@@ -37,8 +37,7 @@ export function startCommand(context: Context): Command {
 /** Throws if a flag is invalid, before a folder is created. Its files may resolve a conflict between options. */
 function requireFlags({ flags, env, cwd }: Context): void {
   const { problems } = loadConfiguration({ flags, env, cwd })
-  const found = problems.filter(({ kind, place }) => kind !== 'conflict' && place.startsWith('--'))
-  if (found.length > 0) throw new ExitError(exitCodeOf(found), new ConfigError(found).message)
+  requireNone(problems.filter(({ kind, place }) => kind !== 'conflict' && place.startsWith('--')))
 }
 
 /**

@@ -108,14 +108,8 @@ export const peers: Codec<readonly string[]> = {
   warn: (list) => (list.some((item) => item.endsWith('/0')) ? 'this trusts every address' : undefined),
 }
 
-export interface PeerRanges {
-  readonly ranges: readonly { readonly family: 'ipv4' | 'ipv6'; readonly address: string; readonly prefix: number }[]
-  /** Whether peers on a Unix socket are trusted: `loopback` includes them. */
-  readonly hasUnix: boolean
-}
-
-/** The address ranges of a list of peers. */
-export function expandPeers(list: readonly string[]): PeerRanges {
+/** The address ranges of a list of peers, and whether peers on a Unix socket are trusted: `loopback` includes them. */
+export function expandPeers(list: readonly string[]) {
   const ranges = list
     .flatMap((item) => (item === 'loopback' ? LOOPBACK : [item]))
     .map((item) => {

@@ -3,7 +3,7 @@ import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { messageOf } from '../base/errors.ts'
 import { replaceFile } from '../base/files.ts'
-import { type Ini, readIni } from './ini.ts'
+import { type Ini, type IniEntry, readIni } from './ini.ts'
 import { isFileReference } from './secrets.ts'
 import type { AdminEntry } from './settings.ts'
 
@@ -28,17 +28,11 @@ export function rewriteAdmin({ name, text, source }: AdminEntry, stored: string)
   }
 }
 
-/** An existing line of a file, and the key it sets. */
-export interface IniPlace {
-  readonly line: number
-  readonly key: string
-}
-
 /**
  * Changes the value of one existing line and no other byte. Throws `RangeError` if there is no such line, or if the new
  * value would not be read back unchanged.
  */
-export function setIniValue(text: string, { line, key }: IniPlace, value: string): string {
+export function setIniValue(text: string, { line, key }: Pick<IniEntry, 'line' | 'key'>, value: string): string {
   const before = readIni(text)
   const index = before.entries.findIndex((entry) => entry.line === line && entry.key === key)
   const entry = before.entries[index]

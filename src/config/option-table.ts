@@ -45,20 +45,28 @@ export interface Option<T> {
   /** What it does, in one short sentence. */
   readonly help: string
   /** Further sentences. */
-  readonly details?: string
+  readonly more?: string
   readonly secret?: true
   /** Why it cannot be changed at run time: a clause after "because". */
   readonly fixed?: string
 }
 
-type More = Pick<Option<unknown>, 'details' | 'secret' | 'fixed'>
+/** What a row has besides its codec and its default. A text alone is its help. */
+export type Description = string | Omit<Option<unknown>, 'codec' | 'initial' | 'reload'>
 
 // A default that the codec does not accept does not compile.
-export const live = <T>(codec: Codec<T>, initial: NoInfer<T>, help: string, more: More = {}): Option<T> =>
-  Object.freeze({ codec, initial, reload: 'live', help, ...more })
+const rowOf =
+  (reload: Option<unknown>['reload']) =>
+  <T>(codec: Codec<T>, initial: NoInfer<T>, description: Description): Option<T> =>
+    Object.freeze({
+      codec,
+      initial,
+      reload,
+      ...(typeof description === 'string' ? { help: description } : description),
+    })
 
-const restart = <T>(codec: Codec<T>, initial: NoInfer<T>, help: string, more: More = {}): Option<T> =>
-  Object.freeze({ codec, initial, reload: 'restart', help, ...more })
+export const live = rowOf('live')
+export const restart = rowOf('restart')
 
 /** Rows that for the same reason cannot be changed at run time. */
 function fixedRows<T extends Readonly<Record<string, object>>>(fixed: string, rows: T): T {
@@ -96,231 +104,206 @@ const LISTENER_NAME = /^(?:document|multi-model|admin|metrics)$/
 
 export const OPTIONS = {
   chttpd: {
-    bind_address: restart(bindAddress, '127.0.0.1', 'Address the document door listens on.', {
-      details: 'any means all addresses.',
+    bind_address: restart(bindAddress, '127.0.0.1', {
+      help: 'Address the document door listens on.',
+      more: 'any means all addresses.',
     }),
-    port: restart(port, 5984, 'Port of the document door.', {
-      details: '0 chooses a free port; none switches the door off.',
+    port: restart(port, 5984, {
+      help: 'Port of the document door.',
+      more: '0 chooses a free port; none switches the door off.',
     }),
-    trusted_proxies: live(
-      peers,
-      ['loopback'],
-      'Peers whose forwarded headers and proxy-authentication headers are trusted.',
-      { details: 'loopback means 127.0.0.0/8, ::1 and Unix sockets; none trusts no peer.' },
-    ),
-    forwarded_headers: live(
-      oneOf(['auto', 'x-forwarded', 'forwarded']),
-      'auto',
-      'Which headers of a trusted proxy name the client.',
-      { details: 'auto uses X-Forwarded-* if present, otherwise Forwarded.' },
-    ),
-    authentication_handlers: live(
-      handlers,
-      ['jwt', 'proxy', 'cookie', 'default'],
-      'Credential handlers of the document door, in order.',
-      {
-        details: 'The first handler that recognises a credential decides. The tuple syntax of CouchDB is accepted too.',
-      },
-    ),
+    trusted_proxies: live(peers, ['loopback'], {
+      help: 'Peers whose forwarded headers and proxy-authentication headers are trusted.',
+      more: 'loopback means 127.0.0.0/8, ::1 and Unix sockets; none trusts no peer.',
+    }),
+    forwarded_headers: live(oneOf(['auto', 'x-forwarded', 'forwarded']), 'auto', {
+      help: 'Which headers of a trusted proxy name the client.',
+      more: 'auto uses X-Forwarded-* if present, otherwise Forwarded.',
+    }),
+    authentication_handlers: live(handlers, ['jwt', 'proxy', 'cookie', 'default'], {
+      help: 'Credential handlers of the document door, in order.',
+      more: 'The first handler that recognises a credential decides. The tuple syntax of CouchDB is accepted too.',
+    }),
     require_valid_user: live(boolean, false, 'Reject anonymous requests.'),
     require_valid_user_except_for_up: live(boolean, false, 'Reject anonymous requests, except to /_up.'),
-    'WWW-Authenticate': live(headerValue, '', 'Value of the WWW-Authenticate header of every 401 response.', {
-      details: 'If empty, the header is sent only where CouchDB sends it.',
+    'WWW-Authenticate': live(headerValue, '', {
+      help: 'Value of the WWW-Authenticate header of every 401 response.',
+      more: 'If empty, the header is sent only where CouchDB sends it.',
     }),
     admin_only_all_dbs: live(boolean, true, 'Allow /_all_dbs and /_dbs_info to administrators only.'),
     enable_cors: live(boolean, false, 'Handle cross-origin requests, as section [cors] says.'),
-    max_uri_length: live(whole(0), 0, 'Maximum length of a request target, in characters.', {
-      details: '0 means that only door.max-uri-bytes applies.',
+    max_uri_length: live(whole(0), 0, {
+      help: 'Maximum length of a request target, in characters.',
+      more: '0 means that only door.max-uri-bytes applies.',
     }),
-    max_http_request_size: live(size(1), 4_294_967_296, 'Maximum size of a request body, in bytes.', {
-      details: 'For requests forwarded to CouchDB it applies only if it is set: CouchDB has a limit of its own.',
+    max_http_request_size: live(size(1), 4_294_967_296, {
+      help: 'Maximum size of a request body, in bytes.',
+      more: 'For requests forwarded to CouchDB it applies only if it is set: CouchDB has a limit of its own.',
     }),
     validate_host: live(boolean, false, 'Accept only the Host headers of valid_hosts.'),
-    valid_hosts: live(
-      words('host names separated by commas', /^[^\s\x00-\x1f\x7f]+$/),
-      [],
-      'Hosts accepted if validate_host is true, without port.',
-    ),
-    x_forwarded_host: live(
-      headerName(),
-      'X-Forwarded-Host',
-      'Header in which a trusted proxy sends the original Host.',
-    ),
-    x_forwarded_proto: live(
-      headerName(),
-      'X-Forwarded-Proto',
-      'Header in which a trusted proxy sends the original scheme.',
-    ),
-    x_forwarded_ssl: live(
-      headerName(),
-      'X-Forwarded-Ssl',
-      'Header that a trusted proxy sets to "on" if the client used TLS.',
-    ),
-    peer_header: live(headerName('optional'), '', 'Header in which a trusted proxy sends the address of the client.', {
-      details: 'If empty, the forwarded headers are used.',
+    valid_hosts: live(words('host names separated by commas', /^[^\s\x00-\x1f\x7f]+$/), [], {
+      help: 'Hosts accepted if validate_host is true, without port.',
+    }),
+    x_forwarded_host: live(headerName(), 'X-Forwarded-Host', {
+      help: 'Header in which a trusted proxy sends the original Host.',
+    }),
+    x_forwarded_proto: live(headerName(), 'X-Forwarded-Proto', {
+      help: 'Header in which a trusted proxy sends the original scheme.',
+    }),
+    x_forwarded_ssl: live(headerName(), 'X-Forwarded-Ssl', {
+      help: 'Header that a trusted proxy sets to "on" if the client used TLS.',
+    }),
+    peer_header: live(headerName('optional'), '', {
+      help: 'Header in which a trusted proxy sends the address of the client.',
+      more: 'If empty, the forwarded headers are used.',
     }),
     server_header_versions: live(boolean, true, 'Include versions in the Server header.'),
   },
 
   chttpd_auth: {
-    secret: live(signingSecret(SECRET_BYTES), '', 'Signs session cookies and proxy tokens.', {
-      details:
-        'If empty, a random secret is created and kept in the store. After a change, cookies signed with the old secret are accepted for one more timeout, at most an hour; proxy tokens are not. PUT with ?grace=0 rejects both at once.',
+    secret: live(signingSecret(SECRET_BYTES), '', {
+      help: 'Signs session cookies and proxy tokens.',
+      more: 'If empty, a random secret is created and kept in the store. After a change, cookies signed with the old secret are accepted for one more timeout, at most an hour; proxy tokens are not. PUT with ?grace=0 rejects both at once.',
       secret: true,
     }),
     timeout: live(whole(1), 600, 'Seconds after its last request at which a cookie session expires.'),
-    max_lifetime: live(
-      whole(0),
-      0,
-      'Seconds after its sign-in at which a session ends, however often it is used. 0 means never.',
-      {
-        details:
-          'At both doors and at /_cardea/. A lower value applies to existing sessions too. While it is set, a session whose sign-in time is unknown is not renewed: a cookie that CouchDB issued, or one that a program opened without the password.',
-      },
-    ),
-    max_sessions: live(
-      whole(0),
-      0,
-      'Sessions that one user can have at a time; a further sign-in ends the oldest. 0 means unlimited.',
-      {
-        details:
-          'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them. Lists of sessions show the newest 1000 of each user.',
-      },
-    ),
-    allow_persistent_cookies: live(
-      boolean,
-      true,
-      'Send Max-Age and Expires with the cookie, so that browsers keep it when they restart.',
-    ),
-    cookie_domain: live(cookieDomain, '', 'Domain attribute of the AuthSession cookie.', {
-      details: 'If empty, the cookie is sent only to the host that set it.',
+    max_lifetime: live(whole(0), 0, {
+      help: 'Seconds after its sign-in at which a session ends, however often it is used. 0 means never.',
+      more: 'At both doors and at /_cardea/. A lower value applies to existing sessions too. While it is set, a session whose sign-in time is unknown is not renewed: a cookie that CouchDB issued, or one that a program opened without the password.',
     }),
-    cookie_host_prefix: live(boolean, false, 'Name the cookie __Host-AuthSession for clients that use TLS.', {
-      details:
-        'Browsers accept this name from no other host. Clients that look for AuthSession do not find it. Without TLS the name stays AuthSession.',
+    max_sessions: live(whole(0), 0, {
+      help: 'Sessions that one user can have at a time; a further sign-in ends the oldest. 0 means unlimited.',
+      more: 'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them. Lists of sessions show the newest 1000 of each user.',
     }),
-    same_site: live(oneOf(['', 'none', 'lax', 'strict']), '', 'SameSite attribute of the AuthSession cookie.', {
-      details: 'If empty, the attribute is omitted.',
+    allow_persistent_cookies: live(boolean, true, {
+      help: 'Send Max-Age and Expires with the cookie, so that browsers keep it when they restart.',
     }),
-    cookie_partitioned: live(
-      boolean,
-      false,
-      'Partitioned attribute of the AuthSession cookie, for clients that use TLS.',
-      {
-        details:
-          'For pages of other sites, with same_site = none: browsers that block cookies of other sites accept this one, and keep one for each site that embeds or calls the door.',
-      },
-    ),
+    cookie_domain: live(cookieDomain, '', {
+      help: 'Domain attribute of the AuthSession cookie.',
+      more: 'If empty, the cookie is sent only to the host that set it.',
+    }),
+    cookie_host_prefix: live(boolean, false, {
+      help: 'Name the cookie __Host-AuthSession for clients that use TLS.',
+      more: 'Browsers accept this name from no other host. Clients that look for AuthSession do not find it. Without TLS the name stays AuthSession.',
+    }),
+    same_site: live(oneOf(['', 'none', 'lax', 'strict']), '', {
+      help: 'SameSite attribute of the AuthSession cookie.',
+      more: 'If empty, the attribute is omitted.',
+    }),
+    cookie_partitioned: live(boolean, false, {
+      help: 'Partitioned attribute of the AuthSession cookie, for clients that use TLS.',
+      more: 'For pages of other sites, with same_site = none: browsers that block cookies of other sites accept this one, and keep one for each site that embeds or calls the door.',
+    }),
     auth_cache_size: live(whole(0), 10_000, 'Number of users and of verified passwords cached in memory.'),
     authentication_redirect: live(
       matching('a path of this server beginning with one /, or nothing', /^(?:\/(?![/\\])[\x21-\x5b\x5d-\x7e]*)?$/),
       '',
-      'Redirect target of a successful POST /_session.',
-      { details: 'Applies to clients that list text/html in Accept. If empty, there is no redirect.' },
-    ),
-    hash_algorithms: live(digests, ['sha256', 'sha'], 'HMAC algorithms of cookies and proxy tokens.', {
-      details:
-        'The first signs, all verify. The first must be available on this machine (GET /_node/_local/_versions lists them); others that are not available are skipped with a warning.',
-    }),
-    iterations: live(whole(1, MAX_ITERATIONS), 600_000, 'PBKDF2 iterations of new password hashes.'),
-    min_iterations: live(whole(1, MAX_ITERATIONS), 1, 'Minimum PBKDF2 iterations a user can sign in with.', {
-      details: 'A user whose hash has fewer is rejected after the password was verified.',
-    }),
-    max_iterations: live(
-      whole(1, MAX_ITERATIONS),
-      MAX_ITERATIONS,
-      'Maximum PBKDF2 iterations a user can sign in with.',
       {
-        details:
-          'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash that costs more than 6000000 iterations of PBKDF2 with SHA-256 and more than ten times a new hash cannot be set and is never verified.',
+        help: 'Redirect target of a successful POST /_session.',
+        more: 'Applies to clients that list text/html in Accept. If empty, there is no redirect.',
       },
     ),
-    password_scheme: live(oneOf(['pbkdf2', 'simple']), 'pbkdf2', 'How new passwords are hashed.', {
-      details: 'simple is a single SHA-1, for old clients only.',
+    hash_algorithms: live(digests, ['sha256', 'sha'], {
+      help: 'HMAC algorithms of cookies and proxy tokens.',
+      more: 'The first signs, all verify. The first must be available on this machine (GET /_node/_local/_versions lists them); others that are not available are skipped with a warning.',
     }),
-    pbkdf2_prf: live(
-      oneOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']),
-      'sha256',
-      'Hash function of PBKDF2 for new password hashes.',
-    ),
-    upgrade_hash_on_auth: live(
-      boolean,
-      true,
-      'Rehash a stored password with the current parameters at the next sign-in.',
-      { details: 'A stronger hash is never replaced by a weaker one.' },
-    ),
-    password_regexp: live(text, '', 'Regular expressions a new password must all match.', {
-      details:
-        'A list: ["regex", {"regex", "reason"}]. The syntax is RE2: no back references and no look-around, except (?=…) and (?!…) directly after a leading ^. Write each requirement as an element of its own. The expressions see the UTF-8 bytes of the password.',
+    iterations: live(whole(1, MAX_ITERATIONS), 600_000, 'PBKDF2 iterations of new password hashes.'),
+    min_iterations: live(whole(1, MAX_ITERATIONS), 1, {
+      help: 'Minimum PBKDF2 iterations a user can sign in with.',
+      more: 'A user whose hash has fewer is rejected after the password was verified.',
     }),
-    proxy_use_secret: live(boolean, true, 'Require a token made with secret for proxy authentication.', {
-      details: 'If false, any of trusted_proxies can name any user.',
+    max_iterations: live(whole(1, MAX_ITERATIONS), MAX_ITERATIONS, {
+      help: 'Maximum PBKDF2 iterations a user can sign in with.',
+      more: 'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash that costs more than 6000000 iterations of PBKDF2 with SHA-256 and more than ten times a new hash cannot be set and is never verified.',
     }),
-    x_auth_username: live(headerName('optional'), '', 'Header with the user name in proxy authentication.', {
-      details: 'If empty, X-Auth-<document.name>-UserName.',
+    password_scheme: live(oneOf(['pbkdf2', 'simple']), 'pbkdf2', {
+      help: 'How new passwords are hashed.',
+      more: 'simple is a single SHA-1, for old clients only.',
     }),
-    x_auth_roles: live(headerName('optional'), '', 'Header with the roles in proxy authentication.', {
-      details: 'If empty, X-Auth-<document.name>-Roles.',
+    pbkdf2_prf: live(oneOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']), 'sha256', {
+      help: 'Hash function of PBKDF2 for new password hashes.',
     }),
-    x_auth_token: live(headerName('optional'), '', 'Header with the token in proxy authentication.', {
-      details: 'If empty, X-Auth-<document.name>-Token.',
+    upgrade_hash_on_auth: live(boolean, true, {
+      help: 'Rehash a stored password with the current parameters at the next sign-in.',
+      more: 'A stronger hash is never replaced by a weaker one.',
     }),
-    public_fields: live(
-      words('names of members separated by commas', /^[^\x00-\x1f\x7f]+$/),
-      [],
-      'Fields of user documents that other users may read.',
-      { details: 'Applies if users_db_public is true.' },
-    ),
+    password_regexp: live(text, '', {
+      help: 'Regular expressions a new password must all match.',
+      more: 'A list: ["regex", {"regex", "reason"}]. The syntax is RE2: no back references and no look-around, except (?=…) and (?!…) directly after a leading ^. Write each requirement as an element of its own. The expressions see the UTF-8 bytes of the password.',
+    }),
+    proxy_use_secret: live(boolean, true, {
+      help: 'Require a token made with secret for proxy authentication.',
+      more: 'If false, any of trusted_proxies can name any user.',
+    }),
+    x_auth_username: live(headerName('optional'), '', {
+      help: 'Header with the user name in proxy authentication.',
+      more: 'If empty, X-Auth-<document.name>-UserName.',
+    }),
+    x_auth_roles: live(headerName('optional'), '', {
+      help: 'Header with the roles in proxy authentication.',
+      more: 'If empty, X-Auth-<document.name>-Roles.',
+    }),
+    x_auth_token: live(headerName('optional'), '', {
+      help: 'Header with the token in proxy authentication.',
+      more: 'If empty, X-Auth-<document.name>-Token.',
+    }),
+    public_fields: live(words('names of members separated by commas', /^[^\x00-\x1f\x7f]+$/), [], {
+      help: 'Fields of user documents that other users may read.',
+      more: 'Applies if users_db_public is true.',
+    }),
     users_db_public: live(boolean, false, 'Let users read public_fields of the documents of other users.'),
     authentication_db: restart(
       matching('_users, or a name that begins with a letter', /^(?:_users|[a-z][a-z0-9_$()+-]{0,237})$/),
       '_users',
-      'Name of the users database.',
+      { help: 'Name of the users database.' },
     ),
-    allow_sign_up: live(boolean, false, 'Let clients create a user document for a name that is not taken.', {
-      details: 'auth.peer-sign-ups-per-hour and auth.sign-ups-per-hour limit how many.',
+    allow_sign_up: live(boolean, false, {
+      help: 'Let clients create a user document for a name that is not taken.',
+      more: 'auth.peer-sign-ups-per-hour and auth.sign-ups-per-hour limit how many.',
     }),
   },
 
   chttpd_auth_lockout: {
-    mode: live(oneOf(['enforce', 'warn', 'off']), 'enforce', 'What happens after too many failed sign-ins.', {
-      details: 'enforce locks the account for that client address, warn only logs, off does not count.',
+    mode: live(oneOf(['enforce', 'warn', 'off']), 'enforce', {
+      help: 'What happens after too many failed sign-ins.',
+      more: 'enforce locks the account for that client address, warn only logs, off does not count.',
     }),
     threshold: live(whole(1), 5, 'Failed sign-ins after which an account is locked.'),
-    max_objects: live(whole(1), 10_000, 'Number of failure counters kept, of each kind.', {
-      details: 'If the limit is reached, counters with the fewest failures are dropped first.',
+    max_objects: live(whole(1), 10_000, {
+      help: 'Number of failure counters kept, of each kind.',
+      more: 'If the limit is reached, counters with the fewest failures are dropped first.',
     }),
     max_lifetime: live(whole(1), 300_000, 'Milliseconds after the first failure at which a counter is dropped.'),
   },
 
   jwt_auth: {
-    required_claims: live(requiredClaims, [{ name: 'exp' }], 'Claims every JWT must have.', {
-      details: '{name, "value"} requires that value.',
+    required_claims: live(requiredClaims, [{ name: 'exp' }], {
+      help: 'Claims every JWT must have.',
+      more: '{name, "value"} requires that value.',
     }),
     roles_claim_name: live(
       deprecated(text, 'deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name'),
       '',
-      'Deprecated: use roles_claim_path.',
       {
-        details:
-          'Top-level claim with the roles. If empty, _<document.name in lower case>.roles. Ignored if roles_claim_path is set.',
+        help: 'Deprecated: use roles_claim_path.',
+        more: 'Top-level claim with the roles. If empty, _<document.name in lower case>.roles. Ignored if roles_claim_path is set.',
       },
     ),
-    roles_claim_path: live(text, '', 'Path to the claim with the roles.', {
-      details: 'A dot separates levels; \\. is a dot in a name.',
+    roles_claim_path: live(text, '', {
+      help: 'Path to the claim with the roles.',
+      more: 'A dot separates levels; \\. is a dot in a name.',
     }),
   },
 
   cors: {
-    origins: live(origins, [], 'Accepted origins.', {
-      details: '* accepts all origins, and requires credentials = false.',
+    origins: live(origins, [], {
+      help: 'Accepted origins.',
+      more: '* accepts all origins, and requires credentials = false.',
     }),
     credentials: live(boolean, false, 'Allow cross-origin requests with cookies and Authorization.'),
-    methods: live(
-      methods,
-      ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'],
-      'Methods a preflight may request.',
-    ),
+    methods: live(methods, ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'], {
+      help: 'Methods a preflight may request.',
+    }),
     headers: live(
       headerNames,
       [
@@ -344,482 +327,408 @@ export const OPTIONS = {
         'x-requested-with',
         'x-couchdb-vhost-path',
       ],
-      'Headers a preflight may request.',
+      { help: 'Headers a preflight may request.' },
     ),
     exposed_headers: live(
       headerNames,
       ['accept-ranges', 'etag', 'server', 'x-couch-request-id', 'x-couch-update-newrev', 'x-couchdb-body-time'],
-      'Response headers that scripts of another origin may read.',
+      { help: 'Response headers that scripts of another origin may read.' },
     ),
     max_age: live(whole(0), 600, 'Seconds a browser may cache the response to a preflight.'),
   },
 
   couchdb: {
-    uuid: live(
-      matching('32 hexadecimal digits, or nothing', /^(?:[0-9a-fA-F]{32})?$/),
-      '',
-      'Identifier that GET / returns.',
-      { details: 'If empty, a random one is created and kept in the store.' },
-    ),
-    maintenance_mode: live(
-      oneOf(['false', 'true', 'nolb']),
-      'false',
-      'Make /_up return 404, so that load balancers stop sending requests.',
-      { details: 'true and nolb have the same effect.' },
-    ),
-    users_db_deletable: live(boolean, false, 'Allow DELETE /_users.', {
-      details: 'It deletes every user; the database itself stays.',
+    uuid: live(matching('32 hexadecimal digits, or nothing', /^(?:[0-9a-fA-F]{32})?$/), '', {
+      help: 'Identifier that GET / returns.',
+      more: 'If empty, a random one is created and kept in the store.',
+    }),
+    maintenance_mode: live(oneOf(['false', 'true', 'nolb']), 'false', {
+      help: 'Make /_up return 404, so that load balancers stop sending requests.',
+      more: 'true and nolb have the same effect.',
+    }),
+    users_db_deletable: live(boolean, false, {
+      help: 'Allow DELETE /_users.',
+      more: 'It deletes every user; the database itself stays.',
     }),
   },
 
   ssl: {
-    enable: restart(boolean, false, 'Let the document door also listen with TLS.', { fixed: FIXED.listener }),
-    port: restart(port, 6984, 'TLS port of the document door.', {
-      details: '0 chooses a free port; none switches it off.',
+    enable: restart(boolean, false, { help: 'Let the document door also listen with TLS.', fixed: FIXED.listener }),
+    port: restart(port, 6984, {
+      help: 'TLS port of the document door.',
+      more: '0 chooses a free port; none switches it off.',
       fixed: FIXED.listener,
     }),
-    cert_file: live(path, '', 'PEM file with the certificate of the document door and its chain.', {
-      details: 'A changed file is used for new connections within seconds.',
+    cert_file: live(path, '', {
+      help: 'PEM file with the certificate of the document door and its chain.',
+      more: 'A changed file is used for new connections within seconds.',
       fixed: FIXED.file,
     }),
-    key_file: live(path, '', 'PEM file with the private key of the document door.', { fixed: FIXED.file }),
-    keyfile: live(path, '', 'PEM file with the certificate and private key of ssl:// endpoints.', {
-      details: 'A changed file is used for new connections within seconds.',
+    key_file: live(path, '', { help: 'PEM file with the private key of the document door.', fixed: FIXED.file }),
+    keyfile: live(path, '', {
+      help: 'PEM file with the certificate and private key of ssl:// endpoints.',
+      more: 'A changed file is used for new connections within seconds.',
       fixed: FIXED.file,
     }),
-    'client-ca': restart(
-      path,
-      '',
-      'PEM file with the authorities of client certificates: the TLS listeners of both doors then accept them.',
-      {
-        details:
-          'The common name of a certificate is the name of a user. A changed file is used within seconds, without a restart.',
-        fixed: FIXED.file,
-      },
-    ),
-    'client-crl': restart(path, '', 'PEM file with the revocation lists of the authorities in ssl.client-ca.', {
-      details:
-        'Every authority needs a list that is not out of date. A changed file is used within seconds, without a restart.',
+    'client-ca': restart(path, '', {
+      help: 'PEM file with the authorities of client certificates: the TLS listeners of both doors then accept them.',
+      more: 'The common name of a certificate is the name of a user. A changed file is used within seconds, without a restart.',
       fixed: FIXED.file,
     }),
-    'min-version': live(oneOf(['1.2', '1.3']), '1.2', 'Oldest TLS version that both doors accept.', {
+    'client-crl': restart(path, '', {
+      help: 'PEM file with the revocation lists of the authorities in ssl.client-ca.',
+      more: 'Every authority needs a list that is not out of date. A changed file is used within seconds, without a restart.',
+      fixed: FIXED.file,
+    }),
+    'min-version': live(oneOf(['1.2', '1.3']), '1.2', {
+      help: 'Oldest TLS version that both doors accept.',
       fixed: FIXED.listener,
     }),
-    hsts: live(hsts, '', 'Value of the Strict-Transport-Security header of responses to clients that use TLS.', {
-      details:
-        'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
+    hsts: live(hsts, '', {
+      help: 'Value of the Strict-Transport-Security header of responses to clients that use TLS.',
+      more: 'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
       fixed: FIXED.transport,
     }),
-    'cipher-list': live(text, '', 'Ciphers of both doors, in the format of OpenSSL.', {
-      details: 'Empty means those of Node. Names that begin with TLS_ are for TLS 1.3.',
+    'cipher-list': live(text, '', {
+      help: 'Ciphers of both doors, in the format of OpenSSL.',
+      more: 'Empty means those of Node. Names that begin with TLS_ are for TLS 1.3.',
       fixed: FIXED.listener,
     }),
   },
 
   server: {
-    endpoint: restart(
-      endpoints,
-      [{ kind: 'tcp', host: '127.0.0.1', port: 8529 }],
-      'Where the multi-model door listens.',
-      { details: 'Several endpoints are separated by commas; none switches the door off.', fixed: FIXED.listener },
-    ),
-    workers: restart(
-      matching('auto or a whole number from 1 to 64', /^(?:auto|[1-9]|[1-5]\d|6[0-4])$/),
-      '1',
-      'How many threads serve the doors.',
-      {
-        details:
-          'auto means one for each processor core, at most 8. 1 means no other thread than the main one. The main thread decides everything that a worker is not sure of.',
-        fixed: FIXED.listener,
-      },
-    ),
-    'worker-timeout': live(seconds(0, 'zero'), 30, 'Seconds after which a worker thread that is stuck is replaced.', {
-      details: '0 means never.',
+    endpoint: restart(endpoints, [{ kind: 'tcp', host: '127.0.0.1', port: 8529 }], {
+      help: 'Where the multi-model door listens.',
+      more: 'Several endpoints are separated by commas; none switches the door off.',
+      fixed: FIXED.listener,
+    }),
+    workers: restart(matching('auto or a whole number from 1 to 64', /^(?:auto|[1-9]|[1-5]\d|6[0-4])$/), '1', {
+      help: 'How many threads serve the doors.',
+      more: 'auto means one for each processor core, at most 8. 1 means no other thread than the main one. The main thread decides everything that a worker is not sure of.',
+      fixed: FIXED.listener,
+    }),
+    'worker-timeout': live(seconds(0, 'zero'), 30, {
+      help: 'Seconds after which a worker thread that is stuck is replaced.',
+      more: '0 means never.',
     }),
     authentication: live(boolean, true, 'Require credentials at the multi-model door.'),
-    'authentication-system-only': live(boolean, true, 'Require credentials only for paths under /_.', {
-      details: 'false requires them for every path.',
+    'authentication-system-only': live(boolean, true, {
+      help: 'Require credentials only for paths under /_.',
+      more: 'false requires them for every path.',
     }),
     'authentication-unix-sockets': live(boolean, true, 'Require credentials for requests over Unix sockets.'),
-    'authentication-timeout': live(seconds(0, 'zero'), 0, 'Seconds a verified Basic password is cached.', {
-      details: '0 means until the user changes.',
+    'authentication-timeout': live(seconds(0, 'zero'), 0, {
+      help: 'Seconds a verified Basic password is cached.',
+      more: '0 means until the user changes.',
     }),
     'session-timeout': live(seconds(1), 3600, 'Lifetime in seconds of a token from POST /_open/auth.'),
-    'access-tokens-as-bearer': live(
-      boolean,
-      false,
-      'Whether the multi-model door and its services accept an access token as Authorization: Bearer.',
-      { details: 'ArangoDB accepts it in place of the password only.' },
-    ),
-    'jwt-secret': restart(secretText(TOKEN_SECRET_BYTES), '', 'Secret that signs and verifies tokens.', {
-      details: 'A file is safer: see jwt-secret-keyfile. If no secret is set, a random one is created at each start.',
+    'access-tokens-as-bearer': live(boolean, false, {
+      help: 'Whether the multi-model door and its services accept an access token as Authorization: Bearer.',
+      more: 'ArangoDB accepts it in place of the password only.',
+    }),
+    'jwt-secret': restart(secretText(TOKEN_SECRET_BYTES), '', {
+      help: 'Secret that signs and verifies tokens.',
+      more: 'A file is safer: see jwt-secret-keyfile. If no secret is set, a random one is created at each start.',
       secret: true,
       fixed: FIXED.secret,
     }),
-    'jwt-secret-keyfile': restart(path, '', 'File with the secret that signs and verifies tokens.', {
+    'jwt-secret-keyfile': restart(path, '', {
+      help: 'File with the secret that signs and verifies tokens.',
       fixed: FIXED.file,
     }),
-    'jwt-secret-folder': restart(path, '', 'Folder with several secrets: the first by name signs, all verify.', {
+    'jwt-secret-folder': restart(path, '', {
+      help: 'Folder with several secrets: the first by name signs, all verify.',
       fixed: FIXED.file,
     }),
-    'jwt-secret-watch': restart(boolean, false, 'Read that file or folder again when it changes.', {
+    'jwt-secret-watch': restart(boolean, false, {
+      help: 'Read that file or folder again when it changes.',
       fixed: FIXED.file,
     }),
-    role: restart(
-      oneOf(['single', 'dbserver', 'agent']),
-      'single',
-      'Role of this server: dbserver and agent accept superuser tokens only.',
-    ),
+    role: restart(oneOf(['single', 'dbserver', 'agent']), 'single', {
+      help: 'Role of this server: dbserver and agent accept superuser tokens only.',
+    }),
     harden: live(boolean, false, 'Show versions and statistics to administrators only.'),
   },
 
   auth: {
-    'minimal-jwt-expiry-time': live(
-      seconds(1),
-      10,
-      'Minimum lifetime in seconds a client may request at POST /_open/auth.',
-    ),
-    'maximal-jwt-expiry-time': live(
-      seconds(1),
-      3600,
-      'Maximum lifetime in seconds a client may request at POST /_open/auth.',
-    ),
-    'token-timeout': live(seconds(1), 600, 'Lifetime in seconds of a token from POST /_cardea/account/token.', {
-      details: 'Its renewal token replaces it without a password.',
+    'minimal-jwt-expiry-time': live(seconds(1), 10, {
+      help: 'Minimum lifetime in seconds a client may request at POST /_open/auth.',
     }),
-    'renewal-timeout': live(
-      seconds(1),
-      30 * 24 * 3600,
-      'Seconds without a renewal at which the session of a renewal token expires.',
-      { details: 'The longest life of a session, however often it is renewed, is chttpd_auth.max_lifetime.' },
-    ),
-    'min-password-length': live(whole(0, 256), 0, 'Minimum length of a new password, in characters.', {
-      details: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
+    'maximal-jwt-expiry-time': live(seconds(1), 3600, {
+      help: 'Maximum lifetime in seconds a client may request at POST /_open/auth.',
     }),
-    'reauthenticate-after': live(
-      seconds(0, 'zero'),
-      0,
-      'Seconds after a sign-in from which changes to the own account need the current password.',
-      {
-        details:
-          'Concerns the own password, second factor and access tokens, and deleting or deactivating the own account. 0 means never.',
-      },
-    ),
-    'account-failures': live(
-      whole(0),
-      20,
-      'Failed password checks of one account, from all addresses, before the response is 429.',
-      { details: '0 switches the limit off.' },
-    ),
+    'token-timeout': live(seconds(1), 600, {
+      help: 'Lifetime in seconds of a token from POST /_cardea/account/token.',
+      more: 'Its renewal token replaces it without a password.',
+    }),
+    'renewal-timeout': live(seconds(1), 30 * 24 * 3600, {
+      help: 'Seconds without a renewal at which the session of a renewal token expires.',
+      more: 'The longest life of a session, however often it is renewed, is chttpd_auth.max_lifetime.',
+    }),
+    'min-password-length': live(whole(0, 256), 0, {
+      help: 'Minimum length of a new password, in characters.',
+      more: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
+    }),
+    'reauthenticate-after': live(seconds(0, 'zero'), 0, {
+      help: 'Seconds after a sign-in from which changes to the own account need the current password.',
+      more: 'Concerns the own password, second factor and access tokens, and deleting or deactivating the own account. 0 means never.',
+    }),
+    'account-failures': live(whole(0), 20, {
+      help: 'Failed password checks of one account, from all addresses, before the response is 429.',
+      more: '0 switches the limit off.',
+    }),
     'account-failures-per-minute': live(whole(1), 1, 'Failures of an account that are forgotten each minute.'),
-    'peer-failures': live(
-      whole(0),
-      100,
-      'Failed password checks from one address, for all accounts, before the response is 429.',
-      { details: 'IPv6 addresses are counted by /64 network. 0 switches the limit off.' },
-    ),
+    'peer-failures': live(whole(0), 100, {
+      help: 'Failed password checks from one address, for all accounts, before the response is 429.',
+      more: 'IPv6 addresses are counted by /64 network. 0 switches the limit off.',
+    }),
     'peer-failures-per-minute': live(whole(1), 10, 'Failures of an address that are forgotten each minute.'),
-    'peer-sign-ups-per-hour': live(
-      whole(0),
-      10,
-      'Users that clients of one address may create in an hour, before the response is 429.',
-      {
-        details:
-          'For chttpd_auth.allow_sign_up; administrators are not limited. IPv6 addresses are counted by /64 network. 0 switches the limit off.',
-      },
-    ),
-    'sign-ups-per-hour': live(
-      whole(0),
-      1000,
-      'Users that clients of all addresses may create in an hour, before the response is 429.',
-      { details: '0 switches the limit off.' },
-    ),
+    'peer-sign-ups-per-hour': live(whole(0), 10, {
+      help: 'Users that clients of one address may create in an hour, before the response is 429.',
+      more: 'For chttpd_auth.allow_sign_up; administrators are not limited. IPv6 addresses are counted by /64 network. 0 switches the limit off.',
+    }),
+    'sign-ups-per-hour': live(whole(0), 1000, {
+      help: 'Users that clients of all addresses may create in an hour, before the response is 429.',
+      more: '0 switches the limit off.',
+    }),
   },
 
   admin: {
-    endpoint: restart(endpoints, [], 'Additional listener for /_cardea/ and /.well-known/jwks.json only.', {
-      details:
-        'Independent of the authentication options of the doors. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off.',
+    endpoint: restart(endpoints, [], {
+      help: 'Additional listener for /_cardea/ and /.well-known/jwks.json only.',
+      more: 'Independent of the authentication options of the doors. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off.',
       fixed: FIXED.listener,
     }),
-    'session-timeout': live(
-      seconds(1),
-      3600,
-      'Seconds after its last request at which a session at /_cardea/ expires.',
-    ),
-    'reauthenticate-after': live(
-      seconds(0, 'zero'),
-      900,
-      'Like auth.reauthenticate-after, for requests to /_cardea/.',
-      { details: '0 means never.' },
-    ),
-    'user-admin-role': live(text, '', 'Role of users who may manage other users at /_cardea/.', {
-      details:
-        'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
+    'session-timeout': live(seconds(1), 3600, {
+      help: 'Seconds after its last request at which a session at /_cardea/ expires.',
     }),
-    'second-factor-roles': live(roles, [], 'Roles whose members need a second factor; _admin means administrators.', {
-      details:
-        'A member without one signs in only to set it up: both doors reject everything else, access tokens included. Sign-ins and tokens of an identity provider need a value of second-factor in its section. Names that [jwt_keys] or proxies assert are not affected.',
+    'reauthenticate-after': live(seconds(0, 'zero'), 900, {
+      help: 'Like auth.reauthenticate-after, for requests to /_cardea/.',
+      more: '0 means never.',
+    }),
+    'user-admin-role': live(text, '', {
+      help: 'Role of users who may manage other users at /_cardea/.',
+      more: 'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
+    }),
+    'second-factor-roles': live(roles, [], {
+      help: 'Roles whose members need a second factor; _admin means administrators.',
+      more: 'A member without one signs in only to set it up: both doors reject everything else, access tokens included. Sign-ins and tokens of an identity provider need a value of second-factor in its section. Names that [jwt_keys] or proxies assert are not affected.',
     }),
   },
 
   console: {
-    'public-url': live(publicUrl, '', 'URL at which users reach the console, without /_cardea/.', {
-      details:
-        'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',
+    'public-url': live(publicUrl, '', {
+      help: 'URL at which users reach the console, without /_cardea/.',
+      more: 'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',
     }),
   },
 
   http: {
-    'trusted-origin': live(
-      trustedOrigins,
-      [],
-      'Origins whose requests to the multi-model door may carry credentials.',
-      { details: '* or all trusts every origin.' },
-    ),
-    'return-queue-time-header': live(
-      boolean,
-      true,
-      'Send the queue time header with responses of the multi-model door.',
-    ),
+    'trusted-origin': live(trustedOrigins, [], {
+      help: 'Origins whose requests to the multi-model door may carry credentials.',
+      more: '* or all trusts every origin.',
+    }),
+    'return-queue-time-header': live(boolean, true, {
+      help: 'Send the queue time header with responses of the multi-model door.',
+    }),
   },
 
   document: {
-    name: restart(wireName, 'CouchDB', 'Product name that clients of the document door see.', {
-      details: 'Used in X-Auth-<name>-*, _<name>.roles and org.<name>.user:.',
+    name: restart(wireName, 'CouchDB', {
+      help: 'Product name that clients of the document door see.',
+      more: 'Used in X-Auth-<name>-*, _<name>.roles and org.<name>.user:.',
     }),
     version: restart(version, '3.5.2', 'API version that clients of the document door see.'),
   },
 
   'multi-model': {
-    name: restart(wireName, 'ArangoDB', 'Product name that clients of the multi-model door see.', {
-      details: 'It is the realm and, in lower case, the issuer of tokens.',
+    name: restart(wireName, 'ArangoDB', {
+      help: 'Product name that clients of the multi-model door see.',
+      more: 'It is the realm and, in lower case, the issuer of tokens.',
     }),
     version: restart(version, '3.12.5', 'API version that clients of the multi-model door see.'),
-    'web-ui-before-login': live(boolean, false, "Serve the files of ArangoDB's web interface without a credential.", {
-      details:
-        'Needed to reach its login page. Applies to GET and HEAD below /_admin/aardvark/; they are forwarded without any identity.',
+    'web-ui-before-login': live(boolean, false, {
+      help: "Serve the files of ArangoDB's web interface without a credential.",
+      more: 'Needed to reach its login page. Applies to GET and HEAD below /_admin/aardvark/; they are forwarded without any identity.',
     }),
   },
 
   node: {
-    name: restart(
-      matching('name@host', /^[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+$/),
-      'cardea@127.0.0.1',
-      'Name of this node in /_node/{name}.',
-    ),
+    name: restart(matching('name@host', /^[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+$/), 'cardea@127.0.0.1', {
+      help: 'Name of this node in /_node/{name}.',
+    }),
   },
 
   door: {
     'max-connections': restart(whole(1), 10_000, 'Maximum number of open connections, for each listener.'),
-    'proxy-protocol': restart(
-      words(LISTENERS, LISTENER_NAME),
-      [],
-      'Listeners whose connections begin with a header of the PROXY protocol, version 1 or 2.',
-      {
-        details:
-          'The header names the client, and is accepted from chttpd.trusted_proxies only. With TLS it comes before the handshake. A connection without a valid header is closed. Empty: no listener expects one.',
-      },
-    ),
-    http2: restart(
-      words(LISTENERS, LISTENER_NAME),
-      ['document', 'multi-model', 'admin'],
-      'Listeners whose clients may use HTTP/2.',
-      {
-        details:
-          'With TLS a client chooses the version in the handshake, without TLS by its first bytes; clients of HTTP/1.1 use the same port. Empty: HTTP/1.1 only.',
-      },
-    ),
-    'max-connections-per-client': live(
-      whole(1),
-      1000,
-      'Maximum number of open connections of one client, for each listener.',
-      {
-        details:
-          'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered. Each request over HTTP/2 counts as a connection, too.',
-      },
-    ),
+    'proxy-protocol': restart(words(LISTENERS, LISTENER_NAME), [], {
+      help: 'Listeners whose connections begin with a header of the PROXY protocol, version 1 or 2.',
+      more: 'The header names the client, and is accepted from chttpd.trusted_proxies only. With TLS it comes before the handshake. A connection without a valid header is closed. Empty: no listener expects one.',
+    }),
+    http2: restart(words(LISTENERS, LISTENER_NAME), ['document', 'multi-model', 'admin'], {
+      help: 'Listeners whose clients may use HTTP/2.',
+      more: 'With TLS a client chooses the version in the handshake, without TLS by its first bytes; clients of HTTP/1.1 use the same port. Empty: HTTP/1.1 only.',
+    }),
+    'max-connections-per-client': live(whole(1), 1000, {
+      help: 'Maximum number of open connections of one client, for each listener.',
+      more: 'A client is an IPv4 address or a /64 network of IPv6. A connection of one of chttpd.trusted_proxies does not count; each request on it counts for the client that the proxy names, until it is answered. Each request over HTTP/2 counts as a connection, too.',
+    }),
     'max-uri-bytes': live(size(256, 16_777_216), 16_384, 'Maximum size of a request target.'),
     'max-header-bytes': restart(size(1024, 16_777_216), 65_536, 'Maximum size of request line and headers together.'),
     'max-headers': restart(whole(10, 2000), 200, 'Maximum number of header lines of a request.'),
-    'max-body-bytes': live(size(1024), 8_388_608, 'Maximum size of a request body that Cardea itself reads.', {
-      details: 'Lower limits apply to user documents (1 MiB), anonymous requests (128 KiB) and sign-in (16 KiB).',
+    'max-body-bytes': live(size(1024), 8_388_608, {
+      help: 'Maximum size of a request body that Cardea itself reads.',
+      more: 'Lower limits apply to user documents (1 MiB), anonymous requests (128 KiB) and sign-in (16 KiB).',
     }),
-    'max-json-items': live(
-      whole(1000, 10_000_000),
-      250_000,
-      'Maximum number of members and elements of a JSON body, all together.',
-      {
-        details:
-          'A larger body is rejected with 413. Lower limits apply to users (10000) and anonymous requests (2000).',
-      },
-    ),
+    'max-json-items': live(whole(1000, 10_000_000), 250_000, {
+      help: 'Maximum number of members and elements of a JSON body, all together.',
+      more: 'A larger body is rejected with 413. Lower limits apply to users (10000) and anonymous requests (2000).',
+    }),
     'header-timeout': restart(timer(), 10, 'Seconds within which the headers of a request must arrive.'),
     'body-timeout': live(timer(), 30, 'Seconds without a byte of the request body after which the request is aborted.'),
     'body-deadline': live(timer(), 300, 'Seconds within which a body that Cardea itself reads must arrive.'),
-    'write-timeout': live(
-      timer(),
-      60,
-      'Seconds without progress in sending a response after which the connection is closed.',
-    ),
+    'write-timeout': live(timer(), 60, {
+      help: 'Seconds without progress in sending a response after which the connection is closed.',
+    }),
     'keep-alive-timeout': restart(timer(), 65, 'Seconds an idle connection is kept open.'),
     'stop-timeout': live(timer('zero'), 10, 'Seconds that running requests may take to finish when the server stops.'),
   },
 
   hashing: {
-    queue: live(whole(1), 1000, 'Maximum number of passwords waiting to be hashed.', {
-      details:
-        'More are rejected with 503. If the queue is full, the client with the most waiting passwords loses one to a client with fewer.',
+    queue: live(whole(1), 1000, {
+      help: 'Maximum number of passwords waiting to be hashed.',
+      more: 'More are rejected with 503. If the queue is full, the client with the most waiting passwords loses one to a client with fewer.',
     }),
   },
 
   store: {
-    url: restart(storeUrl, 'sqlite:data/cardea.db', 'Where users, sessions and settings are stored.', {
-      details: 'The value is hidden if it can contain a password.',
+    url: restart(storeUrl, 'sqlite:data/cardea.db', {
+      help: 'Where users, sessions and settings are stored.',
+      more: 'The value is hidden if it can contain a password.',
       secret: true,
       fixed: FIXED.store,
     }),
-    'max-staleness': live(
-      seconds(0),
-      60,
-      'Seconds a node keeps working with cached users while the store is unreachable.',
-      { fixed: FIXED.staleness },
-    ),
+    'max-staleness': live(seconds(0), 60, {
+      help: 'Seconds a node keeps working with cached users while the store is unreachable.',
+      fixed: FIXED.staleness,
+    }),
   },
 
   upstream: fixedRows(FIXED.gateway, {
-    document: live(serverUrls, [], 'URL of the CouchDB server behind the document door.', {
-      details: 'Several URLs are tried in order if one fails.',
+    document: live(serverUrls, [], {
+      help: 'URL of the CouchDB server behind the document door.',
+      more: 'Several URLs are tried in order if one fails.',
     }),
-    'document-identity': live(
-      oneOf(['jwt', 'proxy']),
-      'jwt',
-      'How CouchDB learns the user: jwt sends a signed token, proxy sends proxy-authentication headers.',
-    ),
-    'document-secret': live(secretText(SECRET_BYTES), '', 'Secret shared with CouchDB.', { secret: true }),
-    'document-rewrites': live(boolean, true, 'Forward requests to _rewrite to CouchDB.', {
-      details:
-        'The design document chooses the target, so Cardea can authorise only the path that was sent. If false, they are rejected with 403. Requests of administrators are always rejected with 403.',
+    'document-identity': live(oneOf(['jwt', 'proxy']), 'jwt', {
+      help: 'How CouchDB learns the user: jwt sends a signed token, proxy sends proxy-authentication headers.',
     }),
-    'multi-model': live(serverUrls, [], 'URL of the ArangoDB server behind the multi-model door.', {
-      details: 'Several URLs are tried in order if one fails.',
+    'document-secret': live(secretText(SECRET_BYTES), '', { help: 'Secret shared with CouchDB.', secret: true }),
+    'document-rewrites': live(boolean, true, {
+      help: 'Forward requests to _rewrite to CouchDB.',
+      more: 'The design document chooses the target, so Cardea can authorise only the path that was sent. If false, they are rejected with 403. Requests of administrators are always rejected with 403.',
     }),
-    'multi-model-identity': live(
-      oneOf(['user', 'client']),
-      'user',
-      'How ArangoDB learns the user: user sends a token that Cardea signs, client sends what the client sent.',
-    ),
+    'multi-model': live(serverUrls, [], {
+      help: 'URL of the ArangoDB server behind the multi-model door.',
+      more: 'Several URLs are tried in order if one fails.',
+    }),
+    'multi-model-identity': live(oneOf(['user', 'client']), 'user', {
+      help: 'How ArangoDB learns the user: user sends a token that Cardea signs, client sends what the client sent.',
+    }),
     'multi-model-secret-keyfile': restart(path, '', 'File with the secret that signs tokens for ArangoDB.'),
-    'multi-model-secret-folder': restart(
-      path,
-      '',
-      'Folder with several secrets for ArangoDB: the first by name signs.',
-    ),
-    'multi-model-admin': live(text, 'root', 'ArangoDB user that administrators act as.', {
-      details: 'No other user is ever forwarded under this name.',
+    'multi-model-secret-folder': restart(path, '', {
+      help: 'Folder with several secrets for ArangoDB: the first by name signs.',
     }),
-    'connect-timeout': live(timer(), 10, 'Seconds to wait for a connection to an upstream server.', {
-      details: 'Then the next server is tried, or the response is 504.',
+    'multi-model-admin': live(text, 'root', {
+      help: 'ArangoDB user that administrators act as.',
+      more: 'No other user is ever forwarded under this name.',
     }),
-    'first-byte-timeout': live(
-      timer('zero'),
-      300,
-      'Seconds from the end of a request to the first byte of the response; then 504.',
-      { details: 'Change feeds are exempt. 0 means no limit.' },
-    ),
-    'idle-timeout': live(timer('zero'), 300, 'Seconds without progress after which a forwarded request is aborted.', {
-      details:
-        'While the request body is sent, the response is 504; during the response, the connection is closed. Change feeds are exempt. 0 means no limit.',
+    'connect-timeout': live(timer(), 10, {
+      help: 'Seconds to wait for a connection to an upstream server.',
+      more: 'Then the next server is tried, or the response is 504.',
     }),
-    'spool-bytes': live(size(0), 16_777_216, 'Maximum size of a chunked request body to ArangoDB.', {
-      details: 'ArangoDB accepts no chunked bodies, so Cardea collects them. A larger body is rejected with 413.',
+    'first-byte-timeout': live(timer('zero'), 300, {
+      help: 'Seconds from the end of a request to the first byte of the response; then 504.',
+      more: 'Change feeds are exempt. 0 means no limit.',
     }),
-    'spool-total-bytes': live(size(0), 268_435_456, 'Maximum memory for all collected bodies together.', {
-      details: 'Beyond it, requests are rejected with 503 and Retry-After.',
+    'idle-timeout': live(timer('zero'), 300, {
+      help: 'Seconds without progress after which a forwarded request is aborted.',
+      more: 'While the request body is sent, the response is 504; during the response, the connection is closed. Change feeds are exempt. 0 means no limit.',
     }),
-    'ca-file': live(
-      path,
-      '',
-      'PEM file with the certificate authorities for upstream servers, instead of those of the system.',
-    ),
-    sandbox: live(
-      boolean,
-      true,
-      'Send Content-Security-Policy: sandbox with HTML, SVG and XML from upstream servers.',
-      { details: 'It is added to policies that the responses have. /_utils/ and /_admin/aardvark/ are exempt.' },
-    ),
-    'service-keyfile': restart(path, '', 'PEM file with the private key (P-256) that signs tokens for services.', {
-      details: 'If empty, a key is created at each start. Several nodes need the same key.',
+    'spool-bytes': live(size(0), 16_777_216, {
+      help: 'Maximum size of a chunked request body to ArangoDB.',
+      more: 'ArangoDB accepts no chunked bodies, so Cardea collects them. A larger body is rejected with 413.',
+    }),
+    'spool-total-bytes': live(size(0), 268_435_456, {
+      help: 'Maximum memory for all collected bodies together.',
+      more: 'Beyond it, requests are rejected with 503 and Retry-After.',
+    }),
+    'ca-file': live(path, '', {
+      help: 'PEM file with the certificate authorities for upstream servers, instead of those of the system.',
+    }),
+    sandbox: live(boolean, true, {
+      help: 'Send Content-Security-Policy: sandbox with HTML, SVG and XML from upstream servers.',
+      more: 'It is added to policies that the responses have. /_utils/ and /_admin/aardvark/ are exempt.',
+    }),
+    'service-keyfile': restart(path, '', {
+      help: 'PEM file with the private key (P-256) that signs tokens for services.',
+      more: 'If empty, a key is created at each start. Several nodes need the same key.',
     }),
   }),
 
   audit: fixedRows(FIXED.audit, {
     keep: live(whole(0, 36_500), 30, 'Days that the store keeps audit records. 0 means forever.'),
-    'key-file': restart(
-      path,
-      '',
-      'PEM file with the private key (Ed25519) that signs the checkpoints of the audit trail.',
-      {
-        details:
-          'The newest checkpoint is kept in the store and beside this file, in a file whose name ends with .checkpoint. If empty, nothing is signed, and audit verify cannot find out whether the newest records were removed.',
-      },
-    ),
-    destinations: restart(auditDestinations, [], 'Where audit records are copied to, besides the store.', {
-      details:
-        'file:PATH and stdout write one JSON object per line; syslog+tcp://HOST:PORT sends messages of RFC 5424; http(s)://… is a webhook. Several are separated by commas.',
+    'key-file': restart(path, '', {
+      help: 'PEM file with the private key (Ed25519) that signs the checkpoints of the audit trail.',
+      more: 'The newest checkpoint is kept in the store and beside this file, in a file whose name ends with .checkpoint. If empty, nothing is signed, and audit verify cannot find out whether the newest records were removed.',
+    }),
+    destinations: restart(auditDestinations, [], {
+      help: 'Where audit records are copied to, besides the store.',
+      more: 'file:PATH and stdout write one JSON object per line; syslog+tcp://HOST:PORT sends messages of RFC 5424; http(s)://… is a webhook. Several are separated by commas.',
       secret: true,
     }),
-    'file-size': restart(size(1000), 100_000_000, 'Size in bytes above which an audit file is rotated.', {
-      details:
-        'The file becomes PATH.1, the one before PATH.2. After a rotation by another program, reload with SIGHUP.',
+    'file-size': restart(size(1000), 100_000_000, {
+      help: 'Size in bytes above which an audit file is rotated.',
+      more: 'The file becomes PATH.1, the one before PATH.2. After a rotation by another program, reload with SIGHUP.',
     }),
     'file-count': restart(whole(1, 1000), 10, 'Number of rotated audit files that are kept.'),
-    'webhook-key-file': restart(path, '', 'File with the secret that signs the requests of a webhook.', {
-      details: 'Needed for http:// and https:// in audit.destinations. White space around the secret is ignored.',
+    'webhook-key-file': restart(path, '', {
+      help: 'File with the secret that signs the requests of a webhook.',
+      more: 'Needed for http:// and https:// in audit.destinations. White space around the secret is ignored.',
     }),
-    'on-failure': live(
-      oneOf(['continue', 'refuse']),
-      'continue',
-      'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
-      {
-        details:
-          'refuse responds with 503 to changes of users, administrators, settings and secrets, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
-      },
-    ),
+    'on-failure': live(oneOf(['continue', 'refuse']), 'continue', {
+      help: 'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
+      more: 'refuse responds with 503 to changes of users, administrators, settings and secrets, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
+    }),
   }),
 
   gate: {
-    'cache-seconds': live(whole(0, 1), 0, 'How long a proxy may use a response of /_gate again, in seconds.', {
-      details:
-        'Only for the same credential and roles. Behind a cache a revocation takes that long, and a second more where the cache counts whole seconds. 0 means that each request is decided by Cardea.',
+    'cache-seconds': live(whole(0, 1), 0, {
+      help: 'How long a proxy may use a response of /_gate again, in seconds.',
+      more: 'Only for the same credential and roles. Behind a cache a revocation takes that long, and a second more where the cache counts whole seconds. 0 means that each request is decided by Cardea.',
     }),
-    'sign-in': live(boolean, false, 'Send browsers without a session from /_gate to the sign-in page.', {
-      details:
-        'Only at the document door, whose session the page opens, and only for pages: GET, with text/html in Accept. All other requests are 401.',
+    'sign-in': live(boolean, false, {
+      help: 'Send browsers without a session from /_gate to the sign-in page.',
+      more: 'Only at the document door, whose session the page opens, and only for pages: GET, with text/html in Accept. All other requests are 401.',
     }),
   },
 
   metrics: {
-    endpoint: restart(endpoints, [], 'Listener for the metrics only, open to every client that can reach it.', {
-      details:
-        'Prometheus reads /metrics there. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off. At the doors, /_cardea/metrics needs an administrator or the role _metrics.',
+    endpoint: restart(endpoints, [], {
+      help: 'Listener for the metrics only, open to every client that can reach it.',
+      more: 'Prometheus reads /metrics there. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off. At the doors, /_cardea/metrics needs an administrator or the role _metrics.',
       fixed: FIXED.listener,
     }),
   },
 
   tracing: {
-    endpoint: restart(
-      collectorUrl,
-      '',
-      'Collector of OpenTelemetry that gets the traces of requests, by OTLP over HTTP in JSON.',
-      {
-        details:
-          'Empty means no traces. Without a path, /v1/traces is used. Headers for the collector are in the variable OTEL_EXPORTER_OTLP_HEADERS.',
-        fixed: FIXED.gateway,
-      },
-    ),
-    'sample-percent': restart(whole(0, 100), 100, 'How many of 100 traces that begin here are recorded.', {
-      details: 'A traceparent header of the client decides for its own trace.',
+    endpoint: restart(collectorUrl, '', {
+      help: 'Collector of OpenTelemetry that gets the traces of requests, by OTLP over HTTP in JSON.',
+      more: 'Empty means no traces. Without a path, /v1/traces is used. Headers for the collector are in the variable OTEL_EXPORTER_OTLP_HEADERS.',
+      fixed: FIXED.gateway,
+    }),
+    'sample-percent': restart(whole(0, 100), 100, {
+      help: 'How many of 100 traces that begin here are recorded.',
+      more: 'A traceparent header of the client decides for its own trace.',
     }),
   },
 
@@ -836,15 +745,14 @@ export const OPTIONS = {
         emerg: 'error',
       }),
       'info',
-      'Minimum level of logged messages.',
+      { help: 'Minimum level of logged messages.' },
     ),
-    format: restart(
-      oneOf(['auto', 'text', 'json']),
-      'auto',
-      'Format of log lines: auto writes text to a terminal and JSON elsewhere.',
-    ),
-    access: live(boolean, false, 'Log one line for each request.', {
-      details: 'At level info: method, path without the query, status, bytes, duration, user and request id.',
+    format: restart(oneOf(['auto', 'text', 'json']), 'auto', {
+      help: 'Format of log lines: auto writes text to a terminal and JSON elsewhere.',
+    }),
+    access: live(boolean, false, {
+      help: 'Log one line for each request.',
+      more: 'At level info: method, path without the query, status, bytes, duration, user and request id.',
     }),
   },
 } as const

@@ -70,18 +70,7 @@ export function isConcealed(row: Option<unknown>, text: string): boolean {
 }
 
 /** Names in requests and responses, derived from `document.name` and `multi-model.name` if no option sets them. */
-export interface WireNames {
-  readonly userNameHeader: string
-  readonly rolesHeader: string
-  readonly tokenHeader: string
-  readonly rolesClaim: string
-  /** Prefix of the id of a user document. */
-  readonly userIdPrefix: string
-  readonly realm: string
-  readonly issuer: string
-}
-
-export function toWireNames(values: Config): WireNames {
+export function toWireNames(values: Config) {
   const { chttpd_auth: auth, jwt_auth: jwt } = values
   const document = values.document.name
   const multiModel = values['multi-model'].name
@@ -90,6 +79,7 @@ export function toWireNames(values: Config): WireNames {
     rolesHeader: auth.x_auth_roles || `X-Auth-${document}-Roles`,
     tokenHeader: auth.x_auth_token || `X-Auth-${document}-Token`,
     rolesClaim: jwt.roles_claim_name || `_${document.toLowerCase()}.roles`,
+    /** Of the id of a user document. */
     userIdPrefix: `org.${document.toLowerCase()}.user:`,
     realm: multiModel,
     issuer: multiModel.toLowerCase(),

@@ -27,7 +27,7 @@ const RELATIVE_PATHS =
   'A relative path is relative to the file that contains it; from flags and environment, to the working directory.'
 
 export const describe = ({ option }: ShownRow): string =>
-  option.details === undefined ? option.help : `${option.help} ${option.details}`
+  option.more === undefined ? option.help : `${option.help} ${option.more}`
 
 /** Further properties of a row, as short sentences. */
 export function listMarks({ option }: ShownRow): string[] {

@@ -124,23 +124,17 @@ export function renderSource(source: Source): string {
   return source.kind === 'environment' || source.kind === 'flag' ? source.name : source.kind
 }
 
-export interface Comparison {
-  /** Names of changed options and entries of open sections that are applied with `settings`. */
-  readonly applied: readonly string[]
-  /** Changed options and services that keep the old value until the next start. */
-  readonly needRestart: readonly string[]
-  /** The new settings, with the old value of everything that needs a restart. */
-  readonly settings: Settings
-}
-
-export function compareSettings(before: Settings, after: Settings): Comparison {
+export function compareSettings(before: Settings, after: Settings) {
   const changed = ROWS.filter((row) => printed(row, before.values) !== printed(row, after.values))
   const late = changed.filter((row) => row.option.reload === 'restart')
   const live = changed.filter((row) => row.option.reload === 'live')
   const services = changedEntries(listLateEntries(before), listLateEntries(after))
   return {
+    /** Names of changed options and entries of open sections that are applied with `settings`. */
     applied: [...live.map((row) => row.name), ...changedEntries(openEntries(before), openEntries(after))],
+    /** Changed options and services that keep the old value until the next start. */
     needRestart: [...late.map((row) => row.name), ...services],
+    /** The new settings, with the old value of everything that needs a restart. */
     settings: late.length + services.length === 0 ? after : keepOld(before, after, late),
   }
 }

@@ -40,14 +40,11 @@ export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log
   }
 }
 
-interface Layers {
-  /** Of each name, the entry of the highest of files, environment and flags, and the one made at run time. */
-  readonly layered: readonly Entry[]
-  /** Entries that one of a higher layer overrules. */
-  readonly hidden: readonly AdminEntry[]
-}
-
-export function toLayers(admins: Settings['admins']): Layers {
+/**
+ * `layered`: of each name, the entry of the highest of files, environment and flags, and the one made at run time.
+ * `hidden`: those that one of a higher layer overrules.
+ */
+export function toLayers(admins: Settings['admins']) {
   const given = new Map(admins.filter((entry) => !isOfRunTime(entry)).map((entry) => [entry.name, entry]))
   const isCounting = (entry: AdminEntry) => isOfRunTime(entry) || given.get(entry.name) === entry
   return {

@@ -17,12 +17,7 @@ type KeySets = ReadonlyMap<string, string>
 /** Problems of the key set files that these settings name. */
 export const checkKeySetFiles = (open: Open): readonly Problem[] => checkKeySets(open, loadKeySets(open))
 
-export interface LoadedKeySets {
-  readonly sets: KeySets
-  readonly problems: readonly Problem[]
-}
-
-export function loadKeySets(open: Open): LoadedKeySets {
+export function loadKeySets(open: Open) {
   const sets = new Map<string, string>()
   const problems: Problem[] = []
   for (const entry of open.jwt_keys.filter(isSet)) {
@@ -36,7 +31,7 @@ export function loadKeySets(open: Open): LoadedKeySets {
 }
 
 /** A file that is not a key set is a problem; it may be half written. Single keys of a set may be unusable. */
-export function checkKeySets(open: Open, { sets, problems }: LoadedKeySets): readonly Problem[] {
+export function checkKeySets(open: Open, { sets, problems }: ReturnType<typeof loadKeySets>): readonly Problem[] {
   const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
     const text = isSet({ key }) ? sets.get(path) : undefined
     const set = text === undefined ? undefined : readJwkSet(text, { secrets: true })

@@ -12,19 +12,12 @@ import {
   reloadSecretRing,
   type SecretSource,
 } from '../keys/secret-files.ts'
-import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
+import { createTokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import type { SecurityEvents } from '../observe/security-events.ts'
 import type { LiveConfig, PreparedPart } from './live-config.ts'
-import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
+import { keysOf, refuseShared, type SharedSecrets, USES, type Use } from './shared-secrets.ts'
 
-export interface TokenSecrets {
-  readonly ring: LiveRing
-  /** Verified tokens; a reload empties it. */
-  readonly cache: TokenCache<Claims>
-  /** Called each time the secrets were replaced. */
-  onReload(listener: () => void): void
-}
+export type TokenSecrets = Awaited<ReturnType<typeof openTokenSecrets>>
 
 export const toSecretSource = ({ server }: Config): SecretSource => ({
   secret: server['jwt-secret'],
@@ -36,34 +29,66 @@ export const toSecretSource = ({ server }: Config): SecretSource => ({
 export const loadTokenSecrets = async (settings: Settings, secrets: SharedSecrets): Promise<RingLoad> =>
   refuseShared(await loadSecretRing(toSecretSource(settings.values)), USES.tokens, settings, secrets)
 
-/** The paths are those of the start; a later change of the options needs a restart. */
-export async function openTokenSecrets(liveConfig: LiveConfig): Promise<TokenSecrets> {
+export async function openTokenSecrets(liveConfig: LiveConfig) {
   const { log } = liveConfig.kernel
-  const { values } = liveConfig.get().settings
-  const source = toSecretSource(values)
-  const first = await loadTokenSecrets(liveConfig.get().settings, liveConfig.secrets)
+  const { settings } = liveConfig.get()
+  const source = toSecretSource(settings.values)
+  const first = await loadTokenSecrets(settings, liveConfig.secrets)
   if (first.kind === 'refused') throw new StartError(first.reason)
   const warningsOf = createRingWarnings()
   report(first, warningsOf(first), log)
   const cache = createTokenCache<Claims>()
   const listeners: (() => void)[] = []
+  const onReload = (load: LoadedRing) => {
+    cache.clear()
+    for (const warning of warningsOf(load)) log.warn(warning)
+    for (const listener of listeners) listener()
+  }
+  const isWatched = settings.values.server['jwt-secret-watch']
+  return {
+    ring: followRing(liveConfig, first, {
+      use: USES.tokens,
+      name: TOKEN_SECRET,
+      source,
+      isWatched,
+      onReload,
+      prepare: prepareReload,
+    }),
+    /** Verified tokens; a reload empties it. */
+    cache,
+    /** Called each time the secrets were replaced. */
+    onReload: (listener: () => void) => void listeners.push(listener),
+  }
+}
+
+interface FollowedSource {
+  readonly use: Use
+  /** What the names of its options begin with. */
+  readonly name: string
+  readonly source: SecretSource
+  readonly isWatched: boolean
+  readonly onReload?: (load: LoadedRing) => void
+  prepare(ring: LiveRing, source: SecretSource): Promise<PreparedPart>
+}
+
+/** The paths are those of the start; a later change of the options needs a restart. Their contents are followed. */
+function followRing(liveConfig: LiveConfig, first: LoadedRing, followed: FollowedSource): LiveRing {
+  const { use, name, source, isWatched, onReload, prepare } = followed
+  const { events } = liveConfig.kernel
   const hasFiles = Boolean(source.keyfile || source.folder)
-  const sourceName = nameSource(TOKEN_SECRET, source)
   const ring = createLiveRing({
     initial: first.ring,
-    load: async () =>
-      refuseShared(await reloadSecretRing(source), USES.tokens, liveConfig.get().settings, liveConfig.secrets),
+    load: async () => refuseShared(await reloadSecretRing(source), use, liveConfig.get().settings, liveConfig.secrets),
     onReload: (load) => {
-      if (load.kind === 'ring') cache.clear()
-      recordSecretsReload(liveConfig.kernel.events, sourceName, load)
-      for (const warning of load.kind === 'ring' ? warningsOf(load) : []) log.warn(warning)
-      if (load.kind === 'ring') for (const listener of listeners) listener()
+      if (load.kind === 'ring') events.record('secrets.reloaded', { source: nameSource(name, source) })
+      else events.record('reload.failed', { source: nameSource(name, source), reason: load.reason })
+      if (load.kind === 'ring') onReload?.(load)
     },
-    ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
+    ...(hasFiles && isWatched ? { watch: { source } } : {}),
   })
-  liveConfig.secrets.register(USES.tokens, () => keysOf(ring.get()))
-  if (hasFiles) liveConfig.joinReload({ prepare: () => prepareReload(ring, source) })
-  return { ring, cache, onReload: (listener) => void listeners.push(listener) }
+  liveConfig.secrets.register(use, () => keysOf(ring.get()))
+  if (hasFiles) liveConfig.joinReload({ prepare: () => prepare(ring, source) })
+  return ring
 }
 
 /** Whether a secret has another use is checked once every part is read. */
@@ -97,11 +122,6 @@ export function nameSource(option: string, { folder, keyfile }: SecretSource): s
 export const TOKEN_SECRET = 'server.jwt-secret'
 export const UPSTREAM_SECRET = 'upstream.multi-model-secret'
 
-function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
-  if (load.kind === 'ring') events.record('secrets.reloaded', { source })
-  else events.record('reload.failed', { source, reason: load.reason })
-}
-
 /** The warnings of each load that the load before did not have, by secret. */
 function createRingWarnings(): (load: LoadedRing) => readonly string[] {
   let known: ReadonlySet<string> = new Set()
@@ -125,7 +145,6 @@ export async function loadUpstreamSecrets(settings: Settings, secrets: SharedSec
   return refuseShared(await loadSecretRing(source), USES.upstream, settings, secrets)
 }
 
-/** The paths are those of the start; their contents are followed. */
 export async function openUpstreamSecrets(liveConfig: LiveConfig): Promise<LiveRing | undefined> {
   const { settings } = liveConfig.get()
   const first = await loadUpstreamSecrets(settings, liveConfig.secrets)
@@ -133,20 +152,10 @@ export async function openUpstreamSecrets(liveConfig: LiveConfig): Promise<LiveR
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.reason}`)
   for (const { text } of first.warnings) liveConfig.kernel.log.warn(text)
   const source = toUpstreamSource(settings.values)
-  const ring = createLiveRing({
-    initial: first.ring,
-    load: async () =>
-      refuseShared(await reloadSecretRing(source), USES.upstream, liveConfig.get().settings, liveConfig.secrets),
-    onReload: (load) => recordSecretsReload(liveConfig.kernel.events, nameSource(UPSTREAM_SECRET, source), load),
-    watch: { source },
-  })
-  liveConfig.secrets.register(USES.upstream, () => keysOf(ring.get()))
-  liveConfig.joinReload({ prepare: () => prepareUpstreamReload(ring, source) })
-  return ring
-}
-
-async function prepareUpstreamReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
-  const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`${UPSTREAM_SECRET}: ${load.reason}`], apply }
-  return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
+  const prepare = async (ring: LiveRing): Promise<PreparedPart> => {
+    const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
+    if (load.kind === 'refused') return { problems: [`${UPSTREAM_SECRET}: ${load.reason}`], apply }
+    return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
+  }
+  return followRing(liveConfig, first, { use: USES.upstream, name: UPSTREAM_SECRET, source, isWatched: true, prepare })
 }

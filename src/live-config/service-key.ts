@@ -10,12 +10,6 @@ import { type Signer, type SigningKey, signToken, toEcSigningKey } from '../keys
 import type { LiveConfig } from './live-config.ts'
 import { type SharedSecrets, USES } from './shared-secrets.ts'
 
-export interface ServiceKey {
-  readonly signer: Signer
-  /** Its public half, for services that verify. */
-  readonly jwk: object
-}
-
 /** The key a server with these settings would start with. */
 export function loadServiceKey(
   settings: Settings,
@@ -29,13 +23,15 @@ export function loadServiceKey(
   return key
 }
 
-export function openServiceKey({ get, secrets, generatedKey }: LiveConfig): ServiceKey {
+/** `jwk` is its public half, for services that verify. */
+export function openServiceKey({ get, secrets, generatedKey }: LiveConfig) {
   const key = loadServiceKey(get().settings, secrets, generatedKey)
   secrets.register(USES.services, () => [key.verifying])
   const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })
   const kid = toThumbprint({ crv, kty, x, y })
+  const signer: Signer = { version: kid, sign: (claims) => signToken({ typ: 'JWT', kid }, claims, key) }
   return {
-    signer: { version: kid, sign: (claims) => signToken({ typ: 'JWT', kid }, claims, key) },
+    signer,
     jwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' },
   }
 }

@@ -90,7 +90,7 @@ function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, ch
     section,
     key,
     help: option.help,
-    ...(option.details !== undefined && { details: option.details }),
+    ...(option.more !== undefined && { details: option.more }),
     expects: option.codec.expects,
     type: toType(option.codec),
     ...(option.codec.words && { choices: option.codec.words }),

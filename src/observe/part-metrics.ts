@@ -61,9 +61,7 @@ export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, c
   metrics.collectValue('cardea_open_streams', countStreams)
 }
 
-interface AuditDestination extends DeliveryFigures {
-  readonly destination: string
-}
+type AuditDestination = DeliveryFigures & { readonly destination: string }
 
 export const addAuditMetrics = (metrics: Metrics, list: () => readonly AuditDestination[]): void =>
   collectFigures(metrics, list, ({ destination }) => ({ destination }), {

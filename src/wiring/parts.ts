@@ -160,11 +160,10 @@ export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCou
 }
 
 /** The limits on password checks, with the options of this configuration. */
-export const openConfiguredLimits = (liveConfig: LiveConfig) =>
-  openLimits({
-    ...liveConfig.kernel,
-    settings: deriveLive(liveConfig, ({ settings }) => toLimitSettings(settings.values)).get,
-  })
+export function openConfiguredLimits(liveConfig: LiveConfig) {
+  const { store, events, log } = liveConfig.kernel
+  return openLimits(deriveLive(liveConfig, ({ settings }) => toLimitSettings(settings.values)).get, store, events, log)
+}
 
 /** What only a running server has, mostly for its administrator. */
 function createServerParts(base: Base, closing: Closing) {

@@ -26,7 +26,7 @@ test('every default can be written to a file', () => {
 test('every option has a help text of one sentence', () => {
   for (const { name, option: row } of ROWS) {
     assert.match(row.help, /^[A-Z](?!.*\. [A-Z]).{5,110}\.$/, name)
-    assert.match(row.details ?? 'None.', /\.$/, name)
+    assert.match(row.more ?? 'None.', /\.$/, name)
   }
 })
 

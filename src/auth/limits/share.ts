@@ -12,17 +12,10 @@ import type { RecordGuard, SecurityEvents } from '../../observe/security-events.
 import type { LimitedAccount } from './guess.ts'
 import { type AccountLimits, createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
 
-export interface OpenLimitsDeps {
-  settings(): LimitSettings
-  readonly store: FailureStore
-  readonly events: SecurityEvents
-  readonly log: Log
-}
-
 const REPORT_ENDED_MS = 1000
 
 /** The limits on password checks, shared with other nodes through the store. */
-export function openLimits({ settings, store, events, log }: OpenLimitsDeps) {
+export function openLimits(settings: () => LimitSettings, store: FailureStore, events: SecurityEvents, log: Log) {
   const limits = createLimits({
     settings,
     clock: SYSTEM_CLOCK,
@@ -52,18 +45,12 @@ interface SharingOptions {
   readonly everyMs?: number
 }
 
-export interface Sharing {
-  /** Sends and receives once, in addition to the regular turns. */
-  shareNow(): Promise<void>
-  stop(): Promise<void>
-}
-
 const EVERY_MS = 250
 const EVERY_MS_WITHOUT_STORE = 2000
 const PURGE_EVERY_MS = 60_000
 const PAGE = 100
 
-export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions): Sharing {
+export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions) {
   const shareNow = createTurn(options)
   const stopping = new AbortController()
   const run = async () => {
@@ -79,6 +66,7 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   }
   const running = run()
   return {
+    /** Sends and receives once, in addition to the regular turns. */
     shareNow,
     async stop() {
       stopping.abort()
@@ -92,7 +80,7 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
 /** The limits of accounts on every node, for the administrator. */
 export const createSharedLimits = (
   limits: AccountLimits,
-  { shareNow }: Pick<Sharing, 'shareNow'>,
+  { shareNow }: { shareNow(): Promise<void> },
   guard: RecordGuard,
 ) => ({
   async find(account: LimitedAccount) {

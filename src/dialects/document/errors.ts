@@ -109,12 +109,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   internal: row(500, 'unknown_error', 'Internal error.'),
 }
 
-export interface ErrorBody {
-  readonly error: string
-  readonly reason: string
-}
-
-export function toErrorBody(refusal: Refusal): ErrorBody {
+export function toErrorBody(refusal: Refusal) {
   const { error, reason } = DOCUMENT_ERRORS[refusal.code]
   return { error, reason: typeof reason === 'string' ? reason : reason(textOf(refusal)) }
 }

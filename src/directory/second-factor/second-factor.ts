@@ -10,13 +10,6 @@ import type { UserEditor } from '../users/user-operations.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
-/** A second factor that an app has been given, with a code of it as proof. */
-export interface NewTotp {
-  /** In base32. */
-  readonly secret: string
-  readonly code: string
-}
-
 const SECRET_BYTES = 20
 const SECRET = /^[A-Z2-7]{32}$/
 
@@ -29,10 +22,10 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
   const codes = createTotpCheck(store, parts.clock)
   return {
     /**
-     * Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
+     * `secret`: in base32, given to an app; `code`: one of it as proof. Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
      * the account, except the session of the request.
      */
-    async enableTotp(name: string, { secret, code }: NewTotp): Promise<readonly string[]> {
+    async enableTotp(name: string, secret: string, code: string): Promise<readonly string[]> {
       const member = { key: secret, algorithm: 'sha', length: 6 }
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
       if (!totp) throw badRequest('secret is not one that /account/totp has created.')

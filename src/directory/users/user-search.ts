@@ -7,13 +7,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import type { SignInStore } from '../store-port/sign-ins.ts'
-import {
-  type KeyCount,
-  SEARCH_ROWS,
-  type SearchEntry,
-  type SearchRange,
-  type UserSearchStore,
-} from '../store-port/users.ts'
+import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
 import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
@@ -113,25 +107,13 @@ export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Cl
     const page = await collect({ after, limit: query.limit }, read, isMatch)
     return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
   },
-  /** Roles or databases with grants that begin with the text, each with its number of users. */
-  async countUsersBy(kind: 'role' | 'grant', { text, after, limit }: CountQuery): Promise<CountPage> {
+  /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
+  async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
     const range = { kind, from: after === undefined ? text : `${after}${FIRST}`, to: `${text}${LAST}` }
     const counts = await store.countUsersByKey(range, limit)
     return { counts, next: counts.length < limit ? undefined : counts.at(-1)?.key }
   },
 })
-
-export interface CountQuery {
-  /** Folded for roles. */
-  readonly text: string
-  readonly after?: string | undefined
-  readonly limit: number
-}
-
-export interface CountPage {
-  readonly counts: readonly KeyCount[]
-  readonly next: string | undefined
-}
 
 /** Where a page begins: behind this entry of this range. */
 interface Position {

@@ -23,17 +23,6 @@ export interface CheckpointsOptions {
   readonly events: Pick<SecurityEvents, 'record'>
 }
 
-/** The chain in the store is not the one that this node has written. */
-export interface ChainBreak {
-  readonly reason: string
-  /** The sequence of the last checkpoint. */
-  readonly expected: number
-  /** The sequence of the end in the store. */
-  readonly found: number
-  /** Where this node goes on: after its own last record, so that the break stays visible in the chain. */
-  readonly end: ChainPlace
-}
-
 export class Checkpoints {
   /** Writes the newest checkpoint, whatever was the newest when an item was added. */
   readonly file: Delivery<'newest'>
@@ -71,13 +60,17 @@ export class Checkpoints {
     if (this.file.figures().waiting < 2) this.file.add('newest')
   }
 
-  /** `undefined`: the chain in the store continues the last checkpoint. */
-  async findBreak(chain: AuditChain | undefined): Promise<ChainBreak | undefined> {
+  /**
+   * Why the chain in the store is not the one that this node has written, and the sequences of the last checkpoint and of
+   * the end in the store. `undefined`: it continues the last checkpoint.
+   */
+  async findBreak(chain: AuditChain | undefined) {
     if (!this.#isLoaded) this.#load(chain)
     const last = this.#last
     const reason = last && (await this.#compare(chain, last))
     if (!last || reason === undefined) return undefined
     const found = chain?.sequence ?? 0
+    // this node goes on after its own last record, so that the break stays visible in the chain
     const end = { sequence: Math.max(found, last.sequence), hash: last.hash }
     return { reason, expected: last.sequence, found, end }
   }

@@ -7,7 +7,7 @@ import { openNewStream, replaceByWriting } from '../../base/files.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { BackupError } from './backup-error.ts'
 import { listProblems } from './check-records.ts'
-import { BACKUP_FORMAT, type BackupHeader, type BackupSummary, countRows, FORMAT_VERSION } from './format.ts'
+import { BACKUP_FORMAT, type BackupHeader, countRows, FORMAT_VERSION } from './format.ts'
 import { readBackup } from './read-backup.ts'
 import { renderContent, type StoreSnapshot } from './snapshot.ts'
 
@@ -19,17 +19,11 @@ interface WriteOptions {
 /** Called with the number of rows. */
 export type OnProgress = (progress: { readonly done: number; readonly total: number }) => void
 
-export interface WrittenBackup extends BackupSummary {
-  /** Records that were damaged in the store already. The file has them as they are and cannot be restored. */
-  readonly problems: readonly string[]
-}
-
-/** Writes a file that only its owner can read. It is read back and compared before it gets its name. */
-export async function writeBackup(
-  snapshot: StoreSnapshot,
-  file: string,
-  options: WriteOptions,
-): Promise<WrittenBackup> {
+/**
+ * Writes a file that only its owner can read. It is read back and compared before it gets its name. `problems`: records
+ * that were damaged in the store already. The file has them as they are and cannot be restored.
+ */
+export async function writeBackup(snapshot: StoreSnapshot, file: string, options: WriteOptions) {
   const path = resolve(file)
   const found = statSync(path, { throwIfNoEntry: false })
   if (found && !found.isFile()) throw new BackupError(`${file} is not a regular file. Name a file for the backup.`)

@@ -57,7 +57,7 @@ describe('the second factor of the own account', () => {
 
   it('a session that has not proved it does not replace it with a confirmed one either', async () => {
     const name = await addUser('confirms')
-    const enable = () => directory.enableTotp(name, { secret: 'A'.repeat(32), code: '000000' })
+    const enable = () => directory.enableTotp(name, 'A'.repeat(32), '000000')
     await assert.rejects(runAs(name, UNPROVED, enable), isRefused('second_factor_required'))
     await assert.rejects(runAs(name, PROVED, enable), isRefused('bad_request'), 'the code is wrong')
   })

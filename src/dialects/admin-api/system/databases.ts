@@ -30,7 +30,7 @@ export const DATABASE_OPERATIONS = {
       const [couchdb, arangodb, grants] = await Promise.all([
         listFrom('CouchDB', () => listDocumentNames(deps, call, range)),
         listFrom('ArangoDB', () => listMultiModelNames(deps, call, range)),
-        deps.directory.countUsersBy('grant', { text, after: after || undefined, limit }),
+        deps.directory.countUsersBy('grant', text, limit, after || undefined),
       ])
       const users = new Map(grants.counts.map(({ key, count }) => [key, count]))
       const all = [...new Set([...couchdb.names, ...arangodb.names, ...users.keys()])].toSorted(compareBytes)

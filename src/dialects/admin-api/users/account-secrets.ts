@@ -35,7 +35,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
     async run({ directory }, call) {
       const { secret, code, current_password: current } = call.body
       await call.caller?.requirePassword(current)
-      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), { secret, code }) }
+      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), secret, code) }
     },
   }),
   'account.remove-totp': operation('DELETE /account/totp', 'self', {

@@ -18,7 +18,7 @@ export const ROLE_OPERATIONS = {
     query: ROLE_QUERY,
     reply: ROLE_PAGE,
     async run({ directory }, { query: { search = '', after, limit = MAX_ROLES } }) {
-      const { counts, next } = await directory.countUsersBy('role', { text: foldCase(search), after, limit })
+      const { counts, next } = await directory.countUsersBy('role', foldCase(search), limit, after)
       const roles: { name: string; members: number }[] = []
       for (const { key, count, name } of counts)
         roles.push({ name: await findSpelling(directory, name, key), members: count })
