@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import { isRelayed } from './relay.ts'
 import type { HttpResponse } from './request-context.ts'
 
 export interface BodyLimits {
@@ -125,6 +126,8 @@ class BodyStream extends Readable {
     void this.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
 }
 
-/** A client that already sends its body does not wait. */
+/** A client that already sends its body does not wait. A worker thread always waits. */
 const isWaitingForContinue = (request: IncomingMessage): boolean =>
-  request.headers.expect !== undefined && request.readableLength === 0 && !request.complete
+  (request.headers.expect !== undefined || isRelayed(request.socket)) &&
+  request.readableLength === 0 &&
+  !request.complete

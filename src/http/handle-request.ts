@@ -22,6 +22,7 @@ import {
 import type { ConnectionLimits } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
+import { isRelayed } from './relay.ts'
 import { toErrorReply, writeReply } from './reply.ts'
 import type { Dialect, HttpResponse, PendingReply, Reply, RequestContext } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
@@ -178,7 +179,7 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
   // the main thread counts and logs it
   if (reply.relayed) active.isRelayed = true
   else deps.observer?.onReply(context, reply)
-  if (written.isLast) connection.isEnding = true
+  if (written.isLast && !isRelayed(request.socket)) connection.isEnding = true
   // A feed may never end, so it does not keep the door from closing.
   if (written.isFeed) removeFromConnection(active)
 }
@@ -203,9 +204,10 @@ function logAccess({ request, response, context, bytesBefore, deps, isRelayed }:
   deps.accessLog?.write(context, response, deps.door, bytes)
 }
 
-function removeFromConnection({ context, connection, deps }: ActiveRequest): void {
+function removeFromConnection({ request, context, connection, deps }: ActiveRequest): void {
   connection.remove(context)
-  if (deps.isStopping()) connection.endIfIdle()
+  // a worker thread may relay further requests until it has stopped too
+  if (deps.isStopping() && !isRelayed(request.socket)) connection.endIfIdle()
 }
 
 /** After these errors the bytes that follow on the connection cannot be trusted to be a request. */

@@ -156,6 +156,14 @@ export class IncomingRequest implements RequestContext {
     return this.#broken
   }
 
+  get httpVersion(): string {
+    return this.#request.httpVersion
+  }
+
+  get hasBody(): boolean {
+    return hasBody(this.#request)
+  }
+
   get rawHeaders(): readonly string[] {
     return this.#request.rawHeaders
   }
@@ -201,7 +209,7 @@ export class IncomingRequest implements RequestContext {
   }
 
   async #readOnce(limits: BodyLimits): Promise<Buffer | undefined> {
-    if (!hasBody(this.#request)) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
+    if (!this.hasBody) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     const start = performance.now()
     try {
@@ -212,7 +220,7 @@ export class IncomingRequest implements RequestContext {
   }
 
   openBody(): Readable | undefined {
-    if (!hasBody(this.#request)) return undefined
+    if (!this.hasBody) return undefined
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     this.isBodyForwarded = true
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits

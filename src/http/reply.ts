@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { acceptedHeaders } from './relay.ts'
+import { decisionHeaders, isRelayed } from './relay.ts'
 import type {
   Client,
   Dialect,
@@ -48,8 +48,15 @@ export function writeReply(request: IncomingMessage, response: HttpResponse, del
   const isLast = delivery.isLast || leavesBody
   writeHead(response, delivery, isLast)
   if (isResponseStream(reply.body)) {
-    const end = (last?: Uint8Array) => (leavesBody ? endAfterBody(request, response, last) : endNow(response, last))
-    reply.body.pipeTo(response, end, breakOff)
+    reply.body.pipeTo(
+      response,
+      (last) => {
+        if (leavesBody) return endAfterBody(request, response, last)
+        limitDrainTime(request, delivery.bodyTimeoutMs)
+        endNow(response, last)
+      },
+      breakOff,
+    )
     return { isLast, isFeed: reply.body.isFeed }
   }
   const body = request.method === 'HEAD' ? undefined : reply.body
@@ -68,7 +75,10 @@ export function writeReply(request: IncomingMessage, response: HttpResponse, del
 function writeHead(response: HttpResponse, { dialect, context, reply, hsts }: Delivery, isLast: boolean): void {
   const all = headersOf(reply, dialect, context, response.req)
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
-  if (isLast) headers.push('Connection', 'close')
+  // a worker thread ends the connection of its client, and uses the one to this thread again
+  if (isRelayed(response.req.socket))
+    headers.push(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
+  else if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)
@@ -131,7 +141,6 @@ function headersOf(reply: Reply, dialect: Dialect, context?: RequestContext, req
     if (!isTrailer(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
   if (reply.relayed) return flat
   for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
-  if (request) flat.push(...acceptedHeaders(request.socket, context))
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat
@@ -151,6 +160,9 @@ const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' &
 
 export const isResponseStream = (body: Reply['body']): body is ResponseStream =>
   typeof body === 'object' && 'pipeTo' in body
+
+/** Whether it may never end. */
+const isEndless = (body: Reply['body']): boolean => (isResponseStream(body) ? body.isFeed : isFeed(body))
 
 const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined =>
   !isFeed(body) && !isResponseStream(body)

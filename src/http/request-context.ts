@@ -41,6 +41,7 @@ export interface RequestContext {
   /** For logs and the response header. */
   readonly id: string
   readonly method: string
+  readonly httpVersion: string
   /** The request target, unchanged. */
   readonly target: string
   /** Read on first use by the rules of the dialect. Throws a Refusal if the path is ambiguous. */
@@ -57,6 +58,7 @@ export interface RequestContext {
   /** Whether a header is present more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
+  readonly hasBody: boolean
   /** How large a body may be that is read whole. Higher for administrators than for users and anonymous requests. */
   readonly maxBodyBytes: number
   /** Limits for a JSON body. */

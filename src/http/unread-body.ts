@@ -1,6 +1,7 @@
 /** Request bodies that are still arriving when the reply is written. */
 import type { IncomingMessage } from 'node:http'
 import { hasBody } from './body.ts'
+import { isRelayed } from './relay.ts'
 
 /** A declared body up to this size is read and discarded, which costs less than a new connection. */
 const MAX_DISCARDED_BYTES = 65_536
@@ -13,11 +14,13 @@ export function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean
   if (request.httpVersionMajor === 2) return false
   if (request.complete || !hasBody(request)) return false
   if (isCut) return true
+  // the worker thread has it, and decides
+  if (isRelayed(request.socket)) return false
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return request.headers.expect !== undefined || declared > MAX_DISCARDED_BYTES
 }
 
-/** Node discards the rest of a body after the reply. Closes the connection if that takes longer than `timeoutMs`. */
+/** Discards the rest of a body. Closes the connection if that takes longer than `timeoutMs`. */
 export function limitDrainTime(request: IncomingMessage, timeoutMs: number): void {
   const { socket } = request
   if (request.httpVersionMajor === 2) return
@@ -25,6 +28,8 @@ export function limitDrainTime(request: IncomingMessage, timeoutMs: number): voi
   const timer = setTimeout(() => {
     if (!request.complete) socket.destroy()
   }, timeoutMs)
+  // Node does so itself only for a body of which nothing was read. A reader of a part has paused it.
+  request.resume()
   const stop = () => {
     clearTimeout(timer)
     socket.off('close', stop)

@@ -14,7 +14,6 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
-import { relay } from '../base/relay-needed.ts'
 import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
@@ -90,12 +89,6 @@ export const mountAdminApi = (
   segment: OWN_SEGMENT,
   dialect: createAdminDialect(parts, programs, { isOwnOrigin: false, requireEntry }),
 })
-
-/** In a worker thread: the main thread serves these paths. */
-export const RELAY: Mount = {
-  segment: OWN_SEGMENT,
-  dialect: createForwardAuthDialect({ name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [] }),
-}
 
 interface AdminListener extends Pick<AdminApiOptions, 'requireEntry'> {
   /** Whether the listener serves nothing else. */

@@ -20,6 +20,7 @@ import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { findNearestSection } from '../config/problems.ts'
+import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
 import { createDoorCors } from '../dialects/document/cors.ts'
 import type { DocumentSettings, NodeDeps } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
@@ -34,7 +35,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn, RELAY } from './admin-door.ts'
+import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
@@ -177,7 +178,7 @@ function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSetti
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)
   const sendsToSignIn = () => parts.config.get().gate['sign-in']
   const gate = { ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }
-  if (parts.relayOf) return [RELAY, ...mountForwardAuth(gate)]
+  if (parts.relayOf) return [...mountRelayedPaths(createDoorCors(settings.get)), ...mountForwardAuth(gate)]
   return [
     mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
     mountSignIn(parts, requireEntry),

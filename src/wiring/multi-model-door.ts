@@ -8,6 +8,7 @@ import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { toWireNames } from '../config/options.ts'
+import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/page.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
@@ -27,7 +28,7 @@ import { createSignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
-import { mountAccount, mountAdminApi, mountSignIn, RELAY } from './admin-door.ts'
+import { mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createMultiModelUpstream } from './gateway.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
@@ -116,8 +117,9 @@ function createMounts(
   const requireEntry = createRequireEntry(settings.get, databases, accept(ACCEPTED.multiModelEntry))
   const { authenticate } = accept(ACCEPTED.multiModelForwardAuth)
   const forwardAuth = mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry })
-  if (parts.relayOf) return [RELAY, ...forwardAuth].map(withOptionsOfDoor)
-  const account = { cors: createDoorCors(settings.get), recorder: createDoorRecorder(parts, settings) }
+  const cors = createDoorCors(settings.get)
+  if (parts.relayOf) return [...mountRelayedPaths(cors), ...forwardAuth].map(withOptionsOfDoor)
+  const account = { cors, recorder: createDoorRecorder(parts, settings) }
   const mounts: readonly Mount[] = [
     mountAccount(parts, accept(ACCEPTED.multiModelAccount), account),
     mountSignIn(parts, requireEntry, { openToken: signIns.openFor }),

@@ -6,13 +6,14 @@
  */
 import type { RenewableSessions } from '../../auth/session/renewable-session.ts'
 import { isClientError } from '../../base/errors.ts'
+import { relay } from '../../base/relay-needed.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
-import type { ConfirmCredential, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { ACCOUNT_SEGMENT } from '../own-paths.ts'
+import type { ConfirmCredential, Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { ACCOUNT_SEGMENT, OWN_SEGMENT } from '../own-paths.ts'
 import { type AccountSignInDeps, accountSignInRoutes, OPEN, requireTrusted } from './account-sign-in.ts'
 import { accountTokenRoutes } from './account-token.ts'
-import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
+import { ADMIN_API_BASE } from './dialect.ts'
 import { accountRoutes, type OperationRoutesDeps } from './operations.ts'
 
 export interface AccountApiOptions extends OperationRoutesDeps {
@@ -55,12 +56,25 @@ export const mountAccountApi = ({
     ],
     confirmCredential,
     defaultHeaders: (context, reply) => [
-      ...SECURITY_HEADERS,
-      ...(context ? [[ADMIN_API_BASE.requestIdHeader, context.id] as const, ...cors.headers(context, reply)] : []),
+      ...ADMIN_API_BASE.defaultHeaders(context, reply),
+      ...(context ? cors.headers(context, reply) : []),
       ...((context && renewalHeaders?.(context, reply)) ?? []),
     ],
   },
 })
+
+/** In a worker thread, which leaves all these paths to the main thread: what its own errors need. */
+export const mountRelayedPaths = (cors: Pick<DoorCors, 'headers'>): readonly Mount[] => {
+  const dialect: Dialect = { ...ADMIN_API_BASE, name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [] }
+  const defaultHeaders: Dialect['defaultHeaders'] = (context, reply) => [
+    ...dialect.defaultHeaders(context, reply),
+    ...(context ? cors.headers(context, reply) : []),
+  ]
+  return [
+    { segment: ACCOUNT_SEGMENT, dialect: { ...dialect, defaultHeaders } },
+    { segment: OWN_SEGMENT, dialect },
+  ]
+}
 
 const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>, cors: DoorCors): readonly Step[] => [
   { name: 'path', run: (context) => void context.path },

@@ -47,8 +47,8 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
       ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),
     ],
     defaultHeaders: (context, reply) => [
-      ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
-      ...(context ? [[REQUEST_ID_HEADER, context.id] as const, ...renewingHeaders(context, reply)] : []),
+      ...ADMIN_API_BASE.defaultHeaders(context, reply),
+      ...(context ? renewingHeaders(context, reply) : []),
     ],
   }
 }
@@ -75,8 +75,8 @@ const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charse
 const isChallenged = (context: RequestContext | undefined): boolean =>
   context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
-/** What it shares with the account of a user (account-api.ts). */
-export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fallback' | 'renderError'> = {
+/** What the dialects below `/_cardea` share. */
+export const ADMIN_API_BASE: Omit<Dialect, 'name' | 'steps' | 'routes'> = {
   requestIdHeader: REQUEST_ID_HEADER,
   readPath: readAdminApiPath,
   fallback: () => {
@@ -89,10 +89,14 @@ export const ADMIN_API_BASE: Pick<Dialect, 'requestIdHeader' | 'readPath' | 'fal
       ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),
     ])
   },
+  defaultHeaders: (context, reply) => [
+    ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
+    ...(context ? [[REQUEST_ID_HEADER, context.id] as const] : []),
+  ],
 }
 
 /** Each is added unless the reply sets it. */
-export const SECURITY_HEADERS: readonly HeaderPair[] = [
+const SECURITY_HEADERS: readonly HeaderPair[] = [
   ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],

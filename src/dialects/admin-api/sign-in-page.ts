@@ -14,7 +14,7 @@ import type { ConfirmCredential, Handler, HeaderPair, Reply, RequestContext, Ste
 import { READ_METHODS } from '../../http/router.ts'
 import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
 import { type AccountSignInDeps, accountSignInRoutes, requireTrusted } from './account-sign-in.ts'
-import { ADMIN_API_BASE, SECURITY_HEADERS } from './dialect.ts'
+import { ADMIN_API_BASE } from './dialect.ts'
 import { toJsonReply } from './json.ts'
 import { renderPage } from './page.ts'
 import { type ProviderRoutesDeps, providerRoutes } from './provider-routes.ts'
@@ -61,10 +61,8 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
       ...accountSignInRoutes({ ...deps, origins: () => [] }, SIGN_IN_PREFIX),
     ],
     defaultHeaders: (context, reply) => [
-      ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
-      ...(context
-        ? [[ADMIN_API_BASE.requestIdHeader, context.id] as const, ...deps.renewalHeaders(context, reply)]
-        : []),
+      ...ADMIN_API_BASE.defaultHeaders(context, reply),
+      ...(context ? deps.renewalHeaders(context, reply) : []),
     ],
   },
 })
