@@ -22,14 +22,7 @@ import { type FetchOptions, fetchDoor, toAccountRequest } from './library/accoun
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import type { Credentials } from './library/credentials.ts'
 import type { Events } from './library/events.ts'
-import {
-  addHeaders,
-  type HeaderSink,
-  readGuess,
-  readRequest,
-  requireNodePair,
-  requireSink,
-} from './library/requests.ts'
+import { addHeaders, type HeaderSink, readGuess, readRequest, requireSink, serveNode } from './library/requests.ts'
 import type { Sessions } from './library/sessions.ts'
 import type { OtherMembers, Users } from './library/users.ts'
 import type { ReloadReport } from './live-config/live-config.ts'
@@ -205,16 +198,12 @@ async function openCardea<Members extends object>(
     events: createEvents(app),
     listen: () => app.listen(),
     handle: (request, response, door = 'document') =>
-      mayBeIgnored(async () => {
-        requireNodePair(request, response, 'handle')
-        await app.handle(request, response, door)
-      }),
+      serveNode(request, response, 'handle', (...pair) => app.handle(...pair, door)),
     fetch: (request, options) => fetchDoor(app, request, options),
     handleAccount: (request, response) =>
-      mayBeIgnored(async () => {
-        requireNodePair(request, response, 'handleAccount')
-        await app.handle(toAccountRequest(request), response, 'account')
-      }),
+      serveNode(request, response, 'handleAccount', (incoming, outgoing) =>
+        app.handle(toAccountRequest(incoming), outgoing, 'account'),
+      ),
     async authenticate(request, options) {
       const { door = 'document', response, service, origins = [], peer } = options ?? {}
       if (response) requireSink(response)
@@ -231,13 +220,6 @@ async function openCardea<Members extends object>(
     close: () => app.close(),
     [Symbol.asyncDispose]: () => app.close(),
   }
-}
-
-/** A program that ignores the promise must not end with its rejection. */
-function mayBeIgnored(work: () => Promise<void>): Promise<void> {
-  const done = work()
-  done.catch(() => {})
-  return done
 }
 
 const GIVEN: readonly string[] = ['options', 'files', 'env', 'log', 'claims']

@@ -12,6 +12,8 @@ export type ChangeListener = (change: Change, session: Session | null) => void
 interface Message {
   readonly change: Change
   readonly live: LiveSession | null
+  /** When the tab asked the server, in milliseconds. */
+  readonly askedAt: number
 }
 
 const MIN_DELAY_MS = 1000
@@ -30,6 +32,8 @@ export class SessionKeeper {
   #live: LiveSession | null | undefined
   /** Later than that of `#live` if requests have renewed the session since. */
   #expiresAt = 0
+  /** When the user last signed in or out. */
+  #beganAt = 0
   /** Whose session has ended without a sign-out. */
   #lost: string | undefined
   #renewing: Promise<LiveSession | null> | undefined
@@ -44,8 +48,9 @@ export class SessionKeeper {
     this.#channel = isShared ? openChannel(this.#name) : undefined
     if (this.#channel)
       this.#channel.onmessage = ({ data }) => {
-        const { change, live } = data as Message
-        this.#set(change, live)
+        const message = data as Message
+        // a tab that asked before the user signed in or out here says nothing about the session of now
+        if (message.askedAt >= this.#beganAt) this.#set(message)
       }
   }
 
@@ -70,11 +75,12 @@ export class SessionKeeper {
     const before = this.#live
     this.#renewing ??= runAlone(this.#name, async () => {
       if (this.#live && this.#live !== before) return this.#live
+      const askedAt = Date.now()
       const next = await this.#credential.renew()
       // the user has signed in or out meanwhile
       if (this.#live !== before) return this.#live ?? null
       const change = this.#findChange(next)
-      if (change) this.#announce(change, next)
+      if (change) this.#announce(change, next, askedAt)
       else this.#keep(next)
       return next
     }).finally(() => {
@@ -110,13 +116,15 @@ export class SessionKeeper {
     this.#announce('signed_out', null)
   }
 
-  #announce(change: Change, live: LiveSession | null): void {
-    this.#channel?.postMessage({ change, live } satisfies Message)
-    this.#set(change, live)
+  #announce(change: Change, live: LiveSession | null, askedAt = Date.now()): void {
+    const message: Message = { change, live, askedAt }
+    this.#channel?.postMessage(message)
+    this.#set(message)
   }
 
-  #set(change: Change, live: LiveSession | null): void {
+  #set({ change, live, askedAt }: Message): void {
     const isEnd = change === 'expired' || change === 'revoked'
+    if (change === 'signed_in' || change === 'signed_out') this.#beganAt = askedAt
     // two tabs may notice it at the same time
     if (isEnd && this.#live === null) return
     if (isEnd) this.#lost = this.#live?.session.name ?? this.#lost

@@ -1,8 +1,9 @@
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { isJsonObject } from '../base/json.ts'
 import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
+import { type Serve, serveInMemory } from './web-request.ts'
 
 /** The client of a call. */
 export interface ClientOptions {
@@ -58,13 +59,22 @@ export function requireSink(response: unknown): asserts response is HeaderSink |
 
 const INSTEAD = 'give reply.raw of Fastify, the headers of a web Response'
 
-/** Requests and responses of `node:http` have a connection, on which limits and the address of the client depend. */
-export function requireNodePair(request: unknown, response: unknown, caller: string): void {
+/** Serves a request of `node:http`. A program that ignores the promise must not end with its rejection. */
+export function serveNode(request: IncomingMessage, response: ServerResponse, caller: string, serve: Serve) {
+  const serveChecked = async (): Promise<void> => {
+    requireNodePair(request, response, caller)
+    // the socket of a request that a framework makes for tests can only be read
+    await ('writable' in request.socket ? serve(request, response) : serveInMemory(request, response, serve))
+  }
+  const done = serveChecked()
+  done.catch(() => {})
+  return done
+}
+
+function requireNodePair(request: unknown, response: unknown, caller: string): void {
   if (!isJsonObject(response) || typeof response['writeHead'] !== 'function')
     throw new TypeError(`${caller} takes the response of Node: give reply.raw of Fastify`)
-  const socket = isJsonObject(request) ? request['socket'] : undefined
-  // the socket of a request that a framework makes for tests can only be read
-  if (!isJsonObject(socket) || !('writable' in socket))
+  if (!isJsonObject(request) || !isJsonObject(request['socket']))
     throw new TypeError(`${caller} takes a request of Node, with its socket. For a web Request call cardea.fetch`)
 }
 

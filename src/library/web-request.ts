@@ -1,31 +1,41 @@
-/** Serves a web `Request` by a door: over a connection in memory, so that the door's parser and checks are the same. */
-import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http'
+/**
+ * Serves requests without a connection of their own by a door: over one in memory, so that the door's parser and checks
+ * are the same.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  request as openRequest,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+export type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** `path` replaces that of the request. `peer` is the address of the client, or of the proxy before this program. */
-export interface WebTarget {
+interface Target {
   readonly peer: string
   readonly path: string
   readonly serve: Serve
 }
 
-export async function fetchFrom(request: Request, target: WebTarget): Promise<Response> {
-  const [near, far] = duplexPair()
-  const failed = Promise.withResolvers<never>()
-  const server = createServer((incoming, response) => void target.serve(incoming, response).catch(failed.reject))
-  server.emit('connection', withPeer(far, request, target.peer))
-  const response = await Promise.race([send(request, target.path, near), failed.promise])
+export async function fetchFrom(request: Request, target: Target): Promise<Response> {
+  const { method, url, headers: sent, body: content, signal } = request
+  const { host, protocol } = new URL(url)
+  const headers = { host, ...Object.fromEntries(sent) }
+  // the types of web streams differ between the two platforms
+  const stream = content && Readable.fromWeb(content as Parameters<typeof Readable.fromWeb>[0])
+  const response = await exchange({ method, headers, signal, protocol }, stream, target)
   const { statusCode: status = 500, headersDistinct } = response
-  const headers = new Headers()
+  const received = new Headers()
   for (const [name, values = []] of Object.entries(headersDistinct))
-    if (!HOP_BY_HOP.has(name)) for (const value of values) headers.append(name, value)
+    if (!HOP_BY_HOP.has(name)) for (const value of values) received.append(name, value)
   // a Node stream of bytes: the types of the two platforms differ
   const body = hasBody(request, status) ? (Readable.toWeb(response) as ReadableStream) : null
   if (body === null) response.resume()
-  return new Response(body, { status, headers })
+  return new Response(body, { status, headers: received })
 }
 
 /** They describe the connection in memory. */
@@ -33,30 +43,42 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'tr
 
 const hasBody = ({ method }: Request, status: number): boolean => method !== 'HEAD' && ![204, 304].includes(status)
 
+/** For a request that a framework has made for a test, as `fastify.inject` does: its socket can only be read. */
+export async function serveInMemory(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
+  const { method, url: path = '/', headers, socket } = request
+  const target = { peer: socket.remoteAddress ?? '127.0.0.1', path, serve }
+  const answer = await exchange({ method, headers }, request, target)
+  for (const [name, values = []] of Object.entries(answer.headersDistinct))
+    if (!HOP_BY_HOP.has(name)) response.setHeader(name, values)
+  response.statusCode = answer.statusCode ?? 500
+  await pipeline(answer, response)
+}
+
+async function exchange(sent: RequestOptions, body: Readable | null, target: Target): Promise<IncomingMessage> {
+  const [near, far] = duplexPair()
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const server = createServer((incoming, response) => void target.serve(incoming, response).catch(reject))
+  server.emit('connection', withPeer(far, target.peer, sent.protocol === 'https:'))
+  const { method, headers, signal } = sent
+  const request = openRequest({
+    method,
+    path: target.path,
+    headers: { ...headers, connection: 'close' },
+    createConnection: () => near,
+    ...(signal && { signal }),
+  })
+  request.once('response', resolve).once('error', reject)
+  // the door may reject a body before it has read it: the response says so
+  if (body) pipeline(body, request).catch(() => {})
+  else request.end()
+  return promise
+}
+
 /** What the doors read of a socket. */
-function withPeer(connection: Duplex, { url }: Request, peer: string): Duplex {
-  const isSecure = url.startsWith('https:')
-  return Object.assign(connection, {
+const withPeer = (connection: Duplex, peer: string, isSecure: boolean): Duplex =>
+  Object.assign(connection, {
     remoteAddress: peer,
     ...(isSecure && { encrypted: true }),
     bytesWritten: 0,
     destroySoon: () => connection.end(),
   })
-}
-
-async function send(request: Request, path: string, connection: Duplex): Promise<IncomingMessage> {
-  const { method, url, headers, body, signal } = request
-  const sent = openRequest({
-    method,
-    path,
-    headers: { host: new URL(url).host, ...Object.fromEntries(headers), connection: 'close' },
-    createConnection: () => connection,
-    signal,
-  })
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  sent.once('response', resolve).once('error', reject)
-  // the door may reject a body before it has read it: the response says so. The types of web streams differ.
-  if (body) pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), sent).catch(() => {})
-  else sent.end()
-  return promise
-}

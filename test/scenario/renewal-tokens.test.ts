@@ -91,6 +91,19 @@ test('a repeated renewal gets the same token, and only one is stored', async () 
   assert.equal((await renew(document, renewals[0]?.json.renewalToken)).status, 200)
 })
 
+test('renewals at the same time may get several tokens, which end with the one session', async (t) => {
+  const { renewalToken } = await open('nina')
+  const setAhead = holdClock(t)
+  const { json: first } = await renew(document, renewalToken)
+  setAhead(2000)
+  const { json: second } = await renew(document, renewalToken)
+  assert.notEqual(first.token, second.token)
+  const ask = async () => [await statusOf(document, first.token), await statusOf(multiModel, second.token)]
+  assert.deepEqual(await ask(), [200, 200])
+  await call(document, 'DELETE', '/token', { body: { renewalToken: second.renewalToken } })
+  assert.deepEqual(await ask(), [401, 401])
+})
+
 test('reuse after the grace ends the session', async (t) => {
   const { token, renewalToken } = await open('carol')
   const setAhead = holdClock(t)

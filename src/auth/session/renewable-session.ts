@@ -118,6 +118,7 @@ export function createApplicationSignIn(
       return { id: cookie.id, expiresAt: nowSeconds(deps.clock) + cookie.maxAgeSeconds, header }
     },
     end: service.end,
+    timeoutHeader: deps.cookieHeaders.renderTimeout,
     /** The header that removes the cookie. */
     clear: deps.cookieHeaders.renderCleared,
   }

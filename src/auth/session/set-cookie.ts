@@ -58,6 +58,7 @@ export function createCookieHeaders(settings: () => RenderSettings, clock: Clock
     render,
     // quirk: reference document 2.5: the cookie is emptied, not expired, so it has a lifetime like any other.
     renderCleared: (source: Source): Header => render({ value: '', maxAgeSeconds: settings().timeoutSeconds }, source),
+    renderTimeout: (): Header => renderTimeout(settings()),
     /** Renews the session of a request. The header is added to every reply, errors included. */
     renewalHeaders(request: AuthenticatedSource, reply: { readonly headers: readonly Header[] }): readonly Header[] {
       const renewed = request.authenticated?.credential?.session?.cookie?.renew()
@@ -65,6 +66,12 @@ export function createCookieHeaders(settings: () => RenderSettings, clock: Clock
     },
   }
 }
+
+/** Tells a client how long the cookie is valid after a request: no script of a page can read the cookie. */
+export const renderTimeout = ({ timeoutSeconds }: Pick<SigningSettings, 'timeoutSeconds'>): Header => [
+  'X-Cardea-Session-Timeout',
+  String(timeoutSeconds),
+]
 
 export interface AuthenticatedSource extends Source {
   readonly authenticated: Authenticated | undefined

@@ -29,12 +29,17 @@ export const OPEN = 'open'
 
 export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PREFIX): readonly Route[] {
   const rows: Readonly<Record<string, Methods>> = {
-    '/session': { GET: (context) => toJsonReply(200, showIdentity(identityOf(context))) },
+    '/session': { GET: (context) => showSession(context, deps) },
     '/sign-up': { POST: acceptPage(signUp, deps) },
     '/sign-in': { POST: acceptPage(signIn, deps) },
     '/sign-out': { POST: acceptPage(signOut, deps) },
   }
   return Object.entries(rows).map(([path, methods]) => ({ path: `${prefix}${path}`, right: OPEN, methods }))
+}
+
+function showSession(context: RequestContext, deps: AccountSignInDeps): Reply {
+  const hasCookie = context.authenticated?.credential?.session?.cookie !== undefined
+  return toJsonReply(200, showIdentity(identityOf(context)), hasCookie ? [deps.signIn.timeoutHeader()] : [])
 }
 
 export const showIdentity = ({ name, roles, mustChangePassword, mustSetUpFactor }: Identity) =>
@@ -84,7 +89,8 @@ async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise
   const { code = '', ...given } = await readFields(CREDENTIALS, context)
   const account = await deps.signIn.require({ ...given, code }, context)
   const { header } = await deps.signIn.open(account, context)
-  return toJsonReply(200, showIdentity(account), [header, ...listActionHeaders(account)])
+  const headers = [header, deps.signIn.timeoutHeader(), ...listActionHeaders(account)]
+  return toJsonReply(200, showIdentity(account), headers)
 }
 
 async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {

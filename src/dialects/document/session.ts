@@ -3,10 +3,11 @@ import { isExternalJwt } from '../../auth/jwt.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import type { OpenedSession } from '../../auth/session/session-service.ts'
+import { renderTimeout } from '../../auth/session/set-cookie.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import { type Fields, findRedirect, readForm, redirectTo } from '../../http/form.ts'
-import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { requireBody, requireObject, toJsonReply } from './body.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
@@ -63,14 +64,8 @@ const renderSession = (
       userCtx: { name, roles },
       info: { authentication_handlers: handlers, authenticated: handler, authentication_db: authenticationDb },
     },
-    handler === COOKIE_HANDLER ? [toTimeoutHeader(cookie)] : [],
+    handler === COOKIE_HANDLER ? [renderTimeout(cookie)] : [],
   )
-
-/** Tells a client how long the cookie is valid after a request: no script of a page can read the cookie. */
-const toTimeoutHeader = ({ timeoutSeconds }: DocumentSettings['cookie']): HeaderPair => [
-  'X-Cardea-Session-Timeout',
-  String(timeoutSeconds),
-]
 
 async function postSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
   // both are checked first: a request with an invalid redirect opens no session
@@ -85,11 +80,7 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
   const page = acceptsHtml(context.header('accept')) ? settings().authenticationRedirect : ''
-  const headers = [
-    cookieHeaders.render(cookie, context),
-    toTimeoutHeader(settings().cookie),
-    ...listActionHeaders(identity),
-  ]
+  const headers = [cookieHeaders.render(cookie, context), cookieHeaders.renderTimeout(), ...listActionHeaders(identity)]
   const reply = toJsonReply(200, body, headers)
   return redirectTo(next ?? (page || undefined), reply)
 }
