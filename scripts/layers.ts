@@ -42,7 +42,7 @@ export const PACKAGES = {
   'lru-cache': /^(base|dialects|directory|auth|keys|passwords|gateway|http)\//,
   re2js: /^passwords\//,
   bcrypt: /^passwords\/schemes\//,
-  'openid-client': /^auth\/provider-sign-in\.ts$/,
+  'openid-client': /^auth\/provider-connections\.ts$/,
   undici: /^gateway\//,
   pg: /^store\/postgres\//,
 }

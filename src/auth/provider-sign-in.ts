@@ -5,12 +5,9 @@
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type * as OpenId from 'openid-client'
-import { boundedFetch, isSecureUrl } from '../base/bounded-fetch.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
-import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
@@ -18,16 +15,16 @@ import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
 import { findRoles, findText, provesFactor } from '../keys/provider-claims.ts'
-import { fetchDiscovery } from '../keys/provider-keys.ts'
 import type { TokenRules, VerifiedToken } from '../keys/verify.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'
 import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
 
 export interface ProviderSignInDeps {
   readonly providers: Providers
   readonly directory: Pick<
     Directory,
-    'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce' | 'signOut'
+    'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce' | 'isUsed' | 'signOut'
   >
   /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
   publicUrl(): string
@@ -72,78 +69,102 @@ export type ProviderSignIn = ReturnType<typeof createProviderSignIn>
 
 /** `callback` is the path to which providers send browsers back; their name is added to it. */
 export function createProviderSignIn(deps: ProviderSignInDeps, callback: string) {
-  const { providers, directory, clock } = deps
-  const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
-  const connect = rememberConnections(clock)
-  const limitRunning = createRunningLimit()
-  /** Those at which a browser can sign in as a user. */
-  const list = (): readonly Provider[] =>
-    deps.publicUrl() === '' ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
-  const require = (name: string): Provider => {
-    const provider = list().find((each) => each.name === name)
-    if (!provider) throw new Refusal('not_found', { reason: 'Browsers cannot sign in at this provider.' })
-    return provider
-  }
-  const toUrl = (path: string): string => `${deps.publicUrl().replace(/\/+$/, '')}${path}`
-  const derive = (use: string, text: string): string =>
-    createHmac('sha256', deps.ownKey()).update(`sign-in-${use}:${text}`).digest('base64url')
-  const redeem = async (provider: Provider, query: string, state: State): Promise<Arrival> => {
-    if (!(await directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
-    const { openid, config } = await connect(provider)
-    const url = new URL(`${toUrl(`${callback}/${provider.name}`)}?${query}`)
-    const checks = {
-      expectedState: state.id,
-      expectedNonce: derive('nonce', state.id),
-      pkceCodeVerifier: derive('verifier', state.id),
-      idTokenExpected: true,
-    }
-    const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
-      throw toRefusal(error)
-    })
-    return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, deps)), provider }
-  }
+  const flow = createFlow(deps, callback)
   return {
-    list,
+    list: flow.list,
     /** Where to send the browser, and the cookie that it must bring back. */
-    async start(name: string, intention: Intention): Promise<{ readonly url: string; readonly cookie: string }> {
-      const provider = require(name)
-      const { openid, config } = await connect(provider)
-      const id = randomBytes(32).toString('base64url')
-      const url = openid.buildAuthorizationUrl(config, {
-        redirect_uri: toUrl(`${callback}/${name}`),
-        scope: provider.client?.scopes.join(' ') ?? '',
-        state: id,
-        nonce: derive('nonce', id),
-        code_challenge: await openid.calculatePKCECodeChallenge(derive('verifier', id)),
-        code_challenge_method: 'S256',
-      })
-      const state: State = { ...intention, id, provider: name, expiresAt: nowSeconds(clock) + STATE_SECONDS }
-      const text = Buffer.from(JSON.stringify(state)).toString('base64url')
-      return { url: url.href, cookie: `${text}.${derive('cookie', text)}` }
-    },
+    start: (name: string, intention: Intention) => start(flow.require(name), intention, flow),
     /** Checks what the provider sent with the browser. `query` is that of the callback. Throws a `Refusal`. */
-    async finish(name: string, query: string, cookie: string | undefined): Promise<Arrival> {
-      const provider = require(name)
-      const state = readState(cookie ?? '', derive, clock)
-      const sent = new URLSearchParams(query)
-      if (state?.provider !== name || sent.get('state') !== state.id) throw refuse(STALE)
-      const issuer = sent.get('iss')
-      const isOther = issuer !== null && providers.get(issuer)?.name !== name
-      // nothing is stored for a response that cannot count
-      if (isOther || sent.has('error') || !sent.get('code')) throw refuse(REFUSED)
-      return limitRunning(name, () => redeem(provider, query, state))
-    },
+    finish: (name: string, query: string, cookie = '') => finish(flow.require(name), query, cookie, flow),
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
     /** Ends all sessions of the user that a logout token is about. Throws a `Refusal` if it is not valid, or was used. */
-    logOut: (name: string, text: string) => logOut(text, require(name), deps),
+    logOut: (name: string, text: string) => logOut(text, flow.require(name), deps),
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
     async findSignOut(name: string, path: string): Promise<string | undefined> {
-      const { openid, config } = await connect(require(name))
+      const { openid, config } = await flow.connect(flow.require(name))
       if (config.serverMetadata().end_session_endpoint === undefined) return undefined
-      return openid.buildEndSessionUrl(config, { post_logout_redirect_uri: toUrl(path) }).href
+      return openid.buildEndSessionUrl(config, { post_logout_redirect_uri: flow.toUrl(path) }).href
     },
   }
+}
+
+/** Where providers send browsers back; `undefined`: nowhere. The page is not below a path. */
+export function findOrigin(publicUrl: string): string | undefined {
+  const url = URL.parse(publicUrl)
+  return url?.pathname === '/' ? url.origin : undefined
+}
+
+type Flow = ReturnType<typeof createFlow>
+
+/** What the steps of a sign-in share. */
+function createFlow(deps: ProviderSignInDeps, callback: string) {
+  const { providers, directory, clock, publicUrl } = deps
+  const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
+  const toUrl = (path: string): string => `${findOrigin(publicUrl()) ?? ''}${path}`
+  const list = (): readonly Provider[] =>
+    findOrigin(publicUrl()) === undefined ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
+  return {
+    ...{ providers, directory, clock, toUrl },
+    toCallback: (name: string): string => toUrl(`${callback}/${name}`),
+    /** Those at which a browser can sign in as a user. */
+    list,
+    require(name: string): Provider {
+      const provider = list().find((each) => each.name === name)
+      if (!provider) throw new Refusal('not_found', { reason: 'Browsers cannot sign in at this provider.' })
+      return provider
+    },
+    /** Cardea's own secret text for this use. */
+    derive: (use: 'nonce' | 'verifier' | 'cookie', text: string): string =>
+      createHmac('sha256', deps.ownKey()).update(`sign-in-${use}:${text}`).digest('base64url'),
+    connect: rememberConnections(clock),
+    limitRunning: createRunningLimit(),
+  }
+}
+
+async function start(provider: Provider, intention: Intention, { connect, derive, toCallback, clock }: Flow) {
+  const { name, client } = provider
+  const { openid, config } = await connect(provider)
+  const id = randomBytes(32).toString('base64url')
+  const url = openid.buildAuthorizationUrl(config, {
+    redirect_uri: toCallback(name),
+    scope: client?.scopes.join(' ') ?? '',
+    state: id,
+    nonce: derive('nonce', id),
+    code_challenge: await openid.calculatePKCECodeChallenge(derive('verifier', id)),
+    code_challenge_method: 'S256',
+  })
+  const state: State = { ...intention, id, provider: name, expiresAt: nowSeconds(clock) + STATE_SECONDS }
+  const text = Buffer.from(JSON.stringify(state)).toString('base64url')
+  return { url: url.href, cookie: `${text}.${derive('cookie', text)}` }
+}
+
+async function finish(provider: Provider, query: string, cookie: string, flow: Flow): Promise<Arrival> {
+  const { name } = provider
+  const state = readState(cookie, flow)
+  const sent = new URLSearchParams(query)
+  if (state?.provider !== name || sent.get('state') !== state.id) throw refuse(STALE)
+  const issuer = sent.get('iss')
+  const isOther = issuer !== null && flow.providers.get(issuer)?.name !== name
+  // nothing is stored for a response that cannot count
+  if (isOther || sent.has('error') || !sent.get('code')) throw refuse(REFUSED)
+  return flow.limitRunning(name, () => redeem(provider, query, state, flow))
+}
+
+async function redeem(provider: Provider, query: string, state: State, flow: Flow): Promise<Arrival> {
+  if (!(await flow.directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
+  const { openid, config } = await flow.connect(provider)
+  const url = new URL(`${flow.toCallback(provider.name)}?${query}`)
+  const checks = {
+    expectedState: state.id,
+    expectedNonce: flow.derive('nonce', state.id),
+    pkceCodeVerifier: flow.derive('verifier', state.id),
+    idTokenExpected: true,
+  }
+  const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
+    throw toRefusal(error)
+  })
+  return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, flow)), provider }
 }
 
 async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
@@ -179,102 +200,25 @@ async function logOut(
   if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
   const { issuer, id, expiresAt } = logout
   if (providers.get(issuer)?.name !== provider.name) throw badRequest('The logout token is of another provider.')
+  const use = `logout:${issuer}:${id}`
+  // a copy must not end the sessions that were opened since
+  if (directory.isUsed(use)) throw badRequest(USED)
   for (const name of await directory.listLinked(logout)) await directory.signOut(name)
   // noted last: if the store fails before, the provider sends the token again
-  if (!(await directory.useOnce(`logout:${issuer}:${id}`, expiresAt)))
-    throw badRequest('The logout token was used before.')
+  if (!(await directory.useOnce(use, expiresAt))) throw badRequest(USED)
 }
 
-/** Responses of one provider that are checked with it at the same time. */
-const MAX_RUNNING = 64
-
-function createRunningLimit() {
-  const running = new Map<string, number>()
-  return async <T>(provider: string, work: () => Promise<T>): Promise<T> => {
-    const add = (count: number) => running.set(provider, (running.get(provider) ?? 0) + count)
-    if ((running.get(provider) ?? 0) >= MAX_RUNNING)
-      throw unavailable(`[provider:${provider}] too many sign-ins at the same time`)
-    add(1)
-    return work().finally(() => add(-1))
-  }
-}
+const USED = 'The logout token was used before.'
 
 const STALE = 'this sign-in has expired, was used already or began in another browser; start again'
 
-function readState(cookie: string, derive: (use: string, text: string) => string, clock: Clock): State | undefined {
+function readState(cookie: string, { derive, clock }: Flow): State | undefined {
   const [text = '', signature = ''] = cookie.split('.')
   if (!isSameSecret(signature, derive('cookie', text))) return undefined
   // written by `start`
   const state = JSON.parse(Buffer.from(text, 'base64url').toString()) as State
   return nowSeconds(clock) < state.expiresAt ? state : undefined
 }
-
-const KEPT_MS = 600_000
-const PAUSE_MS = 5000
-
-/** The endpoints of each provider. They are fetched again after a while, and after a failure not at once. */
-function rememberConnections(clock: Clock) {
-  const known = new Map<string, { readonly connection: ReturnType<typeof connectTo>; untilMs: number }>()
-  return async (provider: Provider) => {
-    const last = known.get(provider.name)
-    if (last && clock.nowMs() < last.untilMs) return last.connection
-    const entry = { connection: connectTo(provider), untilMs: clock.nowMs() + KEPT_MS }
-    known.set(provider.name, entry)
-    entry.connection.catch(() => {
-      entry.untilMs = clock.nowMs() + PAUSE_MS
-    })
-    return entry.connection
-  }
-}
-
-async function connectTo({ name, rules, client }: Provider) {
-  if (!client) throw new TypeError(`[provider:${name}] has no client`)
-  // loaded when a browser first signs in this way
-  const openid = await import('openid-client')
-  const { document } = await fetchDiscovery(client.place).catch((error: unknown) => {
-    throw unavailable(`[provider:${name}] ${messageOf(error)}`)
-  })
-  const server = toMetadata(document, name)
-  const config = new openid.Configuration(
-    server,
-    rules.clientId,
-    { [openid.clockTolerance]: rules.skewSeconds },
-    authenticateClient(openid, client.secret, server),
-  )
-  config[openid.customFetch] = fetchBounded
-  // `boundedFetch` accepts plain HTTP on loopback only
-  openid.allowInsecureRequests(config)
-  return { openid, config }
-}
-
-const isEndpoint = (value: unknown): value is string => typeof value === 'string' && isSecureUrl(value)
-
-/** Checks what `openid-client` uses without a check. A page for signing out that browsers cannot open counts as none. */
-function toMetadata(document: Readonly<Record<string, unknown>>, name: string): OpenId.ServerMetadata {
-  for (const member of ['authorization_endpoint', 'token_endpoint'])
-    if (!isEndpoint(findMember(document, member)))
-      throw unavailable(`[provider:${name}] its discovery document: ${member} is missing or not https`)
-  const methods = findMember(document, 'token_endpoint_auth_methods_supported') ?? []
-  if (!Array.isArray(methods))
-    throw unavailable(`[provider:${name}] its discovery document: token_endpoint_auth_methods_supported is not a list`)
-  const { end_session_endpoint: end, ...others } = document
-  // checked above as far as Cardea uses it; `openid-client` checks the rest
-  return { ...others, ...(isEndpoint(end) && { end_session_endpoint: end }) } as unknown as OpenId.ServerMetadata
-}
-
-/** The types of `openid-client` and of Node name the same kinds of bodies differently. */
-const fetchBounded: OpenId.CustomFetch = async (url, { body, headers, method }) =>
-  boundedFetch(url, { body, headers, method } as RequestInit).catch((error: unknown) => {
-    throw unavailable(messageOf(error))
-  })
-
-function authenticateClient(openid: typeof OpenId, secret: string, server: OpenId.ServerMetadata): OpenId.ClientAuth {
-  if (secret === '') return openid.None()
-  const isPosted = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false
-  return isPosted ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
-}
-
-const unavailable = (detail: string): Refusal => new Refusal('provider_unavailable', { detail, retryAfterSeconds: 5 })
 
 /** `openid-client` wraps what `fetch` throws. */
 function toRefusal(error: unknown): Refusal {
@@ -296,7 +240,7 @@ async function requireSigned(text: string, provider: Provider, types: TokenRules
 const ID_TOKEN_TYPES = [undefined, 'JWT']
 
 /** `openid-client` has checked its claims; here its signature is, with the keys of this provider alone. */
-async function readIdToken(text: string, provider: Provider, { providers }: ProviderSignInDeps) {
+async function readIdToken(text: string, provider: Provider, { providers }: Flow) {
   const token = await requireSigned(text, provider, ID_TOKEN_TYPES)
   const { iss, sub } = token.claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || providers.get(iss)?.name !== provider.name)

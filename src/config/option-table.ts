@@ -707,8 +707,8 @@ export const OPTIONS = {
       more: 'Only for the same credential and roles. Behind a cache a revocation takes that long, and a second more where the cache counts whole seconds. 0 means that each request is decided by Cardea.',
     }),
     'sign-in': live(boolean, false, {
-      help: 'Send browsers without a session from /_gate to the sign-in page.',
-      more: 'Only at the document door, whose session the page opens, and only for pages: GET, with text/html in Accept. All other requests are 401.',
+      help: 'Send browsers without a session from /_gate and from services for users to the sign-in page.',
+      more: 'Only at the document door, whose session the page opens, and only for pages: GET, with text/html in Accept and without Authorization. All other requests are 401.',
     }),
   },
 

@@ -145,6 +145,7 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
     handlers: listHandlers(config),
     authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
     authenticationRedirect: config.chttpd_auth.authentication_redirect,
+    sendsToSignIn: config.gate['sign-in'],
     cookie: toSessionSettings(config),
     cors: {
       isEnabled: config.chttpd.enable_cors,

@@ -171,6 +171,15 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
       assert.equal((await send(document, { path })).status, 400)
     })
 
+  it('says that it cannot go to a wrong next path, and signs in', async (t) => {
+    const page = await openPage(t, document, '?next=https%3A%2F%2Fexample.com')
+    await page.getByRole('status').filter({ hasText: 'After the sign-in you stay here.' }).waitFor()
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('Password').fill('analytical engine')
+    await page.keyboard.press('Enter')
+    await page.getByText('You are signed in as ada.').waitFor()
+  })
+
   it('signs nobody in for a page of another origin', async () => {
     const path = '/_cardea/sign-in/sign-in'
     const headers = { Origin: 'https://example.com', 'Content-Type': 'application/json' }

@@ -35,6 +35,7 @@ const DOCUMENT: DocumentSettings = {
   handlers: ['default'],
   authenticationDb: undefined,
   authenticationRedirect: '',
+  sendsToSignIn: false,
   cookie: {
     timeoutSeconds: 600,
     maxLifetimeSeconds: 0,

@@ -269,7 +269,28 @@ describe('sign-in at an identity provider', () => {
 
   it('needs console.public-url', async (t) => {
     const { document: url } = await startServer(t, { 'provider:linked': { issuer: linked.issuer, ...client } })
-    assert.equal((await send(url, { method: 'POST', path: `${PAGE}/providers/linked`, body: {} })).status, 404)
+    const publicUrl = '/_cardea/api/settings/console/public-url'
+    const rows = { '': 404, 'https://db.example.com/base': 404, 'https://db.example.com/': 200 }
+    for (const [value, status] of Object.entries(rows)) {
+      await send(url, { method: 'PUT', path: publicUrl, headers: ADMIN, body: { value } })
+      const reply = await send(url, { method: 'POST', path: `${PAGE}/providers/linked`, body: {} })
+      assert.equal(reply.status, status, value)
+      if (status === 200) assert.match(reply.body, /redirect_uri=https%3A%2F%2Fdb\.example\.com%2F_cardea%2F/)
+    }
+  })
+
+  it('shows the page with a message if next is wrong, and goes to a provider with a short one only', async () => {
+    for (const next of [`/${'a'.repeat(2048)}`, '//example.com']) {
+      const query = `?next=${encodeURIComponent(next)}`
+      const { status, lines, body } = await send(document, { path: `${PAGE}${query}` })
+      assert.deepEqual([status, lines['content-type']], [400, ['text/html; charset=utf-8']])
+      assert.match(body, /isNextWrong%22%3Atrue/)
+      assert.equal((await createClient().post(`/providers/linked${query}`)).status, 400)
+    }
+    const browser = createClient()
+    const next = `/${'a'.repeat(2047)}`
+    await browser.finish('linked', await browser.visit('linked', {}, `?next=${next}`))
+    assert.equal(await browser.nameOf(), 'ada')
   })
 
   it('begins only from a page of this origin, and comes back only from the page', async () => {
@@ -350,6 +371,15 @@ describe('sign-in at an identity provider', () => {
       assert.equal(await logout({}, {}, creating.signToken({ iss: linked.issuer, aud: CLIENT, events: EVENTS })), 400)
       const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'nobody' })
       assert.deepEqual([await logout({}, {}, token), await logout({}, {}, token)], [200, 400])
+    })
+
+    it('does not end sessions again with a copy of the token', async () => {
+      const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID() })
+      assert.equal(await logout({}, {}, token), 200)
+      const browser = createClient()
+      await browser.finish('linked', await browser.visit('linked'))
+      assert.equal(await logout({}, {}, token), 400)
+      assert.equal(await browser.nameOf(), 'ada')
     })
   })
 

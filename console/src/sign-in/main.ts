@@ -35,7 +35,9 @@ const NEW_PASSWORD = { type: 'password', autocomplete: 'new-password' }
 const CODE = { autocomplete: 'one-time-code', spellcheck: 'false' }
 
 function showSignIn(): void {
+  const notice = options.isNextWrong ? [element('p', { class: 'notice', role: 'status' }, texts.wrongNext)] : []
   const fields = [
+    ...notice,
     field(texts.name, 'name', NAME),
     field(texts.password, 'password', PASSWORD),
     button(texts.action, 'primary'),

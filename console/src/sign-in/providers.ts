@@ -18,7 +18,7 @@ export function providerButtons(): readonly Node[] {
   const or = element('p', { class: 'or' }, texts.or)
   if (!isHere) {
     const { host } = new URL(options.publicUrl)
-    return [or, element('a', { class: 'button', href: `${options.publicUrl}${PATH}` }, texts.signInAt(host))]
+    return [or, element('a', { class: 'button', href: new URL(PATH, options.publicUrl).href }, texts.signInAt(host))]
   }
   return [
     or,

@@ -13,6 +13,8 @@ export interface Options {
   readonly mustSetUpFactor: boolean
   /** The path to go to afterwards. */
   readonly next?: string
+  /** The address of the page asks for one that is not of this server, or is too long. */
+  readonly isNextWrong?: boolean
   /** Whether this door makes a token for the session. */
   readonly hasToken: boolean
   readonly signUp: boolean

@@ -1,6 +1,7 @@
 /** What the sign-in page says. */
 export const texts = {
   title: 'Sign in',
+  wrongNext: 'The link to this page names an address that you cannot be sent to. After the sign-in you stay here.',
   name: 'Name',
   password: 'Password',
   newPassword: 'New password',

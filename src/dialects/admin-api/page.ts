@@ -6,6 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Handler, HeaderPair, Methods, Reply, RequestContext } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { CONSOLE_PATH, OWN_PREFIX } from '../own-paths.ts'
+import { acceptsHtml } from '../sign-in-redirect.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
 import { ACCESS, type AdminRoute } from './rights.ts'
 
@@ -35,7 +36,7 @@ const isRead = ({ method }: RequestContext): boolean => READ_METHODS.includes(me
 
 /** `/_cardea/users` in the address bar leads to `/_cardea/#/users`. Programs get 404. */
 const leadToPage: Handler = (context, { page = '', name }) => {
-  if (!isRead(context) || !context.header('accept')?.includes('text/html')) throw new Refusal('not_found')
+  if (!isRead(context) || !acceptsHtml(context.header('accept'))) throw new Refusal('not_found')
   const path = [page, name].filter((part) => part !== undefined).map(encodeURIComponent)
   return { status: 302, headers: [['Location', `${CONSOLE_PATH}#/${path.join('/')}`]] }
 }

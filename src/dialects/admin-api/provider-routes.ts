@@ -11,10 +11,11 @@ import type { ApplicationSignIn } from '../../auth/session/renewable-session.ts'
 import { Refusal, textOf } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
-import { findRedirect, readForm } from '../../http/form.ts'
+import { readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
+import { findNext } from '../sign-in-redirect.ts'
 import { requireTrusted, showIdentity } from './account-sign-in.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { flag, object, text } from './schemas/schema.ts'
@@ -56,7 +57,7 @@ const MAX_BODY_BYTES = 16_384
 
 /** Returns the URL at the provider. */
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
-  const next = findRedirect(context, 'next')
+  const next = findNext(context)
   const { link = false, current_password } = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
   const intention = { next, link: link ? await requireLinkingUser(context, current_password, deps) : undefined }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)

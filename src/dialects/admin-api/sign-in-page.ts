@@ -4,15 +4,15 @@
  * endpoints are those of `/_cardea/account`, for pages of this origin only.
  */
 import { requireNoAction } from '../../auth/required-actions.ts'
-import { Refusal } from '../../base/errors.ts'
+import { isClientError, Refusal } from '../../base/errors.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
 import { type Authenticated, identityOf } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
 import type { Mount } from '../../http/dispatch.ts'
-import { findRedirect } from '../../http/form.ts'
 import type { ConfirmCredential, Handler, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
 import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
+import { findNext } from '../sign-in-redirect.ts'
 import { type AccountSignInDeps, accountSignInRoutes, requireTrusted } from './account-sign-in.ts'
 import { ADMIN_API_BASE } from './dialect.ts'
 import { toJsonReply } from './json.ts'
@@ -70,13 +70,23 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
 function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
   const { page, allowsSignUp, providerSignIn, publicUrl } = deps
   const { name, mustChangePassword = false, mustSetUpFactor = false } = identityOf(context)
-  const next = findRedirect(context, 'next')
   const providers = providerSignIn
     .list()
     .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
   const user = { name, mustChangePassword, mustSetUpFactor, hasToken: deps.openToken !== undefined }
-  const options = { ...user, next, signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
-  return renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
+  const options = { ...user, ...readNext(context), signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
+  const reply = renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
+  return options.isNextWrong ? { ...reply, status: 400 } : reply
+}
+
+/** With a wrong address the page says so, and the user can still sign in. */
+function readNext(context: RequestContext): { readonly next?: string | undefined; readonly isNextWrong?: true } {
+  try {
+    return { next: findNext(context) }
+  } catch (error) {
+    if (isClientError(error)) return { isNextWrong: true }
+    throw error
+  }
 }
 
 /** For the web interface of ArangoDB, which keeps a token in the page. */

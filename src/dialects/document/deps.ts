@@ -98,5 +98,7 @@ export interface DocumentSettings {
   readonly authenticationDb: string | undefined
   /** Where browsers are redirected after a sign-in. Empty: nowhere. */
   readonly authenticationRedirect: string
+  /** Whether browsers without a session are sent from the pages of services to the sign-in page. */
+  readonly sendsToSignIn: boolean
   readonly cookie: Omit<SessionSettings, 'algorithms'>
 }

@@ -8,6 +8,7 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import { type Fields, findRedirect, readForm, redirectTo } from '../../http/form.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { acceptsHtml } from '../sign-in-redirect.ts'
 import { requireBody, requireObject, toJsonReply } from './body.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { toErrorReply } from './errors.ts'
@@ -144,10 +145,3 @@ function requireText(value: unknown): string {
   if (typeof value === 'string') return value
   throw badRequest('every member of the request body must be a string')
 }
-
-/** Whether `Accept` lists HTML by name, as browsers do for pages. A wildcard does not count. */
-const acceptsHtml = (accept: string | undefined): boolean =>
-  (accept ?? '').split(',').some((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    return type === 'text/html' && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
-  })

@@ -3,9 +3,10 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { RequestContext, Step } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { readPlainSegment } from '../plain-segment.ts'
-import { coversPath, forwardPreflight } from '../services.ts'
+import { coversPath, forwardPreflight, isClientOf } from '../services.ts'
+import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
 import { answerPreflight, listTrustedOrigins } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
 import { authorize, rightOf } from './rights.ts'
@@ -30,6 +31,7 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
   { name: 'required actions', run: rejectBeforeRequiredActions },
+  { name: 'sign-in page', run: (context) => sendToSignIn(context, settings()) },
   { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
   { name: 'authorize', checksRights: true, run: (context) => authorize(context, settings()) },
   { name: 'users database', run: rejectReservedId },
@@ -85,6 +87,14 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
 function rejectBeforeRequiredActions(context: RequestContext): undefined {
   const identity = identityOf(context)
   if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
+}
+
+/** From the pages of an application that is for users only. */
+function sendToSignIn(context: RequestContext, { sendsToSignIn }: DocumentSettings): Reply | undefined {
+  const { service } = rightOf(context)
+  if (!sendsToSignIn || !service || isClientOf(service, identityOf(context))) return undefined
+  if (!isAnonymous(context.authenticated) || !wantsPage(context, context.method)) return undefined
+  return { status: 302, headers: [toSignInPage(context.target), ['Cache-Control', 'no-store']] }
 }
 
 const isValidUserRequired = (settings: DocumentSettings): boolean =>

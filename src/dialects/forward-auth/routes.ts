@@ -9,7 +9,8 @@ import type { Mount } from '../../http/dispatch.ts'
 import { isOwnPath } from '../../http/form.ts'
 import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { READ_METHODS } from '../../http/router.ts'
-import { GATE, KEY_SET, SIGN_IN_PREFIX } from '../own-paths.ts'
+import { GATE, KEY_SET } from '../own-paths.ts'
+import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
 import { createForwardAuthDialect, type ExtraHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
@@ -112,14 +113,12 @@ async function decide(
 function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
   const forwarded = context.header('x-forwarded-uri')
   const page = forwarded ?? context.header('x-original-uri') ?? ''
-  if (!sendsToSignIn || !isOwnPath(page) || !isForPage(context)) throw new Refusal('authentication_required')
-  const location: HeaderPair = ['Location', `${SIGN_IN_PREFIX}?next=${encodeURIComponent(page)}`]
+  const isPage = wantsPage(context, context.header('x-forwarded-method') ?? 'GET')
+  if (!sendsToSignIn || !isOwnPath(page) || !isPage) throw new Refusal('authentication_required')
+  const location = toSignInPage(page)
   if (forwarded === undefined) throw new Refusal('authentication_required', { headers: [location] })
   return { status: 302, headers: [location] }
 }
-
-const isForPage = (context: RequestContext): boolean =>
-  (context.header('x-forwarded-method') ?? 'GET') === 'GET' && (context.header('accept') ?? '').includes('text/html')
 
 /** A refusal is never cached, nor a credential that does not outlive the cache. */
 function cacheHeaders(

@@ -46,6 +46,9 @@ export class EndedSessions {
   // a property, because callers keep it as a function
   readonly has = (id: string): boolean => this.#memory.has(id)
 
+  /** How many ended sessions this node knows of a name. */
+  readonly count = (name: string): number => this.#memory.count(name)
+
   /** Ends one on every node. */
   async end(session: EndedSession): Promise<EndedCount> {
     const outcome = await this.#store.endSession(session)

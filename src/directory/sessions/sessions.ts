@@ -72,10 +72,10 @@ export function createSessions(parts: DirectoryParts) {
      * Whether this value is used for the first time, on any node. Each use is an ended session under the name of the value;
      * the store counts them, and forgets them when the value expires.
      */
-    useOnce: async (value: string, expiresAt: number): Promise<boolean> => {
-      const name = toTokenCounter('', digestHex('sha256', value))
-      return (await ended.end({ id: createPlainId(clock.nowMs()), name, expiresAt })).count === 1
-    },
+    useOnce: async (value: string, expiresAt: number): Promise<boolean> =>
+      (await ended.end({ id: createPlainId(clock.nowMs()), name: toUseCounter(value), expiresAt })).count === 1,
+    /** Whether this node knows a use of the value. */
+    isUsed: (value: string): boolean => ended.count(toUseCounter(value)) > 0,
     /** Calls the listener after the fact, immediately for changes of this process. Returns a function that removes it. */
     onRevoked: (listener: (revocation: Revocation) => void) => revocations.add(listener),
   }
@@ -88,6 +88,8 @@ const toProof = ({ hasPassword, hasFactor, isProvided, accessToken }: SessionOpe
   if (isProvided) return hasFactor ? 'provider with factor' : 'provider'
   return accessToken === undefined ? undefined : { accessToken }
 }
+
+const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sha256', value))
 
 const hasProvidedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   findOpeningTime(id, { owner, proof: 'provider with factor' }, key) !== undefined

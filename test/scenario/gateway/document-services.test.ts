@@ -155,3 +155,23 @@ for (const text of ['/shop http://127.0.0.1:1 user required', '/shop http://127.
   test(`[services] ${text} is rejected at start`, async () => {
     await assert.rejects(createTestCardea({ options: { services: { shop: text } } }), /its doors/)
   })
+
+describe('a service at the document door with gate.sign-in', async () => {
+  const { document } = await startServer({ after }, services, { gate: { 'sign-in': true } })
+  const HTML = { Accept: 'text/html' }
+  const TARGET = '/_cardea/sign-in?next=%2Fshop%2Fa%3Fb%3D1'
+  const rows: readonly [string, Parameters<typeof send>[1], number, location?: string][] = [
+    ['redirects a browser that opens a page', { path: '/shop/a?b=1', headers: HTML }, 302, TARGET],
+    ['refuses a program', { path: '/shop/a', headers: { Accept: '*/*' } }, 401],
+    ['refuses a wrong credential', { path: '/shop/a', headers: { ...HTML, Authorization: basic('ada', 'no') } }, 401],
+    ['refuses a form', { method: 'POST', path: '/shop/a', headers: HTML }, 401],
+    ['lets anyone pass where it is open', { path: '/open/a', headers: HTML }, 200],
+    ['lets a user pass', { path: '/shop/a', headers: { ...HTML, ...ADMIN } }, 200],
+    ['does not redirect from paths of the database', { path: '/_users/_all_docs', headers: HTML }, 401],
+  ]
+  for (const [name, request, status, location] of rows)
+    it(name, async () => {
+      const reply = await send(document, request)
+      assert.deepEqual([reply.status, reply.lines['location']?.[0]], [status, location])
+    })
+})

@@ -15,6 +15,14 @@ describe('/_gate with gate.sign-in', () => {
   const rows: readonly [string, Record<string, string>, number, location?: string][] = [
     ['redirects a browser that opens a page', { ...HTML, ...PAGE }, 302, TARGET],
     ['names the place to nginx', { ...HTML, 'X-Original-URI': '/app?a=1&b=2' }, 401, TARGET],
+    ['refuses a wrong credential', { ...HTML, ...PAGE, Authorization: 'Bearer wrong' }, 401],
+    ['refuses a client that wants no HTML', { ...PAGE, Accept: 'application/json, text/html;q=0' }, 401],
+    [
+      'redirects without the way back, if its address is too long',
+      { ...HTML, 'X-Forwarded-Uri': `/app?${'a'.repeat(2048)}` },
+      302,
+      '/_cardea/sign-in',
+    ],
     ['refuses a program', { Accept: '*/*', ...PAGE }, 401],
     ['refuses a form', { ...HTML, ...PAGE, 'X-Forwarded-Method': 'POST' }, 401],
     ['refuses without a page to come back to', HTML, 401],

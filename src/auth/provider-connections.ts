@@ -1,0 +1,93 @@
+/**
+ * Connections to identity providers for the sign-in of browsers: the endpoints of each, as `openid-client` uses them, and
+ * how many requests to one run at the same time.
+ */
+import type * as OpenId from 'openid-client'
+import { boundedFetch, isSecureUrl } from '../base/bounded-fetch.ts'
+import type { Clock } from '../base/clock.ts'
+import { messageOf, Refusal } from '../base/errors.ts'
+import { findMember } from '../base/json.ts'
+import { fetchDiscovery } from '../keys/provider-keys.ts'
+import type { Provider } from './provider.ts'
+
+const KEPT_MS = 600_000
+const PAUSE_MS = 5000
+
+/** The endpoints of each provider. They are fetched again after a while, and after a failure not at once. */
+export function rememberConnections(clock: Clock) {
+  const known = new Map<string, { readonly connection: ReturnType<typeof connectTo>; untilMs: number }>()
+  return async (provider: Provider) => {
+    const last = known.get(provider.name)
+    if (last && clock.nowMs() < last.untilMs) return last.connection
+    const entry = { connection: connectTo(provider), untilMs: clock.nowMs() + KEPT_MS }
+    known.set(provider.name, entry)
+    entry.connection.catch(() => {
+      entry.untilMs = clock.nowMs() + PAUSE_MS
+    })
+    return entry.connection
+  }
+}
+
+async function connectTo({ name, rules, client }: Provider) {
+  if (!client) throw new TypeError(`[provider:${name}] has no client`)
+  // loaded when a browser first signs in this way
+  const openid = await import('openid-client')
+  const { document } = await fetchDiscovery(client.place).catch((error: unknown) => {
+    throw unavailable(`[provider:${name}] ${messageOf(error)}`)
+  })
+  const server = toMetadata(document, name)
+  const config = new openid.Configuration(
+    server,
+    rules.clientId,
+    { [openid.clockTolerance]: rules.skewSeconds },
+    authenticateClient(openid, client.secret, server),
+  )
+  config[openid.customFetch] = fetchBounded
+  // `boundedFetch` accepts plain HTTP on loopback only
+  openid.allowInsecureRequests(config)
+  return { openid, config }
+}
+
+const isEndpoint = (value: unknown): value is string => typeof value === 'string' && isSecureUrl(value)
+
+/** Checks what `openid-client` uses without a check. A page for signing out that browsers cannot open counts as none. */
+function toMetadata(document: Readonly<Record<string, unknown>>, name: string): OpenId.ServerMetadata {
+  for (const member of ['authorization_endpoint', 'token_endpoint'])
+    if (!isEndpoint(findMember(document, member)))
+      throw unavailable(`[provider:${name}] its discovery document: ${member} is missing or not https`)
+  const methods = findMember(document, 'token_endpoint_auth_methods_supported') ?? []
+  if (!Array.isArray(methods))
+    throw unavailable(`[provider:${name}] its discovery document: token_endpoint_auth_methods_supported is not a list`)
+  const { end_session_endpoint: end, ...others } = document
+  // checked above as far as Cardea uses it; `openid-client` checks the rest
+  return { ...others, ...(isEndpoint(end) && { end_session_endpoint: end }) } as unknown as OpenId.ServerMetadata
+}
+
+/** The types of `openid-client` and of Node name the same kinds of bodies differently. */
+const fetchBounded: OpenId.CustomFetch = async (url, { body, headers, method }) =>
+  boundedFetch(url, { body, headers, method } as RequestInit).catch((error: unknown) => {
+    throw unavailable(messageOf(error))
+  })
+
+function authenticateClient(openid: typeof OpenId, secret: string, server: OpenId.ServerMetadata): OpenId.ClientAuth {
+  if (secret === '') return openid.None()
+  const isPosted = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false
+  return isPosted ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
+}
+
+/** Responses of one provider that are checked with it at the same time. */
+const MAX_RUNNING = 64
+
+export function createRunningLimit() {
+  const running = new Map<string, number>()
+  return async <T>(provider: string, work: () => Promise<T>): Promise<T> => {
+    const add = (count: number) => running.set(provider, (running.get(provider) ?? 0) + count)
+    if ((running.get(provider) ?? 0) >= MAX_RUNNING)
+      throw unavailable(`[provider:${provider}] too many sign-ins at the same time`)
+    add(1)
+    return work().finally(() => add(-1))
+  }
+}
+
+export const unavailable = (detail: string): Refusal =>
+  new Refusal('provider_unavailable', { detail, retryAfterSeconds: 5 })
