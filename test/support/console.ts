@@ -8,11 +8,16 @@ import { STEP_LIMIT_MS } from './wait.ts'
 
 const ASSETS = join(ROOT, 'dist', 'console', 'assets')
 
+/** Set once it is built: the files of a run need not look again. */
+const BUILT = 'TEST_CONSOLE_BUILT'
+
 /** Builds the console if a source is newer than the last build. To be called before a server starts. */
 export function buildConsole(): void {
+  if (process.env[BUILT]) return
   const script = join(ROOT, 'scripts', 'console-build.ts')
   try {
     execFileSync(process.execPath, [script, '--if-stale'], { timeout: STEP_LIMIT_MS, killSignal: 'SIGKILL' })
+    process.env[BUILT] = '1'
   } catch (error) {
     const isLate = error instanceof Error && 'code' in error && error.code === 'ETIMEDOUT'
     const what = isLate ? `did not end within ${STEP_LIMIT_MS / 1000} seconds` : 'failed'
