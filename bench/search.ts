@@ -1,6 +1,6 @@
 // Searches as the console sends them, in a directory of a million users, in both stores. Sizes: users of the directory.
 import { join } from 'node:path'
-import { SYSTEM_CLOCK } from '../src/base/clock.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
 import { createUser } from '../src/directory/users/revisions.ts'
 import type { StoredPassword } from '../src/passwords/schemes.ts'
@@ -39,7 +39,11 @@ async function fill(url, count) {
   const store = await openStore(url, { log: SILENT_LOG })
   for (let from = 0; from < count; from += PORTION) {
     const indexes = Array.from({ length: Math.min(PORTION, count - from) }, (_, offset) => from + offset)
-    await store.importUsers(indexes.map((index) => ({ expected: 'absent', record: toUser(index) })))
+    const users = indexes.map(toUser)
+    await store.importUsers(users.map((record) => ({ expected: 'absent', record })))
+    // nearly all signed in: a search for the others must not read them all
+    const active = users.filter((_, at) => (from + at) % 10_000 !== 1)
+    await store.putSignIns(active.map(({ name }) => ({ name, at: nowSeconds(SYSTEM_CLOCK), peer: '192.0.2.1' })))
   }
   await store.close()
 }
@@ -55,6 +59,7 @@ const SEARCHES = {
   nothing: { text: 'zz' },
   'a role, by name': { role: 'department-7', text: 'h' },
   'disabled, by name': { status: 'disabled', text: 'a' },
+  'no sign-in for 90 days': { status: 'idle' },
 }
 
 async function measure(directory, search, runs) {

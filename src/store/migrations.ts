@@ -305,4 +305,13 @@ export const MIGRATIONS: readonly Migration[] = [
   forBoth(17, 'search for missing second factors', 'UPDATE cardea_state SET searched = 0'),
   // And the roles that identity providers gave.
   forBoth(18, 'search for roles of identity providers', 'UPDATE cardea_state SET searched = 0'),
+  // Users are searched by their last sign-in. One who never signed in has a row with the time 0.
+  forBoth(
+    19,
+    'search for users without a sign-in',
+    `
+    CREATE INDEX cardea_sign_ins_time ON cardea_sign_ins (signed_in_at, name);
+    INSERT INTO cardea_sign_ins (name, signed_in_at, peer)
+      SELECT name, 0, '' FROM cardea_users WHERE is_live = 1 ON CONFLICT DO NOTHING;`,
+  ),
 ]

@@ -31,6 +31,10 @@ const TEXTS = {
       SELECT key, name FROM cardea_user_entries WHERE kind = $1 AND (key, name) > ($2, $3) AND key <= $4
       ORDER BY key, name LIMIT ${SEARCH_ROWS}
     ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
+  searchSignIns: `SELECT CAST(signs.signed_in_at AS text) AS key, users.name, users.is_live, users.record
+    FROM cardea_sign_ins AS signs JOIN cardea_users AS users ON users.name = signs.name AND users.is_live = 1
+    WHERE (signs.signed_in_at, signs.name) > ($1, $2) AND signs.signed_in_at <= $3
+    ORDER BY signs.signed_in_at, signs.name LIMIT ${SEARCH_ROWS}`,
   findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
   // as `listHashWork` does; `at` ends the recursion, which SQLite would otherwise run to the last key
   countUsersByKey: `WITH RECURSIVE keys (key, at) AS (
@@ -132,7 +136,7 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET signed_in_at = excluded.signed_in_at, peer = excluded.peer
     WHERE excluded.signed_in_at >= cardea_sign_ins.signed_in_at`,
   listSignIns: `SELECT name, signed_in_at, peer FROM cardea_sign_ins
-    WHERE name IN (SELECT value FROM json_each($1))`,
+    WHERE name IN (SELECT value FROM json_each($1)) AND signed_in_at > 0`,
   removeSignIn: 'DELETE FROM cardea_sign_ins WHERE name = $1 RETURNING name',
 
   lockFailureSequence: 'SELECT sequence FROM cardea_failure_state',

@@ -66,6 +66,16 @@ export const USER_SEARCH_TESTS: StoreTests = {
     assert.deepEqual(await find(store, 'part', ''), [])
   },
 
+  async 'users are found by their last sign-in, those without one first'({ store }) {
+    for (const name of ['carol', 'bob', 'alice', 'dora']) await createIn(store, name)
+    const signIns = { bob: 50, carol: 200, dora: 60, admin: 10 }
+    await store.putSignIns(Object.entries(signIns).map(([name, at]) => ({ name, at, peer: '' })))
+    await change(store, 'bob', withRoles('writer'))
+    await deleteIn(store, 'dora')
+    assert.deepEqual(await find(store, 'sign-in', '0', '199'), ['0:alice', '50:bob'])
+    assert.deepEqual(await store.listSignIns(['alice']), [])
+  },
+
   async 'users are found by role, status and expiry, and no longer after a change'({ store }) {
     await createIn(store, 'alice')
     await createIn(store, 'bob')

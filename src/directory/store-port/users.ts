@@ -65,6 +65,8 @@ export type SearchKind =
   | 'expires'
   | 'external'
   | 'external-once'
+  /** By the time of the last sign-in in seconds; 0: none. */
+  | 'sign-in'
 
 export interface SearchEntry {
   readonly kind: SearchKind

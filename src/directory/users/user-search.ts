@@ -73,7 +73,7 @@ export interface UserQuery {
   readonly hasNoFactor?: true
   /** A database that the user has a grant on, its own or one of its collections. */
   readonly database?: string
-  /** `idle`: without a sign-in for 90 days. */
+  /** `idle`: without a sign-in for 90 days; without other conditions, the longest ago first. */
   readonly status?: 'disabled' | 'expired' | 'idle'
   /** `next` of the previous page. */
   readonly after?: string
@@ -142,6 +142,7 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
   const kind = hasNoFactor ? 'no-factor' : 'role'
   if (role !== undefined) return [{ kind, from: foldCase(role), to: foldCase(role) }]
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
+  if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
   const from = foldCase(text)
   const part = cutPart([...from])
   return [
@@ -166,6 +167,7 @@ function createMatch(
     if (database !== undefined && !user.multiModel.grants.has(database)) return false
     if (status === 'disabled' && user.isActive) return false
     if (status === 'expired' && !isExpired(user, now)) return false
+    if (ranges[range]?.kind === 'sign-in') return true
     // a user with several entries in the ranges is found by the first of them
     const first = findFirst(user, ranges)
     return first?.range === range && first.key === key

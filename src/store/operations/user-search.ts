@@ -11,7 +11,7 @@ import {
 import type { UserRecord } from '../../directory/users/user.ts'
 import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
-import { type Engine, many, manyKeys, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, many, manyKeys, numberOf, type Operation, one, putSorted, type Row, textOf } from '../engine.ts'
 import { requireLimit } from '../limits.ts'
 import { readRecord } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
@@ -35,7 +35,9 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
       // reads on after damaged records: callers take a page with fewer users than `SEARCH_ROWS` for the last one
       while (last && found.length < SEARCH_ROWS) {
         const rows: readonly Row[] = await engine.ask(
-          one(STATEMENTS.searchUsers, kind, toText(last.key), toText(last.name), toText(to)),
+          kind === 'sign-in'
+            ? one(STATEMENTS.searchSignIns, Number(last.key), toText(last.name), Number(to))
+            : one(STATEMENTS.searchUsers, kind, toText(last.key), toText(last.name), toText(to)),
         )
         found.push(...damaged.skip(rows, readFound))
         last = rows.length === SEARCH_ROWS ? readPosition(rows.at(-1)) : undefined
@@ -96,4 +98,8 @@ export function* writeEntries(records: readonly UserRecord[]): Operation<void> {
     record.kind === 'user' ? listEntries(record).map(({ kind, key }) => [kind, key, record.name]) : [],
   )
   if (rows.length > 0) yield many(STATEMENTS.putEntry, rows)
+  const users = records.filter(({ kind }) => kind === 'user')
+  // those who never sign in are searched too; a later time stays
+  const noSignIns = users.map(({ name }) => [name, 0, ''] as const)
+  if (noSignIns.length > 0) yield* putSorted(STATEMENTS.putSignIn, noSignIns)
 }
