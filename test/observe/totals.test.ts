@@ -104,6 +104,8 @@ test('reads the series from the metrics', () => {
     ['a', '2xx'],
     ['b', '2xx'],
     ['a', '5xx'],
+    ['/_up', '5xx'],
+    ['/_cardea/ready', '2xx'],
   ] as const)
     metrics.counter('cardea_requests_total', {
       door: 'document',
@@ -121,6 +123,7 @@ test('reads the series from the metrics', () => {
     'decision/0.00025': 2,
     'requests/document/2xx': 2,
     'requests/document/5xx': 1,
+    'requests/document/probe': 2,
   })
 })
 

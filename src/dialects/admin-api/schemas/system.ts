@@ -77,7 +77,7 @@ const SUMS = namedObject('Sums', {
   signIns: integer(),
   refusals: integer('Refused sign-ins.'),
   requests: integer('At both doors.'),
-  serverErrors: integer('Responses with a status of 5xx.'),
+  serverErrors: integer('Responses with a status of 5xx, without those to probes of load balancers.'),
   lockouts: integer('How often a limit on password checks was reached.'),
   revokedSessions: integer('Revocations by administrators and by changes of accounts.'),
   signOuts: integer(),
