@@ -24,8 +24,9 @@ export const describeError = (error: Error): string => codeOf(error) || error.na
 export const isUnconnected = (error: Error): boolean =>
   UNREACHABLE.has(codeOf(error)) || CONNECT_TIMEOUTS.has(codeOf(error))
 
-/** The request was sent, and the response took too long. */
-export const isTimeout = (error: Error): boolean => codeOf(error) === 'ERR_UPSTREAM_SILENT'
+/** The request was sent, and the response took too long: also that of a request of Cardea's own, which is aborted. */
+export const isTimeout = (error: Error): boolean =>
+  codeOf(error) === 'ERR_UPSTREAM_SILENT' || error.name === 'TimeoutError'
 
 /** The connection ended; as far as is known, nothing was done. */
 export const isDisconnected = (error: Error): boolean => DISCONNECTED.has(codeOf(error))
