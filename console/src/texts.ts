@@ -8,6 +8,8 @@ interface Affected {
   readonly sessions: number
 }
 
+const LEVELS = { rw: 'read and write', ro: 'read', none: 'no access' }
+
 const CHOOSE_AGAIN = 'Correct it, and choose the file again.'
 
 const BATCH_VERBS = {
@@ -242,6 +244,7 @@ export const texts = {
       proxy: 'proxy headers',
       certificate: 'client certificate',
       _session: 'sign-in page',
+      account: 'sign-in page',
       '_open/auth': 'sign-in for a token',
       'admin-session': 'console',
       socket: 'control socket',
@@ -347,6 +350,7 @@ export const texts = {
     granted: 'ArangoDB grants',
     users: (count: number) => (count >= 10_000 ? '10,000 users or more' : plural(count, 'user', 'users')),
     everyUser: 'every user',
+    ownDocument: 'each user, the own document',
     onlyServerAdmins: 'administrators only',
     role: (name: string) => `role ${name}`,
     all: 'all databases',
@@ -561,7 +565,8 @@ export const texts = {
     mustChange: 'must change password',
     mustChangeLabel: 'Must change this password at the next sign-in',
     count: (count: number) => plural(count, 'user', 'users'),
-    firstOf: (count: number, total: number | undefined) => `${count} of ${total ?? 'more than 500'} users`,
+    firstOf: (count: number, total: number | undefined) =>
+      `${toCount(count)} of ${total === undefined ? 'more than 500' : toCount(total)} users`,
     narrow: 'Type more of a name to see the others.',
     none: 'No users yet',
     noneText: 'A user signs in at both doors with one password.',
@@ -635,10 +640,10 @@ export const texts = {
     databasesHint: 'Names of databases, or * for all.',
     managerHint: 'Read and write on _system, or on *, makes the user a manager of all users.',
     level: 'Level',
-    levels: { rw: 'read and write', ro: 'read', none: 'none' },
+    levels: LEVELS,
     grant: 'Grant',
-    grantChanged: (place: string, level: string | null) =>
-      level === null ? `The grant on ${place} was removed.` : `The grant on ${place} is now ${level}.`,
+    grantChanged: (place: string, level: keyof typeof LEVELS | null) =>
+      level === null ? `The grant on ${place} was removed.` : `The grant on ${place} is now: ${LEVELS[level]}.`,
     removeGrant: (place: string) => `Remove the grant on ${place}`,
     access: 'What this user may reach',
     accessDatabase: 'Check one database',
@@ -712,7 +717,7 @@ export const texts = {
     andMore: (count: number) => `and ${plural(count, 'other', 'others')}`,
     done: (action: string, count: number) => `${action}: ${plural(count, 'user was', 'users were')} changed.`,
     undone: (count: number) => `${plural(count, 'user is', 'users are')} as before.`,
-    partly: (done: number, total: number) => `${done} of ${plural(total, 'user', 'users')} changed`,
+    partly: (done: number, total: number) => `${toCount(done)} of ${plural(total, 'user', 'users')} changed`,
   },
   transfer: {
     importTitle: 'Import users',
@@ -900,6 +905,7 @@ export const texts = {
       proxy: 'proxy headers',
       certificate: 'a client certificate',
       _session: 'a password',
+      account: 'a password',
       '_open/auth': 'a password',
       'admin-session': 'a session of the console',
       socket: 'the control socket',

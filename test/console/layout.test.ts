@@ -73,6 +73,17 @@ describe('every page', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('Escape')
   })
 
+  it('selects rows in a narrow window, with the actions in view', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 390, height: 480 } })
+    await open('#/users')
+    await page.getByLabel('Select ada').check()
+    const bar = page.getByRole('region', { name: 'Selected users' })
+    await bar.waitFor()
+    await page.evaluate(`document.querySelector('.page').scrollTo(0, 1e6)`)
+    const box = await bar.boundingBox()
+    assert.ok(box && box.y >= 0 && box.y < 480, `${box?.y}`)
+  })
+
   it('cuts no filter beside a panel', async (t) => {
     const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 1440, height: 900 } })
     await open('#/audit')

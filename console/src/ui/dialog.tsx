@@ -70,3 +70,25 @@ export function FormDialog({ action, isDanger = false, isReady = true, onSubmit,
     </Dialog>
   )
 }
+
+interface ReportDialogProps {
+  readonly title: string
+  readonly rows: readonly (readonly [name: string, problem: string])[]
+  readonly onClose: () => void
+}
+
+/** What went wrong, and where. */
+export const ReportDialog = ({ title, rows, onClose }: ReportDialogProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <ul class="problems">
+      {rows.map(([name, problem]) => (
+        <li key={name + problem}>
+          <span class="mono">{name}</span> {problem}
+        </li>
+      ))}
+    </ul>
+    <div class="row end">
+      <Button onClick={onClose}>{texts.actions.close}</Button>
+    </div>
+  </Dialog>
+)

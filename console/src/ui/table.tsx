@@ -18,7 +18,7 @@ export interface Selection {
   readonly onChange: (keys: ReadonlySet<string>) => void
 }
 
-interface TableProps<T> {
+export interface TableProps<T> {
   /** Read by screen readers. */
   readonly caption: string
   readonly columns: readonly Column<T>[]

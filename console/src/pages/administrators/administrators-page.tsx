@@ -4,10 +4,12 @@ import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
+import { toCount } from '../../numbers.ts'
 import { toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { NameLink } from '../../ui/list.tsx'
 import { Badge, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -55,9 +57,7 @@ const toColumns = (own: string): readonly Column<Administrator>[] => [
     label: texts.users.name,
     render: ({ name }) => (
       <>
-        <a class="name" href={toHref(['administrators', name])} title={name}>
-          {name}
-        </a>{' '}
+        <NameLink path={['administrators', name]}>{name}</NameLink>{' '}
         {name === own && <Badge tone="accent">{texts.administrators.isYou}</Badge>}
       </>
     ),
@@ -67,5 +67,5 @@ const toColumns = (own: string): readonly Column<Administrator>[] => [
     label: texts.users.secondFactor,
     render: ({ totp }) => (totp ? texts.users.totpOn : <Badge tone="warning">{texts.users.totpOff}</Badge>),
   },
-  { label: texts.sessions.title, kind: 'number', render: ({ sessions }) => String(sessions) },
+  { label: texts.sessions.title, kind: 'number', render: ({ sessions }) => toCount(sessions) },
 ]

@@ -1,18 +1,14 @@
-import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { Database, GrantLevel, User, UserPage } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Problem } from '../../ui/field.tsx'
+import { NameLink } from '../../ui/list.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { useSubmit } from '../../ui/use-submit.ts'
-import { LevelChoice } from '../users/grant-section.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { AddGrant, toRemoval } from '../users/grant-section.tsx'
 import { SecurityForm } from './security-form.tsx'
 
 interface DatabasePanelProps {
@@ -74,7 +70,7 @@ function Grants({ name, version, onChange }: GrantsProps) {
           </>
         )}
       </Loaded>
-      <AddGrant onAdd={set} />
+      <AddGrant label={texts.databases.userName} hint={texts.databases.userName} onAdd={set} />
     </Section>
   )
 }
@@ -84,11 +80,7 @@ type SetGrant = (user: string, level: GrantLevel | null) => Promise<void>
 const toColumns = (database: string, set: SetGrant): readonly Column<User>[] => [
   {
     label: texts.users.name,
-    render: ({ name }) => (
-      <a class="name" href={toHref(['users', name])} title={name}>
-        {name}
-      </a>
-    ),
+    render: ({ name }) => <NameLink path={['users', name]}>{name}</NameLink>,
   },
   {
     label: texts.users.level,
@@ -97,44 +89,7 @@ const toColumns = (database: string, set: SetGrant): readonly Column<User>[] => 
       return level === undefined ? texts.databases.onCollections : texts.users.levels[level]
     },
   },
-  {
-    label: texts.actions.remove,
-    kind: 'actions',
-    render: ({ name, grants }) =>
-      grants[database]?.level && (
-        <Button
-          kind="quiet"
-          aria-label={texts.databases.removeGrantOf(name)}
-          onClick={() => set(name, null).catch(notifyProblem)}
-        >
-          {texts.actions.remove}
-        </Button>
-      ),
-  },
+  toRemoval(({ name, grants }) =>
+    grants[database]?.level ? [texts.databases.removeGrantOf(name), () => set(name, null)] : undefined,
+  ),
 ]
-
-function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
-  const [user, setUser] = useState('')
-  const [level, setLevel] = useState<GrantLevel>('rw')
-  const { submit, isBusy, problem } = useSubmit(async () => {
-    if (user !== '') await onAdd(user, level)
-    setUser('')
-  })
-  return (
-    <form class="input-row" onSubmit={submit}>
-      <input
-        class="input mono"
-        aria-label={texts.databases.userName}
-        placeholder={texts.databases.userName}
-        autoComplete="off"
-        value={user}
-        onInput={(event) => setUser(event.currentTarget.value)}
-      />
-      <LevelChoice level={level} onChange={setLevel} />
-      <Button type="submit" isBusy={isBusy}>
-        {texts.users.grant}
-      </Button>
-      <Problem text={problem} />
-    </form>
-  )
-}

@@ -1,78 +1,45 @@
-import { api } from '../../api/client.ts'
 import type { Database, DatabasePage, Security } from '../../api/types.ts'
-import { useResource } from '../../api/use-resource.ts'
-import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
-import { type Route, toHref, useRoute } from '../../router.ts'
+import type { Route } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { ButtonLink } from '../../ui/button.tsx'
-import { ListEnd, STEP } from '../../ui/list-end.tsx'
+import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
 import { Badge, Chips, Heading } from '../../ui/parts.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { Toolbar } from '../../ui/toolbar.tsx'
-import { useDebounced } from '../../ui/use-debounced.ts'
 import { DatabasePanel } from './database-panel.tsx'
 
-const MAX_SHOWN = 100
-
 export function DatabasesPage() {
-  const { path, query } = useRoute()
-  const [, name] = path
+  const list = useList<DatabasePage>('/databases', { max: 100, events: /^(?:users?|grant|database|upstream)\./ })
+  const { query, open, data } = list
   const { search = '' } = query
-  const shown = Math.min(Number(query['count'] ?? STEP), MAX_SHOWN)
-  const settled = useDebounced(search)
-  const load = (signal: AbortSignal) => api.get<DatabasePage>('/databases', { search: settled, limit: shown }, signal)
-  const list = useResource(`${settled} ${shown}`, load, { keepsLast: true })
-  useLiveReload(({ event }) => /^(?:users?|grant|database|upstream)\./.test(event), list.reload)
-  const found = list.data?.databases.find((each) => each.name === name)
-  const panel = name !== undefined && list.data && (
-    <DatabasePanel key={name} name={name} database={found} back={toHref(['databases'], query)} onChange={list.reload} />
+  const found = data?.databases.find(({ name }) => name === open)
+  const panel = open !== undefined && data && (
+    <DatabasePanel key={open} name={open} database={found} back={list.back} onChange={list.reload} />
   )
   return (
     <Page panel={panel}>
       <Heading text={texts.databases.intro} />
       <div class="wide">
-        <Toolbar
-          name="search"
-          label={texts.databases.search}
-          value={search}
-          found={list.data && describeCount(list.data)}
+        <Toolbar name="search" label={texts.databases.search} value={search} found={data && describeCount(data)} />
+        {[data?.couchdb, data?.arangodb].map(
+          (each) =>
+            each?.problem && (
+              <p key={each.problem} class="notice warning" role="status">
+                {each.problem}
+              </p>
+            ),
+        )}
+        <List
+          list={list}
+          what={texts.databases.what}
+          caption={texts.pages.databases}
+          columns={toColumns(query, data?.couchdb.isSet ?? false)}
+          rowsOf={({ databases }) => databases}
+          keyOf={({ name }) => name}
+          count={describeCount}
+          narrow={texts.databases.narrow}
+          none={<NoRows page="databases" isFiltered={search !== ''} words={texts.databases} />}
         />
-        <Loaded resource={list} what={texts.databases.what} shape="rows">
-          {(data) => (
-            <>
-              {[data.couchdb, data.arangodb].map(
-                ({ problem }) =>
-                  problem && (
-                    <p key={problem} class="notice warning" role="status">
-                      {problem}
-                    </p>
-                  ),
-              )}
-              {data.databases.length === 0 ? (
-                <NoDatabases isFiltered={search !== ''} />
-              ) : (
-                <>
-                  <Table
-                    caption={texts.pages.databases}
-                    columns={toColumns(query, data)}
-                    rows={data.databases}
-                    keyOf={(database) => database.name}
-                    current={name}
-                  />
-                  <ListEnd
-                    text={describeCount(data)}
-                    hasMore={data.next !== undefined}
-                    shown={shown}
-                    max={MAX_SHOWN}
-                    narrow={texts.databases.narrow}
-                  />
-                </>
-              )}
-            </>
-          )}
-        </Loaded>
       </div>
     </Page>
   )
@@ -82,16 +49,16 @@ const describeCount = ({ databases, next }: DatabasePage): string =>
   texts.databases.count(databases.length, next !== undefined)
 
 /** A door without a database has no columns. */
-const toColumns = (query: Route['query'], { couchdb }: DatabasePage): readonly Column<Database>[] => [
+const toColumns = (query: Route['query'], hasCouchdb: boolean): readonly Column<Database>[] => [
   {
     label: texts.databases.name,
     render: ({ name }) => (
-      <a class="name" href={toHref(['databases', name], query)} title={name}>
+      <NameLink path={['databases', name]} query={query}>
         {name === '*' ? texts.databases.all : name}
-      </a>
+      </NameLink>
     ),
   },
-  ...(couchdb.isSet
+  ...(hasCouchdb
     ? [
         {
           label: texts.databases.admins,
@@ -100,7 +67,7 @@ const toColumns = (query: Route['query'], { couchdb }: DatabasePage): readonly C
         },
         {
           label: texts.databases.members,
-          render: ({ security }: Database) => security && <Members security={security} />,
+          render: ({ name, security }: Database) => security && <Members database={name} security={security} />,
         },
       ]
     : []),
@@ -114,10 +81,19 @@ const Holders = ({ of: { names, roles } }: { readonly of: Security['admins'] }) 
     <Chips items={[...names, ...roles.map(texts.databases.role)]} />
   )
 
+interface MembersProps {
+  readonly database: string
+  readonly security: Security
+}
+
 /** Without members, CouchDB lets every user in. The role `_admin` alone keeps all others out. */
-function Members({ security: { members } }: { readonly security: Security }) {
+function Members({ database, security: { members } }: MembersProps) {
   if (members.names.length + members.roles.length === 0)
-    return <Badge tone="warning">{texts.databases.everyUser}</Badge>
+    return database === '_users' ? (
+      <span class="quiet">{texts.databases.ownDocument}</span>
+    ) : (
+      <Badge tone="warning">{texts.databases.everyUser}</Badge>
+    )
   const roles = members.roles.filter((role) => role !== '_admin')
   return <Holders of={{ names: members.names, roles }} />
 }
@@ -127,15 +103,3 @@ function showGranted({ users, isInArangodb }: Database) {
   if (users > 0) return texts.databases.users(users)
   return isInArangodb && <span class="quiet">{texts.databases.noneGranted}</span>
 }
-
-const NoDatabases = ({ isFiltered }: { readonly isFiltered: boolean }) => (
-  <div class="card">
-    {isFiltered ? (
-      <Empty title={texts.databases.noneFound} text={texts.databases.noneFoundText}>
-        <ButtonLink href={toHref(['databases'])}>{texts.databases.showAll}</ButtonLink>
-      </Empty>
-    ) : (
-      <Empty title={texts.databases.none} text={texts.databases.noneText} />
-    )}
-  </div>
-)

@@ -3,7 +3,7 @@ import { api } from '../../api/client.ts'
 import type { RecordedCommand, Verification as Verified } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { ReportDialog } from '../../ui/dialog.tsx'
 import { Badge } from '../../ui/parts.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
@@ -36,26 +36,13 @@ export function Verification({ last, onChange }: VerificationProps) {
       <Button kind="quiet" isBusy={isBusy} onClick={verify}>
         {texts.overview.verify}
       </Button>
-      {findings.length > 0 && <Findings findings={findings} onClose={() => setFindings([])} />}
+      {findings.length > 0 && (
+        <ReportDialog
+          title={texts.overview.changedTrail(findings.length).title}
+          rows={findings.map(({ node, message }) => [node, message])}
+          onClose={() => setFindings([])}
+        />
+      )}
     </>
   )
 }
-
-interface FindingsProps extends Pick<Verified, 'findings'> {
-  readonly onClose: () => void
-}
-
-const Findings = ({ findings, onClose }: FindingsProps) => (
-  <Dialog title={texts.overview.changedTrail(findings.length).title} onClose={onClose}>
-    <ul class="problems">
-      {findings.map(({ node, message }) => (
-        <li key={node + message}>
-          <span class="mono">{node}</span> {message}
-        </li>
-      ))}
-    </ul>
-    <div class="row end">
-      <Button onClick={onClose}>{texts.actions.close}</Button>
-    </div>
-  </Dialog>
-)

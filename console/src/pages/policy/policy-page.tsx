@@ -5,11 +5,11 @@ import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
-import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, Problem } from '../../ui/field.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { NameLink } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Card, Chips, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
@@ -107,9 +107,7 @@ const COLUMNS: readonly Column<UnprotectedAccount>[] = [
   {
     label: texts.users.name,
     render: ({ name, isAdministrator }) => (
-      <a class="name" href={toHref([isAdministrator ? 'administrators' : 'users', name])} title={name}>
-        {name}
-      </a>
+      <NameLink path={[isAdministrator ? 'administrators' : 'users', name]}>{name}</NameLink>
     ),
   },
   {

@@ -2,10 +2,12 @@ import { api, isNotFound, toPath } from '../../api/client.ts'
 import type { DatabasePage, RoleDetails, User, UserPage } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
+import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
+import { NameLink } from '../../ui/list.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
@@ -70,11 +72,7 @@ export function RolePanel({ name, back }: RolePanelProps) {
 const MEMBER_COLUMNS: readonly Column<User>[] = [
   {
     label: texts.users.name,
-    render: ({ name }) => (
-      <a class="name" href={toHref(['users', name])} title={name}>
-        {name}
-      </a>
-    ),
+    render: ({ name }) => <NameLink path={['users', name]}>{name}</NameLink>,
   },
   { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
   { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
@@ -134,7 +132,7 @@ type GrantCount = RoleDetails['grants'][number]
 const toCountColumn = (label: string, count: (row: GrantCount) => number): Column<GrantCount> => ({
   label,
   kind: 'number',
-  render: (row) => count(row) > 0 && String(count(row)),
+  render: (row) => count(row) > 0 && toCount(count(row)),
 })
 
 const GRANT_COLUMNS: readonly Column<GrantCount>[] = [

@@ -1,50 +1,37 @@
-import { useEffect, useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
 import type { ListedSession, SessionPage } from '../../api/types.ts'
-import { type Resource, useResource } from '../../api/use-resource.ts'
-import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
-import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../router.ts'
+import { closeDialog, openDialog, type Route, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
-import { ListEnd, STEP } from '../../ui/list-end.tsx'
+import { Button } from '../../ui/button.tsx'
+import { List, NameLink, NoRows, SelectionBar, useList } from '../../ui/list.tsx'
 import { Badge, Heading } from '../../ui/parts.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
-import { useDebounced } from '../../ui/use-debounced.ts'
 import { EndAll, EndSome } from './end-sessions.tsx'
 import { toFilter } from './filter.ts'
 import { SessionPanel } from './session-panel.tsx'
 
-const MAX_SHOWN = 500
-
 export function SessionsPage() {
-  const { path, query } = useRoute()
-  const [, id] = path
+  const { do: action } = useRoute().query
+  const list = useList<SessionPage>('/sessions', {
+    max: 500,
+    events: /^(?:session|user|administrator)\.|^sign-in\.accepted/,
+    toFilter,
+  })
+  const { query, open, selection } = list
   const { search = '', by = 'user', age = '' } = query
-  const shown = Number(query['count'] ?? STEP)
-  const list = useSessionList(query, Math.min(shown, MAX_SHOWN))
-  useLiveReload(({ event }) => /^(?:session|user|administrator)\.|^sign-in\.accepted/.test(event), list.reload)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => setSelected(new Set()), [search, by, age])
-  const { do: _action, ...kept } = query
   const isFiltered = search !== '' || age !== ''
+  const clear = () => selection.onChange(new Set())
   const finish = () => {
-    setSelected(new Set())
+    clear()
     list.reload()
   }
   const sessions = list.data?.sessions ?? []
   // a session that has ended meanwhile is no longer in the list
-  const ids = sessions.map((each) => each.id).filter((each) => selected.has(each))
-  const panel = id !== undefined && list.data && (
-    <SessionPanel
-      key={id}
-      session={sessions.find((each) => each.id === id)}
-      back={toHref(['sessions'], kept)}
-      onChange={finish}
-    />
+  const ids = sessions.map((each) => each.id).filter((each) => selection.keys.has(each))
+  const panel = open !== undefined && list.data && (
+    <SessionPanel key={open} session={sessions.find(({ id }) => id === open)} back={list.back} onChange={finish} />
   )
   return (
     <Page panel={panel}>
@@ -55,15 +42,15 @@ export function SessionsPage() {
       </Heading>
       <div class="wide">
         {ids.length > 0 ? (
-          <section class="toolbar batch" aria-label={texts.sessions.selected(ids.length)}>
-            <strong>{texts.sessions.selected(ids.length)}</strong>
+          <SelectionBar
+            text={texts.sessions.selected(ids.length)}
+            label={texts.sessions.selected(ids.length)}
+            onClear={clear}
+          >
             <Button kind="danger" onClick={() => openDialog('end-some')}>
               {texts.sessions.endSome(ids.length)}
             </Button>
-            <Button kind="quiet" onClick={() => setSelected(new Set())}>
-              {texts.batch.clear}
-            </Button>
-          </section>
+          </SelectionBar>
         ) : (
           <Toolbar
             name="search"
@@ -75,45 +62,24 @@ export function SessionsPage() {
             <Choice name="age" label={texts.sessions.age} value={age} options={Object.entries(texts.sessions.ages)} />
           </Toolbar>
         )}
-        <Loaded resource={list} what={texts.sessions.what} shape="rows">
-          {(found) =>
-            found.sessions.length === 0 ? (
-              <NoSessions isFiltered={isFiltered} />
-            ) : (
-              <>
-                <Table
-                  caption={texts.pages.sessions}
-                  columns={toColumns(kept)}
-                  rows={found.sessions}
-                  keyOf={(session) => session.id}
-                  nameOf={({ name, peer }) => texts.sessions.openedFrom(name, peer)}
-                  current={id}
-                  sort={query['sort'] ?? ''}
-                  selection={{ keys: selected, onChange: setSelected }}
-                />
-                <ListEnd
-                  text={describeCount(found)}
-                  hasMore={found.next !== undefined}
-                  shown={shown}
-                  max={MAX_SHOWN}
-                  narrow={texts.sessions.narrow}
-                />
-              </>
-            )
-          }
-        </Loaded>
+        <List
+          list={list}
+          what={texts.sessions.what}
+          caption={texts.pages.sessions}
+          columns={toColumns(query)}
+          rowsOf={(page) => page.sessions}
+          keyOf={({ id }) => id}
+          nameOf={({ name, peer }) => texts.sessions.openedFrom(name, peer)}
+          canSelect
+          count={describeCount}
+          narrow={texts.sessions.narrow}
+          none={<NoRows page="sessions" isFiltered={isFiltered} words={texts.sessions} />}
+        />
       </div>
-      {query['do'] === 'end-all' && <EndAll query={query} onClose={closeDialog} onDone={finish} />}
-      {query['do'] === 'end-some' && ids.length > 0 && <EndSome ids={ids} onClose={closeDialog} onDone={finish} />}
+      {action === 'end-all' && <EndAll query={query} onClose={closeDialog} onDone={finish} />}
+      {action === 'end-some' && ids.length > 0 && <EndSome ids={ids} onClose={closeDialog} onDone={finish} />}
     </Page>
   )
-}
-
-function useSessionList(query: Route['query'], limit: number): Resource<SessionPage> {
-  const settled = useDebounced(query['search'] ?? '')
-  const filter = { ...toFilter({ ...query, search: settled }), limit }
-  const load = (signal: AbortSignal) => api.get<SessionPage>('/sessions', filter, signal)
-  return useResource(JSON.stringify(filter), load, { keepsLast: true })
 }
 
 const describeCount = ({ sessions, next }: SessionPage): string =>
@@ -125,9 +91,9 @@ const toColumns = (query: Route['query']): readonly Column<ListedSession>[] => [
     sortBy: ({ name }) => name.toLowerCase(),
     render: ({ id, name, isCurrent }) => (
       <>
-        <a class="name" href={toHref(['sessions', id], query)} title={name}>
+        <NameLink path={['sessions', id]} query={query}>
           {name}
-        </a>{' '}
+        </NameLink>{' '}
         {isCurrent && <Badge tone="accent">{texts.sessions.current}</Badge>}
       </>
     ),
@@ -155,15 +121,3 @@ const toColumns = (query: Route['query']): readonly Column<ListedSession>[] => [
     render: ({ seenAt }) => <Time at={seenAt} />,
   },
 ]
-
-const NoSessions = ({ isFiltered }: { readonly isFiltered: boolean }) => (
-  <div class="card">
-    {isFiltered ? (
-      <Empty title={texts.sessions.noneFound} text={texts.sessions.noneFoundText}>
-        <ButtonLink href={toHref(['sessions'])}>{texts.sessions.showAll}</ButtonLink>
-      </Empty>
-    ) : (
-      <Empty title={texts.sessions.none} />
-    )}
-  </div>
-)

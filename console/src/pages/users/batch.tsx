@@ -3,7 +3,8 @@ import { api } from '../../api/client.ts'
 import type { BatchReport, User } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, FormDialog } from '../../ui/dialog.tsx'
+import { FormDialog, ReportDialog } from '../../ui/dialog.tsx'
+import { SelectionBar } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { notify } from '../../ui/toast.tsx'
 
@@ -30,18 +31,14 @@ export function BatchBar({ names, users, onClear, onDone }: BatchBarProps) {
     onDone()
   }
   return (
-    <section class="toolbar batch" aria-label={texts.batch.title}>
-      <strong>{texts.batch.selected(names.length)}</strong>
+    <SelectionBar text={texts.batch.selected(names.length)} label={texts.batch.title} onClear={onClear}>
       {ACTIONS.map((each) => (
         <Button key={each} {...(each === 'delete' && { kind: 'danger' })} onClick={() => setAction(each)}>
           {texts.batch.actions[each]}
         </Button>
       ))}
-      <Button kind="quiet" onClick={onClear}>
-        {texts.batch.clear}
-      </Button>
       {action && <BatchDialog {...{ action, names, users }} onClose={() => setAction(undefined)} onDone={finish} />}
-    </section>
+    </SelectionBar>
   )
 }
 
@@ -99,7 +96,14 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
     if (done.size < outcomes.length) return setFailed(outcomes.filter(({ ok }) => !ok))
     onDone()
   }
-  if (failed) return <Problems failed={failed} total={names.length} onClose={onDone} />
+  if (failed)
+    return (
+      <ReportDialog
+        title={texts.batch.partly(names.length - failed.length, names.length)}
+        rows={failed.map(({ name, reason = '' }) => [name, reason])}
+        onClose={onDone}
+      />
+    )
   return (
     <FormDialog
       title={texts.batch.confirm(action, names.length)}
@@ -122,24 +126,3 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
     </FormDialog>
   )
 }
-
-interface ProblemsProps {
-  readonly failed: BatchReport['outcomes']
-  readonly total: number
-  readonly onClose: () => void
-}
-
-const Problems = ({ failed, total, onClose }: ProblemsProps) => (
-  <Dialog title={texts.batch.partly(total - failed.length, total)} onClose={onClose}>
-    <ul class="stack">
-      {failed.map(({ name, reason }) => (
-        <li key={name}>
-          <span class="mono">{name}</span> <span class="problems">{reason}</span>
-        </li>
-      ))}
-    </ul>
-    <div class="row end">
-      <Button onClick={onClose}>{texts.actions.close}</Button>
-    </div>
-  </Dialog>
-)

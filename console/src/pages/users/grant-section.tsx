@@ -45,7 +45,14 @@ export function GrantSection({ user: { name, grants }, canEdit, onChange }: Edit
           keyOf={placeOf}
         />
       )}
-      {canEdit && <AddGrant onAdd={set} />}
+      {canEdit && (
+        <AddGrant
+          label={texts.users.database}
+          hint={texts.users.databaseHint}
+          hasSuggestions
+          onAdd={(database, level) => set({ database }, level)}
+        />
+      )}
       {canEdit && <p class="quiet">{texts.users.managerHint}</p>}
     </Section>
   )
@@ -53,48 +60,60 @@ export function GrantSection({ user: { name, grants }, canEdit, onChange }: Edit
 
 type SetGrant = (place: Pick<Row, 'database' | 'collection'>, level: GrantLevel | null) => Promise<void>
 
-function toColumns(set: SetGrant | undefined): readonly Column<Row>[] {
-  const removal: Column<Row> = {
-    label: texts.actions.remove,
-    kind: 'actions',
-    render: (row) => (
-      <Button
-        kind="quiet"
-        aria-label={texts.users.removeGrant(placeOf(row))}
-        onClick={() => set?.(toPlace(row), null).catch(notifyProblem)}
-      >
-        {texts.actions.remove}
-      </Button>
-    ),
-  }
-  return [
-    { label: texts.users.database, render: (row) => <span class="mono">{placeOf(row)}</span> },
-    { label: texts.users.level, render: ({ level }) => texts.users.levels[level] },
-    ...(set ? [removal] : []),
-  ]
-}
+const toColumns = (set: SetGrant | undefined): readonly Column<Row>[] => [
+  { label: texts.users.database, render: (row) => <span class="mono">{placeOf(row)}</span> },
+  { label: texts.users.level, render: ({ level }) => texts.users.levels[level] },
+  ...(set ? [toRemoval<Row>((row) => [texts.users.removeGrant(placeOf(row)), () => set(toPlace(row), null)])] : []),
+]
+
+/** The column with a button that removes the grant of a row; `undefined`: there is none to remove. */
+export const toRemoval = <T,>(
+  of: (row: T) => readonly [label: string, remove: () => Promise<unknown>] | undefined,
+): Column<T> => ({
+  label: texts.actions.remove,
+  kind: 'actions',
+  render: (row) => {
+    const [label, remove] = of(row) ?? []
+    return (
+      remove && (
+        <Button kind="quiet" aria-label={label} onClick={() => remove().catch(notifyProblem)}>
+          {texts.actions.remove}
+        </Button>
+      )
+    )
+  },
+})
 
 const toPlace = ({ database, collection }: Row) => ({ database, ...(collection !== undefined && { collection }) })
 
-function AddGrant({ onAdd }: { readonly onAdd: SetGrant }) {
-  const [database, setDatabase] = useState('')
+interface AddGrantProps {
+  /** What the field is for. */
+  readonly label: string
+  readonly hint: string
+  readonly hasSuggestions?: boolean
+  readonly onAdd: (name: string, level: GrantLevel) => Promise<unknown>
+}
+
+/** Grants a level: a database to a user, or to a user a database. */
+export function AddGrant({ label, hint, hasSuggestions = false, onAdd }: AddGrantProps) {
+  const [name, setName] = useState('')
   const [level, setLevel] = useState<GrantLevel>('rw')
   const { submit, isBusy, problem } = useSubmit(async () => {
-    if (database !== '') await onAdd({ database }, level)
-    setDatabase('')
+    if (name !== '') await onAdd(name, level)
+    setName('')
   })
   return (
     <form class="input-row" onSubmit={submit}>
       <input
         class="input mono"
-        aria-label={texts.users.database}
-        placeholder={texts.users.databaseHint}
+        aria-label={label}
+        placeholder={hint}
         autoComplete="off"
         list="known-databases"
-        value={database}
-        onInput={(event) => setDatabase(event.currentTarget.value)}
+        value={name}
+        onInput={(event) => setName(event.currentTarget.value)}
       />
-      <Suggestions id="known-databases" of="databases" typed={database} />
+      {hasSuggestions && <Suggestions id="known-databases" of="databases" typed={name} />}
       <LevelChoice level={level} onChange={setLevel} />
       <Button type="submit" isBusy={isBusy}>
         {texts.users.grant}

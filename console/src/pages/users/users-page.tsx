@@ -1,21 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
+import { api, type Query } from '../../api/client.ts'
 import type { User, UserPage } from '../../api/types.ts'
-import { type Resource, useResource } from '../../api/use-resource.ts'
-import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
-import { closeDialog, openDialog, toHref, useRoute } from '../../router.ts'
+import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
-import { ListEnd, STEP } from '../../ui/list-end.tsx'
+import { List, NameLink, useList } from '../../ui/list.tsx'
 import { Chips, Heading } from '../../ui/parts.tsx'
-import { Command, Empty, Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { Command, Empty } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
-import { useDebounced } from '../../ui/use-debounced.ts'
 import { AddUser } from './add-user.tsx'
 import { BatchBar } from './batch.tsx'
 import { ExportUsers } from './export-users.tsx'
@@ -25,34 +21,27 @@ import { UserStatus } from './status.tsx'
 import { UserPanel } from './user-panel.tsx'
 
 export function UsersPage() {
-  const { path, query } = useRoute()
-  const [, name] = path
-  const { search = '', status = '', sort = '' } = query
-  const shown = Number(query['count'] ?? STEP)
-  const list = useUserList(search, status, sort === '' ? shown : MAX_SHOWN)
+  const { do: action } = useRoute().query
+  const list = useList('/users', { max: 1000, events: /^(?:user|users|grant|limit)\./, toFilter, load: loadPages })
+  const { query, open, selection } = list
+  const { search = '', status = '' } = query
   const refusals = useRefusals()
-  useLiveReload(({ event }) => /^(?:user|users|grant|limit)\./.test(event), list.reload)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => setSelected(new Set()), [search, status])
   useShortcuts({ n: () => openDialog('add') })
-  const { do: _action, ...kept } = query
-  const panel = name !== undefined && (
-    <UserPanel key={name} name={name} back={toHref(['users'], kept)} onChange={list.reload} />
-  )
+  const panel = open !== undefined && <UserPanel key={open} name={open} back={list.back} onChange={list.reload} />
   return (
     <Page panel={panel}>
       <Heading text={texts.users.intro}>
         <TransferLinks />
-        <ButtonLink kind="primary" href={toHref(['users'], { ...kept, do: 'add' })}>
+        <ButtonLink kind="primary" href={toHref(['users'], { ...query, do: 'add' })}>
           {texts.users.add}
         </ButtonLink>
       </Heading>
       <div class="wide">
-        {selected.size > 0 ? (
+        {selection.keys.size > 0 ? (
           <BatchBar
-            names={[...selected]}
+            names={[...selection.keys]}
             users={list.data?.users ?? []}
-            onClear={() => setSelected(new Set())}
+            onClear={() => selection.onChange(new Set())}
             onDone={list.reload}
           />
         ) : (
@@ -70,57 +59,39 @@ export function UsersPage() {
             />
           </Toolbar>
         )}
-        <Loaded resource={list} what={texts.users.what} shape="rows">
-          {(found) =>
-            found.users.length === 0 ? (
-              <NoUsers search={search} status={status} />
-            ) : (
-              <>
-                <Table
-                  caption={texts.pages.users}
-                  columns={toColumns(kept, refusals)}
-                  rows={found.users}
-                  keyOf={(user) => user.name}
-                  current={name}
-                  sort={sort}
-                  selection={{ keys: selected, onChange: setSelected }}
-                />
-                <ListEnd
-                  text={describeCount(found)}
-                  hasMore={found.next !== undefined}
-                  shown={shown}
-                  max={MAX_SHOWN}
-                  narrow={texts.users.narrow}
-                />
-              </>
-            )
-          }
-        </Loaded>
+        <List
+          list={list}
+          what={texts.users.what}
+          caption={texts.pages.users}
+          columns={toColumns(query, refusals)}
+          rowsOf={({ users }) => users}
+          keyOf={({ name }) => name}
+          canSelect
+          count={describeCount}
+          narrow={texts.users.narrow}
+          none={<NoUsers search={search} status={status} />}
+        />
       </div>
-      <PageDialog action={name === undefined ? query['do'] : undefined} onChange={list.reload} />
+      <PageDialog action={open === undefined ? action : undefined} onChange={list.reload} />
     </Page>
   )
 }
 
-const MAX_SHOWN = 1000
+const toFilter = ({ search, status }: Route['query']) => ({ search, status })
+
 const MAX_PAGES = 10
 
-/** The first users that match. As many as the address says, so that a reload shows the same. */
-function useUserList(search: string, status: string, shown: number): Resource<UserPage> {
-  const settled = useDebounced(search)
-  const limit = Math.min(shown, MAX_SHOWN)
-  const load = async (signal: AbortSignal) => {
-    const read = (after?: string) => api.get<UserPage>('/users', { search: settled, status, limit, after }, signal)
-    let page = await read()
-    // a search may end a page before it is full
-    for (let pages = 1; page.next !== undefined && page.users.length < limit && pages < MAX_PAGES; pages += 1) {
-      const { users, ...rest } = await read(page.next)
-      const { total } = page
-      page = { ...(total !== undefined && { total }), ...rest, users: [...page.users, ...users].slice(0, limit) }
-    }
-    return page
+/** A search may end a page before it is full. */
+async function loadPages(path: string, filter: Query & { readonly limit: number }, signal: AbortSignal) {
+  const read = (after?: string) => api.get<UserPage>(path, { ...filter, after }, signal)
+  const { limit } = filter
+  let page = await read()
+  for (let pages = 1; page.next !== undefined && page.users.length < limit && pages < MAX_PAGES; pages += 1) {
+    const { users, ...rest } = await read(page.next)
+    const { total } = page
+    page = { ...(total !== undefined && { total }), ...rest, users: [...page.users, ...users].slice(0, limit) }
   }
-  return useResource(JSON.stringify([settled, status, limit]), load, { keepsLast: true })
+  return page
 }
 
 const toColumns = (
@@ -131,9 +102,9 @@ const toColumns = (
     label: texts.users.name,
     sortBy: ({ name }) => name.toLowerCase(),
     render: ({ name }) => (
-      <a class="name" href={toHref(['users', name], query)} title={name}>
+      <NameLink path={['users', name]} query={query}>
         {name}
-      </a>
+      </NameLink>
     ),
   },
   { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
@@ -161,24 +132,20 @@ interface NoUsersProps {
 
 const NoUsers = ({ search, status }: NoUsersProps) =>
   search !== '' || status !== '' ? (
-    <div class="card">
-      <Empty {...describeNone(search, status)}>
-        <div class="row">
-          <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
-          {status === 'locked' && <LockoutLink />}
-        </div>
-      </Empty>
-    </div>
+    <Empty {...describeNone(search, status)}>
+      <div class="row">
+        <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+        {status === 'locked' && <LockoutLink />}
+      </div>
+    </Empty>
   ) : (
-    <div class="card">
-      <Empty title={texts.users.none} text={texts.users.noneText}>
-        <ButtonLink kind="primary" href={toHref(['users'], { do: 'add' })}>
-          {texts.users.add}
-        </ButtonLink>
-        <p>{texts.users.importText}</p>
-        <Command text={texts.users.importCommand} guide={texts.users.importGuide} />
-      </Empty>
-    </div>
+    <Empty title={texts.users.none} text={texts.users.noneText}>
+      <ButtonLink kind="primary" href={toHref(['users'], { do: 'add' })}>
+        {texts.users.add}
+      </ButtonLink>
+      <p>{texts.users.importText}</p>
+      <Command text={texts.users.importCommand} guide={texts.users.importGuide} />
+    </Empty>
   )
 
 /** A filter alone has no text that could be mistyped. */

@@ -1,13 +1,14 @@
 // The databases behind both doors, and who may use them: CouchDB's `_security` and the grants of the multi-model door.
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
-import { ADMIN_ROLE, type Identity } from '../../../directory/identity.ts'
+import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import { type Call, type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { UpstreamDatabase } from '../ports.ts'
 import {
   DATABASE_PAGE,
   DATABASE_QUERY,
   type Database,
+  type DatabasePage,
   SECURITY,
   SECURITY_CHANGE,
   type Security,
@@ -27,24 +28,23 @@ export const DATABASE_OPERATIONS = {
     async run(deps, call) {
       const { search: text = '', after = '', limit = DEFAULT_LIMIT, role } = call.query
       const range = { text, after, limit }
+      const askCouchdb = findAsk(deps, call, 'document')
+      const askArangodb = findAsk(deps, call, 'multi-model')
       const [couchdb, arangodb, grants] = await Promise.all([
-        listFrom('CouchDB', () => listDocumentNames(deps, call, range)),
-        listFrom('ArangoDB', () => listMultiModelNames(deps, call, range)),
+        listFrom('CouchDB', askCouchdb && listDocumentNames(askCouchdb, range)),
+        listFrom('ArangoDB', askArangodb && listMultiModelNames(askArangodb, range)),
         deps.directory.countUsersBy('grant', text, limit, after || undefined),
       ])
       const users = new Map(grants.counts.map(({ key, count }) => [key, count]))
       const all = [...new Set([...couchdb.names, ...arangodb.names, ...users.keys()])].toSorted(compareBytes)
       const names = all.slice(0, limit)
-      const securities = await readSecurities(
-        deps,
-        call,
-        names.filter((name) => couchdb.names.includes(name)),
-      )
+      const inCouchdb = names.filter((name) => couchdb.names.includes(name))
+      const securities = askCouchdb ? await readSecurities(askCouchdb, inCouchdb) : undefined
       const databases = names.map((name) => ({
         name,
         isInArangodb: arangodb.names.includes(name),
         users: users.get(name) ?? 0,
-        ...securities.get(name),
+        ...securities?.get(name),
       }))
       const hasMore = all.length > limit || grants.next !== undefined
       const next = hasMore ? names.at(-1) : undefined
@@ -61,23 +61,35 @@ export const DATABASE_OPERATIONS = {
     body: SECURITY_CHANGE,
     reply: SECURITY,
     async run(deps, call) {
-      const upstream = requireServer(deps).findUpstream('document')
-      if (!upstream) throw badRequest('No CouchDB is behind the document door.')
+      const ask = findAsk(deps, call, 'document')
+      if (!ask) throw badRequest('No CouchDB is behind the document door.')
       const path = toSecurityPath(nameOf(call))
-      const identity = toAdministrator(call)
-      const { status, body } = await upstream.askAs(identity, { path, maxBytes: MAX_BYTES })
+      const { status, body } = await ask(path)
       if (status === 404) throw new Refusal('not_found')
       const now = readSecurity(status, body)
       if (JSON.stringify(now) !== JSON.stringify(readSecurity(200, call.body.expected))) throw new Refusal('conflict')
       const security = readSecurity(200, call.body.security)
       // other members are those of applications
       const sent = { ...(isJsonObject(body) ? body : {}), ...security }
-      const written = await upstream.askAs(identity, { path, body: sent })
+      const written = await ask(path, sent)
       if (written.status !== 200) throw toRefused('CouchDB', written.status)
       deps.events.record('database.access', { database: nameOf(call) })
       return security
     },
   }),
+}
+
+type UpstreamReply = Awaited<ReturnType<UpstreamDatabase['askAs']>>
+type Ask = (path: string, body?: object) => Promise<UpstreamReply>
+
+/**
+ * Asks the database behind a door as the administrator who asks. The owner of the process and superuser tokens have no
+ * name. `undefined`: no database is there.
+ */
+function findAsk(deps: OperationDeps, { caller }: Call, door: 'document' | 'multi-model'): Ask | undefined {
+  const upstream = requireServer(deps).findUpstream(door)
+  const identity = { name: caller?.name ?? 'cardea', roles: [ADMIN_ROLE], isAdmin: true, grants: new Map() }
+  return upstream && ((path, body) => upstream.askAs(identity, { path, body, maxBytes: MAX_BYTES }))
 }
 
 interface NameRange {
@@ -88,14 +100,13 @@ interface NameRange {
 
 interface Listed {
   readonly names: readonly string[]
-  readonly state: { readonly isSet: boolean; readonly problem?: string }
+  readonly state: DatabasePage['couchdb']
 }
 
 /** A database that cannot be reached leaves the other rows as they are. */
-async function listFrom(what: string, list: () => Promise<readonly string[] | undefined>): Promise<Listed> {
+async function listFrom(what: string, listed: Promise<readonly string[]> | undefined): Promise<Listed> {
   try {
-    const names = await list()
-    return { names: names ?? [], state: { isSet: names !== undefined } }
+    return { names: (await listed) ?? [], state: { isSet: listed !== undefined } }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return { names: [], state: { isSet: true, problem: PROBLEMS[error.code]?.(what) ?? `${what}: ${error.message}` } }
@@ -110,23 +121,18 @@ const PROBLEMS: Readonly<Record<string, (what: string) => string>> = {
 }
 
 /** One more than the page, which shows whether there is another. */
-async function listDocumentNames(deps: OperationDeps, call: Call, { text, after, limit }: NameRange) {
-  const upstream = requireServer(deps).findUpstream('document')
-  if (!upstream) return undefined
-  const from = after === '' ? text : after
+async function listDocumentNames(ask: Ask, { text, after, limit }: NameRange) {
   const query = new URLSearchParams({
-    start_key: JSON.stringify(from),
+    start_key: JSON.stringify(after === '' ? text : after),
     end_key: JSON.stringify(`${text}${LAST}`),
     limit: String(limit + 2),
   })
-  const names = readNames('CouchDB', await upstream.askAs(toAdministrator(call), ask(`/_all_dbs?${query}`)))
+  const names = readNames('CouchDB', await ask(`/_all_dbs?${query}`))
   return names.filter((name) => name !== after).slice(0, limit + 1)
 }
 
-async function listMultiModelNames(deps: OperationDeps, call: Call, { text, after, limit }: NameRange) {
-  const upstream = requireServer(deps).findUpstream('multi-model')
-  if (!upstream) return undefined
-  const { status, body } = await upstream.askAs(toAdministrator(call), ask('/_db/_system/_api/database'))
+async function listMultiModelNames(ask: Ask, { text, after, limit }: NameRange) {
+  const { status, body } = await ask('/_db/_system/_api/database')
   const names = readNames('ArangoDB', { status, body: isJsonObject(body) ? body['result'] : undefined })
   return names
     .filter((name) => name.startsWith(text) && compareBytes(name, after) > 0)
@@ -134,9 +140,7 @@ async function listMultiModelNames(deps: OperationDeps, call: Call, { text, afte
     .slice(0, limit + 1)
 }
 
-const ask = (path: string) => ({ path, maxBytes: MAX_BYTES })
-
-function readNames(what: string, { status, body }: Awaited<ReturnType<UpstreamDatabase['askAs']>>): readonly string[] {
+function readNames(what: string, { status, body }: UpstreamReply): readonly string[] {
   if (status !== 200) throw toRefused(what, status)
   if (Array.isArray(body) && body.every((name) => typeof name === 'string')) return body
   throw new Refusal('upstream_failed')
@@ -147,14 +151,6 @@ const toRefused = (what: string, status: number): Refusal =>
     ? new Refusal('forbidden', { reason: PROBLEMS['forbidden']?.(what) ?? what })
     : new Refusal('upstream_failed', { reason: `${what} answered with status ${status}.` })
 
-/** The administrator who asks. The owner of the process and superuser tokens have no name. */
-const toAdministrator = ({ caller }: Call): Identity => ({
-  name: caller?.name ?? 'cardea',
-  roles: [ADMIN_ROLE],
-  isAdmin: true,
-  grants: new Map(),
-})
-
 const compareBytes = (one: string, two: string): number => Buffer.compare(Buffer.from(one), Buffer.from(two))
 
 const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_security`
@@ -162,14 +158,14 @@ const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_
 /** So many requests at a time. */
 const CONCURRENCY = 8
 
-async function readSecurities(deps: OperationDeps, call: Call, names: readonly string[]) {
-  const upstream = requireServer(deps).findUpstream('document')
+async function readSecurities(ask: Ask, names: readonly string[]) {
   const found = new Map<string, Pick<Database, 'security'>>()
-  const waiting = [...names]
+  const waiting = names.values()
   const work = async () => {
-    for (let name = waiting.shift(); name !== undefined && upstream; name = waiting.shift()) {
+    // all of them take the next name
+    for (const name of waiting) {
       try {
-        const { status, body } = await upstream.askAs(toAdministrator(call), ask(toSecurityPath(name)))
+        const { status, body } = await ask(toSecurityPath(name))
         found.set(name, { security: readSecurity(status, body) })
       } catch (error) {
         // A database may be deleted meanwhile, be too slow or reject this administrator. The other rows stay as they are.

@@ -1,0 +1,169 @@
+// A list of a page: what the address says about it, its rows, and what stands in place of rows.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { api, type Query } from '../api/client.ts'
+import { type Resource, useResource } from '../api/use-resource.ts'
+import { useLiveReload } from '../frame/live.ts'
+import { changeQuery, type Route, toHref, useRoute } from '../router.ts'
+import { texts } from '../texts.ts'
+import { Button, ButtonLink } from './button.tsx'
+import { Empty, Loaded } from './states.tsx'
+import { type Selection, Table, type TableProps } from './table.tsx'
+import { useDebounced } from './use-debounced.ts'
+
+/** The rows that a list shows first. */
+const STEP = 50
+
+interface ListPage {
+  readonly next?: string
+}
+
+interface ListOptions<P> {
+  /** As many rows are shown at most. */
+  readonly max: number
+  /** The events after which the list is loaded again. */
+  readonly events: RegExp
+  /** What the address says, as the API reads it. */
+  readonly toFilter?: (query: Route['query']) => Query
+  readonly load?: (path: string, filter: Query & { readonly limit: number }, signal: AbortSignal) => Promise<P>
+}
+
+export interface ListState<P> extends Resource<P> {
+  /** What the address says, without the dialog that is open. */
+  readonly query: Route['query']
+  /** The key of the row whose details are open. */
+  readonly open: string | undefined
+  /** The list without details. */
+  readonly back: string
+  readonly shown: number
+  readonly max: number
+  readonly selection: Selection
+}
+
+const toSearch = ({ search }: Route['query']): Query => ({ search })
+
+/** The first rows that match. As many as the address says, so that a reload shows the same. */
+export function useList<P extends ListPage>(path: string, options: ListOptions<P>): ListState<P> {
+  const { max, events, toFilter = toSearch, load = api.get<P> } = options
+  const route = useRoute()
+  const [page = '', open] = route.path
+  const { do: _action, ...query } = route.query
+  const shown = Number(query['count'] ?? STEP)
+  const wanted = toFilter({ ...query, search: useDebounced(query['search'] ?? '') })
+  // all that can be shown are sorted, not only those that are
+  const filter = { ...wanted, limit: query['sort'] ? max : Math.min(shown, max) }
+  const resource = useResource(JSON.stringify(filter), (signal) => load(path, filter, signal), { keepsLast: true })
+  useLiveReload(({ event }) => events.test(event), resource.reload)
+  const [keys, onChange] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => onChange(new Set()), [JSON.stringify(wanted)])
+  return { ...resource, query, open, back: toHref([page], query), shown, max, selection: { keys, onChange } }
+}
+
+interface ListProps<P, T> extends Omit<TableProps<T>, 'rows' | 'current' | 'sort' | 'selection'> {
+  readonly list: ListState<P>
+  /** In a sentence: "The users could not be loaded". */
+  readonly what: string
+  readonly rowsOf: (page: P) => readonly T[]
+  /** How many rows there are, in words. */
+  readonly count: (page: P) => string
+  /** What to do to see rows beyond those that can be shown. */
+  readonly narrow: string
+  readonly canSelect?: boolean
+  /** In place of rows if there are none. */
+  readonly none: ComponentChildren
+}
+
+export function List<P extends ListPage, T>(props: ListProps<P, T>) {
+  const { list, what, rowsOf, count, narrow, canSelect = false, none, ...table } = props
+  return (
+    <Loaded resource={list} what={what} shape="rows">
+      {(page) =>
+        rowsOf(page).length === 0 ? (
+          <div class="card">{none}</div>
+        ) : (
+          <>
+            <Table
+              {...table}
+              rows={rowsOf(page)}
+              current={list.open}
+              sort={list.query['sort'] ?? ''}
+              {...(canSelect && { selection: list.selection })}
+            />
+            <ListEnd text={count(page)} hasMore={page.next !== undefined} list={list} narrow={narrow} />
+          </>
+        )
+      }
+    </Loaded>
+  )
+}
+
+interface ListEndProps {
+  readonly text: string
+  readonly hasMore: boolean
+  readonly list: Pick<ListState<unknown>, 'shown' | 'max'>
+  readonly narrow: string
+}
+
+/** The line below a list that shows more of it. */
+const ListEnd = ({ text, hasMore, list: { shown, max }, narrow }: ListEndProps) => (
+  <p class="list-end row between quiet">
+    <span>{text}</span>
+    {hasMore && shown < max && (
+      <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
+    )}
+    {hasMore && shown >= max && <span>{narrow}</span>}
+  </p>
+)
+
+interface NoRowsProps {
+  readonly page: string
+  readonly isFiltered: boolean
+  readonly words: {
+    readonly none: string
+    readonly noneText?: string
+    readonly noneFound: string
+    readonly noneFoundText: string
+    readonly showAll: string
+  }
+}
+
+export const NoRows = ({ page, isFiltered, words }: NoRowsProps) =>
+  isFiltered ? (
+    <Empty title={words.noneFound} text={words.noneFoundText}>
+      <ButtonLink href={toHref([page])}>{words.showAll}</ButtonLink>
+    </Empty>
+  ) : (
+    <Empty title={words.none} text={words.noneText} />
+  )
+
+interface SelectionBarProps {
+  /** How many rows are selected, in words. */
+  readonly text: string
+  readonly label: string
+  readonly onClear: () => void
+  readonly children: ComponentChildren
+}
+
+/** Actions for all selected rows. */
+export const SelectionBar = ({ text, label, onClear, children }: SelectionBarProps) => (
+  <section class="toolbar batch" aria-label={label}>
+    <strong>{text}</strong>
+    {children}
+    <Button kind="quiet" onClick={onClear}>
+      {texts.batch.clear}
+    </Button>
+  </section>
+)
+
+interface NameLinkProps {
+  readonly path: readonly string[]
+  readonly query?: Route['query']
+  readonly children: string
+}
+
+/** The name in a row, which opens its details. */
+export const NameLink = ({ path, query, children }: NameLinkProps) => (
+  <a class="name" href={toHref(path, query)} title={children}>
+    {children}
+  </a>
+)
