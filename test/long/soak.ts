@@ -1,12 +1,14 @@
-// Mixed load on both doors of two nodes, with faults chosen by a seed, and invariants checked all along: no revoked
+// Mixed load on both doors of the nodes, with faults chosen by a seed, and invariants checked all along: no revoked
 // credential is accepted, no wrong one either, no acknowledged write is lost, memory stays flat.
 //   npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--sabotage revocation | password | write]
+//     [--workers N] [--engine postgres | sqlite]
+// With SQLite there is one node, without workers each has one thread.
 // The same seed makes the same choices. `--sabotage` runs it with a deliberate bug, which must be found.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Actor } from './soak/actor.ts'
-import { FAULTS } from './soak/faults.ts'
+import { listFaults } from './soak/faults.ts'
 import { createLedger } from './soak/ledger.ts'
 import { watchMemory } from './soak/memory.ts'
 import { createRandom } from './soak/random.ts'
@@ -23,11 +25,12 @@ async function runActor(actor, random, isOver) {
   }
 }
 
-async function runFaults(testbed, { random, ledger, isOver }) {
+async function runFaults(testbed, { given, random, ledger, isOver }) {
+  const faults = listFaults(given)
   while (!isOver()) {
     await pause(random.between(200, 2000))
     if (isOver()) return
-    const fault = random.pick(FAULTS)
+    const fault = random.pick(faults)
     ledger.count(`fault ${fault.name}`)
     await inject(fault, testbed, { random, ledger })
   }
@@ -59,24 +62,24 @@ function showProgress(ledger, { testbed, startedAt, untilMs, print }) {
 
 /** Runs until the time is over, `signal` is aborted, or with `stopsAtViolation` until the first violation. */
 export async function runSoak(given) {
-  const { ms, seed, actors: count = 12, sabotage, stopsAtViolation = false, print = () => {} } = given
+  const { ms, seed, actors: count = 12, stopsAtViolation = false, print = () => {} } = given
   const ledger = createLedger()
   const random = createRandom(seed)
-  const testbed = await openTestbed({ sabotage })
+  const testbed = await openTestbed(given)
   const startedAt = Date.now()
   const untilMs = startedAt + ms
   const isStopped = () => given.signal?.aborted || (stopsAtViolation && ledger.violations.length > 0)
   const isOver = () => isStopped() || isTimeOver(ledger, untilMs, ms)
   const stopProgress = showProgress(ledger, { testbed, startedAt, untilMs, print })
   try {
-    const stopMemory = watchMemory(testbed.nodes[1])
+    const stopMemory = watchMemory(testbed.nodes.at(-1))
     const faultRandom = random.fork()
     const actors = Array.from({ length: count }, (_, i) => {
       const own = random.fork()
       return { own, actor: new Actor(`user-${i + 1}`, { testbed, ledger, random: own, graceMs: GRACE_MS }) }
     })
     const load = actors.map(({ own, actor }) => runActor(actor, own, isOver))
-    const faults = given.hasFaults === false ? [] : [runFaults(testbed, { random: faultRandom, ledger, isOver })]
+    const faults = given.hasFaults === false ? [] : [runFaults(testbed, { given, random: faultRandom, ledger, isOver })]
     await Promise.all([...load, ...faults])
     const memory = stopMemory()
     // a run that was stopped early is judged by what it has found so far
@@ -127,20 +130,25 @@ const OPTIONS = {
   seed: { type: 'string' },
   actors: { type: 'string', default: '12' },
   sabotage: { type: 'string' },
+  workers: { type: 'string', default: '1' },
+  engine: { type: 'string', default: 'postgres' },
 } as const
+
+const ENGINES = ['postgres', 'sqlite']
 
 function readArguments() {
   const { values } = parseArgs({ options: OPTIONS })
   const seed = Number(values.seed ?? Date.now() % 2 ** 32)
-  const [minutes, actors] = [Number(values.minutes), Number(values.actors)]
-  const isUnknown = values.sabotage !== undefined && !SABOTAGE_NAMES.includes(values.sabotage)
-  if (!(minutes > 0) || !(actors > 0) || !Number.isSafeInteger(seed) || isUnknown) {
+  const { sabotage, engine } = values
+  const [minutes, actors, workers] = [values.minutes, values.actors, values.workers].map(Number)
+  const isUnknown = (sabotage !== undefined && !SABOTAGE_NAMES.includes(sabotage)) || !ENGINES.includes(engine)
+  if (!(minutes > 0) || !(workers > 0) || !(actors > 0) || !Number.isSafeInteger(seed) || isUnknown) {
     console.error(
-      `usage: npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--sabotage ${SABOTAGE_NAMES.join('|')}]`,
+      `usage: npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--workers N] [--engine ${ENGINES.join('|')}] [--sabotage ${SABOTAGE_NAMES.join('|')}]`,
     )
     process.exit(2)
   }
-  return { ms: minutes * 60_000, seed, actors, sabotage: values.sabotage }
+  return { ms: minutes * 60_000, seed, actors, workers, sabotage, engine }
 }
 
 if (import.meta.main) {

@@ -8,7 +8,7 @@ import { ADMIN } from './testbed.ts'
 
 const AS_ADMIN = { Authorization: basic(ADMIN) }
 
-/** The second node is never killed: its memory is measured. */
+/** A second node is never killed: its memory is measured. */
 async function killNode({ nodes: [node] }, random) {
   await node.kill()
   await pause(random.between(0, 500))
@@ -48,7 +48,7 @@ async function replaceCookieSecret(testbed, random) {
   const path = '/_node/_local/_config/chttpd_auth/secret'
   // counted before the request: from now on, cookies of the secret before the last one are not judged
   testbed.rotations = { ...testbed.rotations, cookies: testbed.rotations.cookies + 1 }
-  await ask(testbed.nodes[1].document, { method: 'PUT', path, headers: AS_ADMIN, body })
+  await ask(testbed.nodes.at(-1).document, { method: 'PUT', path, headers: AS_ADMIN, body })
 }
 
 const toKeyFile = (number) => `${String(number).padStart(6, '0')}.key`
@@ -84,6 +84,12 @@ async function loadFiles({ nodes }) {
 
 const MAX_RELOAD_MS = 60_000
 
+/** Requests go on meanwhile. Refused where a node has no workers, or is not running. */
+async function replaceWorkers({ nodes }) {
+  const request = { method: 'POST', path: '/_cardea/api/reload', headers: AS_ADMIN, body: { rolling: true } }
+  for (const { document } of nodes) await ask(document, request)
+}
+
 async function openSlowClients({ nodes }, random) {
   const sockets = nodes.flatMap(({ document, multiModel }) =>
     [document, multiModel].flatMap((url) => Array.from({ length: 10 }, () => connectTo(url))),
@@ -116,13 +122,18 @@ async function openBrokenClients({ nodes }, random) {
   }
 }
 
-export const FAULTS = [
+/** `engine`: only with this store. */
+const FAULTS = [
   { name: 'node killed and restarted', run: killNode },
-  { name: 'PostgreSQL killed and restarted', run: loseStore },
+  { name: 'PostgreSQL killed and restarted', run: loseStore, engine: 'postgres' },
   { name: 'upstream server stopped and started', run: loseUpstream },
   { name: 'configuration reloaded', run: reloadAll },
+  { name: 'worker threads replaced', run: replaceWorkers, needsWorkers: true },
   { name: 'secret of cookies replaced', run: replaceCookieSecret },
   { name: 'secret of tokens rotated', run: rotateTokenSecret },
   { name: 'slow clients', run: openSlowClients },
   { name: 'broken clients', run: openBrokenClients },
 ]
+
+export const listFaults = ({ engine = 'postgres', workers = 1 }) =>
+  FAULTS.filter((fault) => (fault.engine ?? engine) === engine && (workers > 1 || !fault.needsWorkers))

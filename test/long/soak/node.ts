@@ -15,6 +15,7 @@ export class Node {
   readonly document: string
   readonly multiModel: string
   isRunning = false
+  startedAt = 0
   #child
   #output = ''
   #settings
@@ -50,6 +51,7 @@ export class Node {
       throw error
     }
     this.isRunning = true
+    this.startedAt = Date.now()
   }
 
   async #waitUntilListening() {

@@ -1,4 +1,4 @@
-// What a soak run needs: PostgreSQL, an upstream server, and two Cardea nodes with one configuration.
+// What a soak run needs: an upstream server, and two Cardea nodes with one configuration and PostgreSQL, or one with SQLite.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export const ADMIN = { name: 'admin', password: 'the password of the soak run' }
 const MAX_STALENESS_SECONDS = 3
 export const GRACE_MS = (MAX_STALENESS_SECONDS + 1) * 1000
 
-const renderConfig = (store, upstream) => `[store]
+const renderConfig = (store, upstream, workers) => `[store]
 url = ${store}
 max-staleness = ${MAX_STALENESS_SECONDS}
 [chttpd_auth]
@@ -26,6 +26,7 @@ peer-failures = 0
 [couchdb]
 uuid = ${'0'.repeat(32)}
 [server]
+workers = ${workers}
 jwt-secret-folder = keys
 [upstream]
 document = ${upstream}
@@ -36,28 +37,28 @@ multi-model-identity = client
 ${ADMIN.name} = ${ADMIN.password}
 `
 
-/** `sabotage`: the name of a deliberate bug in both nodes. */
-export async function openTestbed({ sabotage }) {
+/** `sabotage`: the name of a deliberate bug in all nodes. */
+export async function openTestbed({ sabotage, engine = 'postgres', workers = 1 }) {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-soak-'))
   const keys = join(folder, 'keys')
   mkdirSync(keys)
   writeFileSync(join(keys, '000000.key'), 'the first secret of tokens, long enough', { mode: 0o600 })
-  const postgres = await startPostgres({ isDurable: true })
+  const postgres = engine === 'postgres' ? await startPostgres({ isDurable: true }) : undefined
   const upstream = await startUpstream()
-  const config = renderConfig(await postgres.createPlace(), upstream.url)
+  const store = (await postgres?.createPlace()) ?? `sqlite:${join(folder, 'store.db')}`
+  const config = renderConfig(store, upstream.url, workers)
   writeFileSync(join(folder, 'local.ini'), config, { mode: 0o600 })
-  const ports = await Promise.all(Array.from({ length: 4 }, findFreePort))
   const env = toEnvironment(sabotage)
-  const nodes = [ports.slice(0, 2), ports.slice(2)].map(
-    (pair, i) => new Node({ name: `node ${i + 1}`, folder, ports: pair, env }),
-  )
+  const nodes: Node[] = []
+  for (const name of postgres ? ['node 1', 'node 2'] : ['node 1'])
+    nodes.push(new Node({ name, folder, ports: [await findFreePort(), await findFreePort()], env }))
   // how often each secret was replaced; a token signed before the last rotation is revoked
   const rotations = { cookies: 0, retired: 0, isUnderWay: false }
   const testbed = { keys, postgres, upstream, nodes, rotations, close }
   async function close() {
     await Promise.all(nodes.map((node) => node.kill()))
     await upstream.stop()
-    await postgres.stop()
+    await postgres?.stop()
     rmSync(folder, { recursive: true, force: true })
   }
   try {
