@@ -17,7 +17,8 @@ export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iteration
 /** The addresses that an attempt comes from. */
 export type Peers = Pick<Attempt, 'peer' | 'directPeer'>
 
-interface KnownHeader {
+/** The account of a header whose password was found right. */
+export interface KnownHeader {
   readonly name: string
   /** Of the stored password. */
   readonly version: string

@@ -11,6 +11,8 @@ interface ListenerRow {
   toTls(config: Config): TlsSource | undefined
   /** The options that set its address. */
   readonly options: string
+  /** Whether worker threads serve it; left out: it is used rarely. */
+  readonly isForWorkers?: true
 }
 
 function toDocumentEndpoints(config: Config): readonly Endpoint[] {
@@ -60,17 +62,21 @@ function toDoorProtocol(ssl: Config['ssl']): TlsProtocol {
   }
 }
 
+export type ListenerName = 'document' | 'multi-model' | 'admin' | 'metrics'
+
 /** The listeners, in the order in which they are opened. */
-export const LISTENERS = {
+export const LISTENERS: Readonly<Record<ListenerName, ListenerRow>> = {
   document: {
     toEndpoints: toDocumentEndpoints,
     toTls: toDocumentTls,
     options: '--chttpd.port and --chttpd.bind_address',
+    isForWorkers: true,
   },
   'multi-model': {
     toEndpoints: (config) => toEndpoints(config.server.endpoint, toMultiModelTls(config)),
     toTls: toMultiModelTls,
     options: '--server.endpoint',
+    isForWorkers: true,
   },
   admin: {
     toEndpoints: (config) => toEndpoints(config.admin.endpoint, toEndpointTls(config)),
@@ -82,9 +88,7 @@ export const LISTENERS = {
     toTls: toEndpointTls,
     options: '--metrics.endpoint',
   },
-} as const satisfies Record<string, ListenerRow>
-
-export type ListenerName = keyof typeof LISTENERS
+}
 
 /** The error of a listener that could not be opened, with the options to change. */
 export function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, name: ListenerName): StartError {

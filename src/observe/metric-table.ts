@@ -12,6 +12,8 @@ export interface MetricRow {
   readonly labels: Readonly<Record<string, string>>
   /** Upper bounds; of histograms only. */
   readonly buckets?: readonly number[]
+  /** The lowest value of all threads counts, not their sum. */
+  readonly isLowestOfThreads?: true
 }
 
 const DOOR = { door: '`document`, `multi-model`, `admin`, `metrics` or `control` (the control socket).' } as const
@@ -99,10 +101,10 @@ export const METRICS = {
   ),
   cardea_store_staleness_seconds: gauge('Time since this node last read the changes of the store.', {}),
   // upstream servers
-  cardea_upstream_up: gauge(
-    '1 if the last request to the server, or the last health check, could connect, otherwise 0.',
-    SERVER,
-  ),
+  cardea_upstream_up: {
+    ...gauge('1 if the last request to the server, or the last health check, could connect, otherwise 0.', SERVER),
+    isLowestOfThreads: true,
+  },
   cardea_upstream_connections: gauge('Open connections to the server.', SERVER),
   cardea_upstream_requests: gauge('Requests in progress at the server.', SERVER),
   cardea_upstream_retries_total: counter(

@@ -129,9 +129,9 @@ const listSamples = (
   ...readers.flatMap((read) => [...read()]),
 ]
 
-/** A server is up if every thread finds it so; everything else is added up. */
 function joinSamples(name: MetricName, samples: readonly RenderedSample[]): readonly RenderedSample[] {
-  const join = name === 'cardea_upstream_up' ? Math.min : (one: number, other: number) => one + other
+  const { isLowestOfThreads }: MetricRow = METRICS[name]
+  const join = isLowestOfThreads ? Math.min : (one: number, other: number) => one + other
   const joined = new Map<string, RenderedSample>()
   for (const sample of samples) {
     const key = JSON.stringify([sample.metricName, Object.entries(sample.labels)])

@@ -21,6 +21,8 @@ export interface EventRow {
   readonly scope: 'request' | 'server'
   /** Further events of this kind with the same value of this field become one record per minute, with a count. */
   readonly groupBy?: 'peer' | 'upstream'
+  /** Each worker thread finds it out for itself. All others the main thread records, also for its workers. */
+  readonly isOfEachThread?: true
   readonly fields: Readonly<Record<string, EventField>>
 }
 
@@ -302,6 +304,7 @@ export const SECURITY_EVENTS = {
       { ...UPSTREAM, ...REASON, check: text('Options and configuration lines to compare.') },
     ),
     groupBy: 'upstream',
+    isOfEachThread: true,
   },
   'upstream.down': {
     ...failure('upstream server cannot be reached', 'Upstream {upstream} cannot be reached', {
@@ -310,6 +313,7 @@ export const SECURITY_EVENTS = {
       check: text('What to check.'),
     }),
     groupBy: 'upstream',
+    isOfEachThread: true,
   },
   'upstream.failed': {
     ...failure('upstream server gave no valid response', 'Upstream {upstream} gave no valid response', {
@@ -318,12 +322,16 @@ export const SECURITY_EVENTS = {
       check: text('What to check.'),
     }),
     groupBy: 'upstream',
+    isOfEachThread: true,
   },
-  'upstream.up': normal(
-    'upstream server can be reached again',
-    'Upstream {upstream} can be reached again, after {seconds} seconds',
-    { ...UPSTREAM, seconds: number('For how long it could not be reached.') },
-  ),
+  'upstream.up': {
+    ...normal(
+      'upstream server can be reached again',
+      'Upstream {upstream} can be reached again, after {seconds} seconds',
+      { ...UPSTREAM, seconds: number('For how long it could not be reached.') },
+    ),
+    isOfEachThread: true,
+  },
 } as const satisfies Readonly<Record<string, EventRow>>
 
 export type EventKind = keyof typeof SECURITY_EVENTS

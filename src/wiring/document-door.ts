@@ -37,7 +37,7 @@ import type { RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
-import { type Parts, toDoorOptions } from './parts.ts'
+import { type DoorParts, type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
 import {
   listHandlers,
@@ -48,7 +48,7 @@ import {
   toUsersSettings,
 } from './settings.ts'
 
-export function createDocumentDoor(parts: Parts): Door {
+export function createDocumentDoor(parts: DoorParts): Door {
   const { liveConfig, config, checkHealth, gateway, cookieHeaders } = parts
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const accept = createAccept(parts)
@@ -85,7 +85,7 @@ export function createDocumentDoor(parts: Parts): Door {
 type Accept = (accepted: AcceptedCredentials, isLenient?: boolean) => Authenticator<RequestContext>
 
 /** With the handlers in their configured order. */
-function createAccept(parts: Parts): Accept {
+function createAccept(parts: DoorParts): Accept {
   const byName = new Map(createDocumentHandlers(toCredentialDeps(parts)).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(parts.config, (values) => listHandlers(values).flatMap((name) => byName.get(name) ?? []))
   const observer = createSignInObserver(parts.events, parts.recorder)
@@ -95,7 +95,7 @@ function createAccept(parts: Parts): Accept {
   }
 }
 
-function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
+function toCredentialDeps(parts: DoorParts): DocumentCredentialDeps {
   const { config, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
   return {
     jwt: {
@@ -121,7 +121,7 @@ function toCredentialDeps(parts: Parts): DocumentCredentialDeps {
   }
 }
 
-function createUsersDeps(parts: Parts, revalidate: Revalidate): UsersDeps {
+function createUsersDeps(parts: DoorParts, revalidate: Revalidate): UsersDeps {
   const { config, directory, store, signUp, passwordProof, gateway } = parts
   const { document, chttpd_auth } = config.get()
   return {
@@ -138,7 +138,7 @@ function createUsersDeps(parts: Parts, revalidate: Revalidate): UsersDeps {
   }
 }
 
-const createNodeDeps = ({ liveConfig, config, directory }: Parts, { requirePassword }: UsersDeps): NodeDeps => ({
+const createNodeDeps = ({ liveConfig, config, directory }: DoorParts, { requirePassword }: UsersDeps): NodeDeps => ({
   nodeName: config.get().node.name,
   configuration: createSettingsService(liveConfig),
   administrators: directory,
@@ -172,7 +172,7 @@ function mountDocumentAccount(
 }
 
 /** The paths at this door that belong to other dialects. */
-function createMounts(parts: Parts, accept: Accept, settings: Live<DocumentSettings>): readonly Mount[] {
+function createMounts(parts: DoorParts, accept: Accept, settings: Live<DocumentSettings>): readonly Mount[] {
   const { renewalHeaders } = parts.cookieHeaders
   const requireEntry = createRequireEntry(settings.get, accept(ACCEPTED.documentEntry))
   const { authenticate } = accept(ACCEPTED.documentForwardAuth, true)

@@ -30,12 +30,12 @@ import { createDoor, type Door } from '../http/door.ts'
 import { warnOpenAccess } from '../live-config/open-access.ts'
 import { mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createMultiModelUpstream } from './gateway.ts'
-import { type Parts, toDoorOptions } from './parts.ts'
+import { type DoorParts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
 import { toBasicAgeMs, toMultiModelSettings } from './settings.ts'
 import { createRecorder } from './sign-in.ts'
 
-export function createMultiModelDoor(parts: Parts): Door {
+export function createMultiModelDoor(parts: DoorParts): Door {
   const { liveConfig, config, directory, tokenSecrets, gateway } = parts
   const settings = deriveLive(config, toMultiModelSettings)
   warnOpenAccess(liveConfig)
@@ -77,11 +77,11 @@ export function createMultiModelDoor(parts: Parts): Door {
   })
 }
 
-const createDoorRecorder = ({ directory }: Parts, settings: Live<MultiModelSettings>) =>
+const createDoorRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>) =>
   createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
 
 /** Issues tokens for passwords, and reads the credentials of this door. */
-function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
+function createSignIns(parts: DoorParts, settings: Live<MultiModelSettings>) {
   const { config, directory, events, tokenSecrets } = parts
   const recorder = createDoorRecorder(parts, settings)
   const signIns = createSignInService({
@@ -108,7 +108,7 @@ function createSignIns(parts: Parts, settings: Live<MultiModelSettings>) {
 
 /** This door answers OPTIONS on the paths of other dialects too. */
 function createMounts(
-  parts: Parts,
+  parts: DoorParts,
   { signIns, credentials }: ReturnType<typeof createSignIns>,
   settings: Live<MultiModelSettings>,
   databases: Databases,

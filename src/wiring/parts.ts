@@ -35,8 +35,19 @@ import { openGateway } from './gateway.ts'
 import { toDirectorySettings, toDoorLimits, toLimitSettings, toTrustRules } from './settings.ts'
 import { createSignInParts } from './sign-in.ts'
 
-/** What a door is built from. */
+/** Of the main thread. */
 export type Parts = Awaited<ReturnType<typeof openParts>>
+
+/** Of a worker thread, which leaves the paths that need the others to the main thread. */
+export type WorkerParts = Base &
+  ReturnType<typeof createSignInParts> &
+  Pick<Parts, 'observeRequests' | 'accessLog' | 'threads'> & {
+    /** How each door leaves requests to the main thread. */
+    relayOf(door: string): RelayRules
+  }
+
+/** What a door is built from. */
+export type DoorParts = Parts | WorkerParts
 
 /** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
 export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClaims?: ToClaims) {
@@ -52,9 +63,11 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClai
     return part
   }
   try {
-    const opened = await openBase(liveConfig, metrics, closing, { toClaims })
+    const limits = closing(openConfiguredLimits(liveConfig))
+    const opened = await openBase(liveConfig, metrics, closing, { guesses: limits.guesses, toClaims })
     closers.push(addProcessMetrics(metrics))
-    const parts = { ...opened, ...createServerParts(opened, closing), ...createSignInParts(opened) }
+    const own = createServerParts(opened, limits.accounts, closing)
+    const parts = { ...opened, ...own, ...createSignInParts(opened) }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {
@@ -70,7 +83,7 @@ export type Base = Awaited<ReturnType<typeof openBase>>
 
 interface BaseOptions {
   readonly toClaims?: ToClaims | undefined
-  readonly openGuessLimits?: typeof openConfiguredLimits
+  readonly guesses: ReturnType<typeof openConfiguredLimits>['guesses']
 }
 
 /** The parts that the others are built from. */
@@ -78,7 +91,7 @@ export async function openBase(
   liveConfig: LiveConfig,
   metrics: Metrics,
   closing: Closing,
-  { toClaims, openGuessLimits = openConfiguredLimits }: BaseOptions = {},
+  { toClaims, guesses }: BaseOptions,
 ) {
   const { kernel } = liveConfig
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
@@ -90,7 +103,6 @@ export async function openBase(
   addCacheMetrics(metrics, 'users', cacheCounts)
   const directory = closing(await openDirectory(liveConfig, cacheCounts))
   const gateway = closing(await openGateway(liveConfig, directory, tokenSecrets, toClaims))
-  const limits = closing(openGuessLimits(liveConfig))
   const rings = gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
   return {
     ...kernel,
@@ -101,9 +113,7 @@ export async function openBase(
     tokenSecrets,
     directory,
     gateway,
-    guesses: limits.guesses,
-    /** The limits of accounts, for the administrator. */
-    limits: limits.accounts,
+    guesses,
     rings,
     checkHealth: createHealth(() => ({
       directory,
@@ -166,8 +176,8 @@ export function openConfiguredLimits(liveConfig: LiveConfig) {
 }
 
 /** What only a running server has, mostly for its administrator. */
-function createServerParts(base: Base, closing: Closing) {
-  const { liveConfig, config, metrics, directory, tokenSecrets, gateway, limits, rings, checkHealth, audit } = base
+function createServerParts(base: Base, limits: ReturnType<typeof openConfiguredLimits>['accounts'], closing: Closing) {
+  const { liveConfig, config, metrics, directory, tokenSecrets, gateway, rings, checkHealth, audit } = base
   const monitor = closing(
     createMonitor({
       store: base.store,
@@ -198,6 +208,8 @@ function createServerParts(base: Base, closing: Closing) {
   const { listDifferingNodes } = monitor
   return {
     monitor,
+    /** The limits of accounts, for the administrator. */
+    limits,
     /** What happens at this node, for clients that follow it. */
     live,
     secrets: createSecretsEditor({ liveConfig, tokens: tokenSecrets.ring, upstream: gateway.ring, listDifferingNodes }),
@@ -209,8 +221,7 @@ function createServerParts(base: Base, closing: Closing) {
     roll: createLive<(() => void) | undefined>(undefined),
     /** How many threads share the connections to the upstreams. */
     threads: 1,
-    /** Set in a worker thread: how each door leaves requests to the main thread. */
-    relayOf: undefined as ((door: string) => RelayRules) | undefined,
+    relayOf: undefined,
   }
 }
 
@@ -242,7 +253,7 @@ export function describeKeys({ tokenSecrets, jwtKeys, config }: Pick<Parts, 'tok
 }
 
 /** The options that all doors have in common. `name` labels the metrics. */
-export const toDoorOptions = ({ config, observeRequests, accessLog, log, relayOf }: Parts, name: string) => ({
+export const toDoorOptions = ({ config, observeRequests, accessLog, log, relayOf }: DoorParts, name: string) => ({
   limits: deriveLive(config, toDoorLimits),
   trust: deriveLive(config, toTrustRules),
   hsts: deriveLive(config, ({ ssl }) => ssl.hsts),

@@ -3,36 +3,30 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { MULTI_MODEL_BASIC, readBasic } from '../auth/basic.ts'
-import { createKnownHeaders, type KnownHeaders, type Peers } from '../auth/known-headers.ts'
 import { createLimits } from '../auth/limits/limits.ts'
-import { type Attempt, createSignIn, toRemembered } from '../auth/sign-in.ts'
+import { createRelayedPasswords } from '../auth/relayed-passwords.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { createLive } from '../base/live.ts'
 import { receiveSockets } from '../base/node-internals/socket-channel.ts'
-import { relay } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { followChanges, openInbox } from '../cluster/inbox.ts'
 import { FAILURES, type FromWorker, type LeaveOrder, type WorkerStart } from '../cluster/messages.ts'
 import { createRemoteStore } from '../cluster/remote-store.ts'
-import type { Account } from '../directory/account.ts'
 import { createAccessLog } from '../http/access-log.ts'
 import type { RelayRules } from '../http/dispatch.ts'
 import type { Door } from '../http/door.ts'
-import { createRelay, type KnownAccount } from '../http/relay.ts'
+import { createRelay } from '../http/relay.ts'
 import { openServer, type TlsSettings } from '../http/server.ts'
 import type { Kernel } from '../kernel/kernel.ts'
-import type { LiveConfig } from '../live-config/live-config.ts'
 import { createReplica, type SnapshotCopy } from '../live-config/replica.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addCacheMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
+import { type EventRow, SECURITY_EVENTS } from '../observe/security-event-table.ts'
 import { createHasher } from '../passwords/hasher.ts'
-import { createPasswordMemory } from '../passwords/password-memory.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { type Base, type Closing, describeKeys, openBase, type openConfiguredLimits, type Parts } from './parts.ts'
+import { type Base, type Closing, describeKeys, openBase, type WorkerParts } from './parts.ts'
 import { toDecoy, toIterationLimits, toLimitSettings } from './settings.ts'
 import { createSignInParts } from './sign-in.ts'
 
@@ -51,7 +45,10 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   }
   // messages are read while the parts open: they read from the store
   const inbox = openInbox(port, remote.settle)
-  const base = await openBase(liveConfig, metrics, closing, { openGuessLimits: openNoLimits })
+  // only the main thread counts failed passwords
+  const settings = () => toLimitSettings(liveConfig.get().settings.values)
+  const guesses = createLimits({ settings, clock: SYSTEM_CLOCK })
+  const base = await openBase(liveConfig, metrics, closing, { guesses })
   const parts = createWorkerParts(base, start, () => progress.countApplied())
   const progress = followChanges(start, inbox, liveConfig, {
     describeKeys: () => describeKeys(parts),
@@ -90,9 +87,9 @@ function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (messa
   const events: Kernel['events'] = {
     areOfMainThread: true,
     requireRecording: () => {},
-    // what concerns a request or a reload, the main thread records itself
     record: (event, fields) => {
-      if (event.startsWith('upstream.')) post({ kind: 'event', event, fields })
+      const { isOfEachThread }: EventRow = SECURITY_EVENTS[event]
+      if (isOfEachThread) post({ kind: 'event', event, fields })
     },
     flush: () => {},
   }
@@ -104,96 +101,35 @@ function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (messa
   return { kernel, remote, applyLevel: log.applyLevel }
 }
 
-/** Only the main thread counts failed passwords. */
-function openNoLimits(liveConfig: LiveConfig): ReturnType<typeof openConfiguredLimits> {
-  const settings = () => toLimitSettings(liveConfig.get().settings.values)
-  const guesses = createLimits({ settings, clock: SYSTEM_CLOCK })
-  // the paths that show limits are relayed
-  return { guesses, accounts: {} as ReturnType<typeof openConfiguredLimits>['accounts'], close: async () => {} }
-}
-
-function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRules['countApplied']): Parts {
-  const { metrics, config, gateway, log } = base
-  const passwords = createWorkerPasswords(base, start)
+function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRules['countApplied']): WorkerParts {
+  const { metrics, config, gateway, log, directory, guesses, hasher } = base
+  const passwords = createRelayedPasswords({
+    directory,
+    hasher,
+    limits: guesses,
+    iterationLimits: () => toIterationLimits(config.get()),
+    newPasswordWork: () => toDecoy(config.get()),
+    size: () => config.get().chttpd_auth.auth_cache_size,
+    acceptsOld: () => config.get().server['authentication-timeout'] === 0,
+    countFailures: () => Atomics.load(start.counters, FAILURES),
+  })
   addCacheMetrics(metrics, 'tokens', base.tokenSecrets.cache.counts)
   addUpstreamMetrics(metrics, gateway.listServers)
   metrics.collectValue('cardea_open_streams', () => gateway.streams.size)
   const relayed = metrics.counter('cardea_relayed_requests_total', {})
-  const parts = {
+  return {
     ...base,
     ...createSignInParts(base, passwords),
-    listening: createLive<readonly string[]>([]),
-    observeRequests: (door: string) => createRequestObserver(metrics, door),
+    observeRequests: (door) => createRequestObserver(metrics, door),
     accessLog: createAccessLog(log, () => config.get().log.access),
     threads: start.threads,
-    relayOf: (door: string): RelayRules => ({
+    relayOf: (door) => ({
       countApplied,
       relay: createRelay(start.relayPath, door, () => {
         relayed.count += 1
         return passwords.beforeRelay()
       }),
     }),
-  }
-  // the others are for paths that are relayed
-  return parts as unknown as Parts
-}
-
-/** How long a password that the main thread has accepted is not shown to it again: it notes who has proved one. */
-const MAX_KNOWN_MS = 3_600_000
-
-/** Accepts passwords that the main thread has accepted, until any password check fails: then limits may have changed. */
-function createWorkerPasswords(base: Base, { counters }: WorkerStart) {
-  const { config, directory, guesses, hasher } = base
-  const size = () => config.get().chttpd_auth.auth_cache_size
-  const shared = { limits: guesses, iterationLimits: () => toIterationLimits(config.get()) }
-  const { noteSignIn } = directory
-  const create = () => {
-    const memory = createPasswordMemory(size)
-    const known = createKnownHeaders({ ...shared, directory, noteSignIn, size, counts: memory.counts })
-    const signIn = createSignIn({
-      ...shared,
-      memory,
-      findAccount: directory.findAccount,
-      onPassword: async (account) => (directory.isUpgradeDue(account) ? relay() : account),
-      hasher: { ...hasher, verify: relay, pad: relay },
-      spendCode: relay,
-      newPasswordWork: () => toDecoy(config.get()),
-      storedWork: directory.storedWork,
-    })
-    return { memory, known, signIn, failures: Atomics.load(counters, FAILURES), atMs: performance.now() }
-  }
-  let latest = create()
-  const current = () => {
-    const isOld = performance.now() - latest.atMs > MAX_KNOWN_MS
-    if (isOld || Atomics.load(counters, FAILURES) !== latest.failures) latest = create()
-    return latest
-  }
-  return {
-    recorded: async (attempt: Attempt): Promise<Account> => {
-      const account = (await current().signIn(attempt)) ?? (await relay())
-      noteSignIn(account.name, attempt.peer)
-      return account
-    },
-    known: {
-      find: (header: string, peers: Peers) => current().known.find(header, peers),
-      remember: (header: string, account: Parameters<KnownHeaders['remember']>[1]) =>
-        current().known.remember(header, account),
-    },
-    /** To be called before a request is relayed. What it returns is called if the main thread has accepted its password. */
-    beforeRelay: () => {
-      const asked = current()
-      return (header: string, { name, version, generation }: KnownAccount): void => {
-        // the laxer form reads every header that the other one accepts
-        const given = readBasic(header, MULTI_MODEL_BASIC)
-        // a check that failed meanwhile may have led to a limit
-        if (asked !== current() || typeof given !== 'object' || given.name !== name) return
-        const account = { version, sessionEpoch: { generation } }
-        asked.known.remember(header, { name, ...account })
-        // the main thread may have hashed it long ago
-        if (config.get().server['authentication-timeout'] === 0)
-          asked.memory.remember({ name, version: toRemembered(account), password: given.password })
-      }
-    },
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type TlsSettings,
   toServerOptions,
 } from '../http/server.ts'
-import type { ListenerName } from '../live-config/endpoints.ts'
+import { LISTENERS, type ListenerName } from '../live-config/endpoints.ts'
 import { copySnapshot } from '../live-config/replica.ts'
 import { describeKeys, type Parts } from './parts.ts'
 import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
@@ -68,7 +68,7 @@ export async function openWorkers(parts: Parts, doors: Readonly<Record<ListenerN
  * the connection itself, by the PROXY protocol or a certificate: a relayed request would lack it.
  */
 const isLendable = (name: ListenerName, endpoint: Endpoint, { usesProxyProtocol }: ListenerLimits): boolean =>
-  (name === 'document' || name === 'multi-model') &&
+  LISTENERS[name].isForWorkers === true &&
   endpoint.kind === 'tcp' &&
   endpoint.tls?.clients === undefined &&
   !usesProxyProtocol
