@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StorePlace } from '../contract/store.ts'
 import type { Postgres } from './postgres-server.ts'
 
@@ -29,4 +30,26 @@ export async function createSqlitePlace(): Promise<StorePlace> {
 export async function createPostgresPlace(server: Postgres): Promise<StorePlace> {
   const url = await server.createPlace()
   return { url, execute: (sql) => server.execute(url, sql), remove: async () => {} }
+}
+
+/** Makes a migrated store as it was when it was new. Fails if a test has left a transaction open. */
+const EMPTY = `SET lock_timeout = '2s';
+  DO $$ DECLARE each text; BEGIN
+    FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'cardea_migrations'
+    LOOP EXECUTE format('DELETE FROM %I', each); END LOOP;
+  END $$;
+  DELETE FROM cardea_migrations WHERE number > ${MIGRATIONS.length};
+  ${MIGRATIONS.flatMap(({ postgres }) => postgres.match(/INSERT INTO [^;]+;/g) ?? []).join('\n')}`
+
+/** For tests that change no schema: they use places one after the other, as a new one with its tables takes 0.08 s. */
+export function createReusedPlaces(server: Postgres): () => Promise<StorePlace> {
+  const free: StorePlace[] = []
+  return async () => {
+    const place = free.pop() ?? (await createPostgresPlace(server))
+    const remove = async () => {
+      await place.execute(EMPTY)
+      free.push(place)
+    }
+    return { ...place, remove }
+  }
 }

@@ -14,13 +14,13 @@ import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
-import { createPostgresPlace } from './places.ts'
+import { createPostgresPlace, createReusedPlaces } from './places.ts'
 import { startPostgres } from './postgres-server.ts'
 
 const server = await startPostgres()
 after(() => server.stop())
 
-describeStore('PostgreSQL', () => createPostgresPlace(server))
+describeStore('PostgreSQL', createReusedPlaces(server))
 
 const scene = (test: (scene: StoreScene) => Promise<void>) => () => withScene(() => createPostgresPlace(server), test)
 
