@@ -71,7 +71,7 @@ export function createBearerHandler(deps: BearerDeps, check: PasswordCheck): Cre
         }
       }
       const known = findVerified(text, deps)
-      const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text) : undefined
+      const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
       if (provided) return provided
       const claims = known ?? verifyNew(text, deps)
       return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, BEARER_HANDLER, deps)

@@ -70,7 +70,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       const now = nowSeconds(deps.clock)
       const known = verifier.find(text, now)
       // not for a known token: its issuer was read before, and no provider has it
-      const provided = known ? undefined : deps.findProviderToken?.(text)
+      const provided = known ? undefined : deps.findProviderToken?.(text, now)
       if (provided) return provided
       const token = known ?? verifier.verify(text)
       return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)

@@ -15,7 +15,7 @@ import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
 import { findRoles, findText, provesFactor } from '../keys/provider-claims.ts'
-import type { TokenRules, VerifiedToken } from '../keys/verify.ts'
+import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'
 import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
@@ -230,7 +230,7 @@ function toRefusal(error: unknown): Refusal {
 const REFUSED = 'the response of the identity provider is not accepted; start again'
 
 async function requireSigned(text: string, provider: Provider, types: TokenRules['types']): Promise<VerifiedToken> {
-  const token = await verifyWithProvider(text, provider, types)
+  const token = await verifyWithProvider(readToken(text), provider, types)
   if (token === undefined) throw unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
   if (token.kind === 'refused')
     throw new Refusal('bad_request', { reason: 'The token of the provider is not accepted.', detail: token.reason })

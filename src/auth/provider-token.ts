@@ -4,6 +4,7 @@
  */
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { badRequest, Refusal, textOf } from '../base/errors.ts'
+import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type FirstSignIn, isLinkedTo } from '../directory/external-accounts.ts'
@@ -12,7 +13,7 @@ import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
-import { findIssuer, type RefusedToken, type VerifiedToken } from '../keys/verify.ts'
+import { findIssuer, type ReadToken, type RefusedToken, readToken, type VerifiedToken } from '../keys/verify.ts'
 import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } from './handler.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 
@@ -26,7 +27,7 @@ export interface ProviderTokenDeps {
   readonly providers: Providers
   readonly directory: Pick<
     Directory,
-    | ('findAccount' | 'peekAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
+    | ('findAccount' | 'peekAccount' | 'peekTokenAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
     | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
   /** Roles whose members need a second factor. The same list until the configuration changes. */
@@ -53,26 +54,27 @@ interface Reading {
   last?: { readonly account: Account | undefined; factorRoles: readonly string[]; readonly verdict: AcceptedCredential }
 }
 
-export type FindProviderToken = (text: string) => Verdict | Promise<Verdict> | undefined
+/** `now`: seconds since the epoch. */
+export type FindProviderToken = (text: string, now: number) => Verdict | Promise<Verdict> | undefined
 
 /** For a handler of a door. `undefined`: the token is not one of a provider, and the handler checks it itself. */
 export function createProviderTokens(deps: ProviderTokenDeps, handler: string): FindProviderToken {
-  const { providers, clock } = deps
+  const { providers } = deps
   const cache = createTokenCache<Reading>()
-  const readNew = async (text: string, provider: Provider): Promise<Verdict> => {
-    const token = await verifyWithProvider(text, provider, ACCESS_TOKEN_TYPES)
-    const reading = await readToken(token, provider, deps)
+  const readNew = async (text: string, read: ReadToken, provider: Provider): Promise<Verdict> => {
+    const token = await verifyWithProvider(read, provider, ACCESS_TOKEN_TYPES)
+    const reading = await readVerified(token, provider, deps)
     if (reading instanceof Refusal) return refused(reading)
     cache.remember({ token: text, version: ANY_VERSION }, reading, reading.claims.expiresAt)
     return decide(reading, handler, deps)
   }
-  return (text) => {
-    const now = nowSeconds(clock)
+  return (text, now) => {
     const known = cache.find({ token: text, version: ANY_VERSION }, now)
     if (known && isCurrent(known, now)) return decide(known, handler, deps)
-    const issuer = findIssuer(text)
-    const provider = issuer === undefined ? undefined : providers.get(issuer)
-    return provider && readNew(text, provider)
+    const read = readToken(text)
+    const issuer = read.kind === 'read' && findMember(read.claims, 'iss')
+    const provider = typeof issuer === 'string' ? providers.get(issuer) : undefined
+    return provider && read.kind === 'read' ? readNew(text, read, provider) : undefined
   }
 }
 
@@ -81,7 +83,7 @@ const ANY_VERSION = ''
 
 /** A token that was not valid yet when the clock was set back is read again. */
 const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading, now: number): boolean =>
-  !isOutdated && now >= readAtSeconds && (provider.keys.get()?.has(keyVersion) ?? false)
+  !isOutdated && now >= readAtSeconds && (provider.keys.get(now * 1000)?.has(keyVersion) ?? false)
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
@@ -97,7 +99,7 @@ export const createExternalAccountFinder =
   async (text: string): Promise<Omit<ExternalAccount, 'linkedAt'>> => {
     const provider = providers.get(findIssuer(text) ?? '')
     if (!provider) throw badRequest('The token is not of a configured identity provider.')
-    const claims = readClaims(await verifyWithProvider(text, provider, ACCESS_TOKEN_TYPES), provider, clock)
+    const claims = readClaims(await verifyWithProvider(readToken(text), provider, ACCESS_TOKEN_TYPES), provider, clock)
     if (!(claims instanceof Refusal)) return { provider: provider.name, issuer: claims.issuer, subject: claims.subject }
     throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${textOf(claims)}.`)
   }
@@ -114,7 +116,7 @@ function readClaims(
   return claims.kind === 'refused' ? refuse(claims.reason) : claims
 }
 
-async function readToken(
+async function readVerified(
   token: VerifiedToken | RefusedToken | undefined,
   provider: Provider,
   deps: ProviderTokenDeps,
@@ -160,11 +162,11 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const { directory } = deps
   const max = deps.maxLifetimeSeconds()
   if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + max) return refused(refuse('the token is too old'))
-  const account = directory.peekAccount(name)
-  const isKnown = account !== undefined || provider.users === 'asserted'
-  if (isKnown && directory.isForeignTokenKnownLive({ name, issuedAt: claims.issuedAt }))
-    return accept(reading, account, handler, deps)
-  return askDirectory(reading, handler, deps)
+  const token = { name, issuedAt: claims.issuedAt }
+  const isAsserted = provider.users === 'asserted'
+  const account = isAsserted ? directory.peekAccount(name) : directory.peekTokenAccount(token)
+  const isLive = isAsserted ? directory.isForeignTokenKnownLive(token) : account !== undefined
+  return isLive ? accept(reading, account, handler, deps) : askDirectory(reading, handler, deps)
 }
 
 async function askDirectory(reading: Reading, handler: string, deps: ProviderTokenDeps): Promise<Verdict> {
@@ -210,7 +212,7 @@ function findOtherOwner({ keepsNames }: Provider, account: Account | undefined):
 
 /** `_admin` is given to asserted users only. The second factor of the provider counts, none needs to be set up here. */
 function withRoles(account: Account, roles: readonly string[]): Identity {
-  const { mustSetUpFactor, ...rest } = account
-  if (!mustSetUpFactor && roles.every((role) => account.roles.includes(role))) return account
+  if (!account.mustSetUpFactor && roles.every((role) => account.roles.includes(role))) return account
+  const { mustSetUpFactor: _met, ...rest } = account
   return { ...rest, roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
 }

@@ -1,7 +1,7 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
 import type { ProviderClaimRules } from '../keys/provider-claims.ts'
 import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
-import { type RefusedToken, type TokenRules, type VerifiedToken, verify } from '../keys/verify.ts'
+import { type ReadToken, type RefusedToken, type TokenRules, type VerifiedToken, verifyRead } from '../keys/verify.ts'
 import { isRole } from './handler.ts'
 
 export interface Provider {
@@ -59,29 +59,29 @@ export function checkFactor(
  * again. `undefined`: the keys cannot be fetched, so nothing is known about the token.
  */
 export function verifyWithProvider(
-  text: string,
+  read: ReadToken | RefusedToken,
   provider: Provider,
   types: TokenRules['types'],
 ): VerifiedToken | RefusedToken | Promise<VerifiedToken | RefusedToken | undefined> {
-  const token = verifyNow(text, provider, types)
-  return token === undefined || isUnknownKey(token) ? verifyRenewed(text, provider, types) : token
+  const token = verifyNow(read, provider, types)
+  return token === undefined || isUnknownKey(token) ? verifyRenewed(read, provider, types) : token
 }
 
 const isUnknownKey = (token: VerifiedToken | RefusedToken): boolean =>
   token.kind === 'refused' && token.reason === 'unknown_kid'
 
-async function verifyRenewed(text: string, provider: Provider, types: TokenRules['types']) {
+async function verifyRenewed(read: ReadToken | RefusedToken, provider: Provider, types: TokenRules['types']) {
   await provider.keys.renew()
-  const token = verifyNow(text, provider, types)
+  const token = verifyNow(read, provider, types)
   // the unknown key may be one that the provider began to use since it was last reached
   return token && isUnknownKey(token) && provider.keys.isFailing() ? undefined : token
 }
 
-function verifyNow(text: string, { keys, algorithms }: Provider, types: TokenRules['types']) {
+function verifyNow(read: ReadToken | RefusedToken, { keys, algorithms }: Provider, types: TokenRules['types']) {
   const set = keys.get()
   return (
     set &&
-    verify(text, {
+    verifyRead(read, {
       types,
       findKeys: (algorithm, header) =>
         algorithms.includes(algorithm.name) ? set.find(algorithm, header) : { kind: 'refused', reason: 'invalid_alg' },

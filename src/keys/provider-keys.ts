@@ -79,8 +79,8 @@ export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeys
   }
   return {
     /** The keys; `undefined`: none was fetched, or too long ago. */
-    get(): ProviderKeySet | undefined {
-      const ageMs = clock.nowMs() - fetchedMs
+    get(nowMs = clock.nowMs()): ProviderKeySet | undefined {
+      const ageMs = nowMs - fetchedMs
       if (ageMs >= REFRESH_MS && pauseMs() <= 0) void refresh()
       return ageMs < maxAgeMs ? keys : undefined
     },

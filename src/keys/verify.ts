@@ -128,17 +128,33 @@ export interface VerifiedToken {
 
 export type RefusedToken = Refused<TokenReason> & { readonly problem?: KeyProblem }
 
-/** Verifies a token. The claims are returned only after the signature was verified; the caller applies its own rules. */
-export function verify(text: string, rules: TokenRules): VerifiedToken | RefusedToken {
+/** A token whose signature has not been checked. */
+export interface ReadToken {
+  readonly kind: 'read'
+  readonly token: SignedText
+  readonly claims: Claims
+}
+
+export function readToken(text: string): ReadToken | RefusedToken {
   const token = readSignedText(text)
   if (token.kind === 'refused') return token
   const payload = readObject(token.payload)
-  if (payload.kind === 'refused') return payload
+  return payload.kind === 'refused' ? payload : { kind: 'read', token, claims: payload.value }
+}
+
+/** Verifies a token. The claims are returned only after the signature was verified; the caller applies its own rules. */
+export const verify = (text: string, rules: TokenRules): VerifiedToken | RefusedToken =>
+  verifyRead(readToken(text), rules)
+
+/** The same for a token that was read to choose its rules. */
+export function verifyRead(read: ReadToken | RefusedToken, rules: TokenRules): VerifiedToken | RefusedToken {
+  if (read.kind === 'refused') return read
+  const { token, claims } = read
   const { header } = token
   if (!rules.types.some((type) => type === header.typ)) return refuse('invalid_typ')
   const found = rules.findKeys(header.algorithm, header)
   if (found.kind === 'refused') return found
   const key = found.keys.find((each) => isSignedBy(token, each, header.algorithm))
   if (!key) return refuse(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')
-  return { kind: 'verified', claims: payload.value, header, key }
+  return { kind: 'verified', claims, header, key }
 }

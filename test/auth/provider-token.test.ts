@@ -21,6 +21,7 @@ const NO_DIRECTORY: ProviderTokenDeps['directory'] = {
   findConfusion: unused,
   findAccount: async () => undefined,
   peekAccount: () => undefined,
+  peekTokenAccount: () => undefined,
   isForeignTokenLive: async () => true,
   isForeignTokenKnownLive: () => true,
 }
@@ -56,7 +57,7 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
     /** The name that a new token stands for now, or why it is refused. */
     async read(header: object = {}): Promise<string> {
       const now = Math.floor(nowMs / 1000)
-      const verdict = await find(provider.signToken({ iat: now, exp: now + 300 }, header))
+      const verdict = await find(provider.signToken({ iat: now, exp: now + 300 }, header), now)
       if (verdict?.kind === 'accepted') return verdict.identity.name ?? ''
       return verdict?.kind === 'refused' ? `${verdict.error.code}: ${textOf(verdict.error)}` : 'absent'
     },

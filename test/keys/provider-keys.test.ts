@@ -80,7 +80,7 @@ describe('keys of an identity provider', () => {
     await keys.renew()
     nowMs = 4990
     const before = keys.get()
-    const found = await Promise.all(Array.from({ length: 1000 }, () => keys.renew().then(keys.get)))
+    const found = await Promise.all(Array.from({ length: 1000 }, () => keys.renew().then(() => keys.get())))
     assert.equal(state.fetches, 2)
     assert.ok(found.every((set) => set !== undefined && set !== before))
   })

@@ -82,13 +82,14 @@ const OWN_KEY = Buffer.from('the own key of every node of a test')
 export async function openTestNode(scope: Scope, options: TestNodeOptions = {}): Promise<TestNode> {
   const store = await openStore(options.url ?? 'sqlite::memory:', { log: SILENT_LOG })
   const clock = options.clock ?? createTestClock()
+  const settings = { ...SETTINGS, ...options.settings }
   const line = createLine(options.pollMs === undefined ? { ...store, onWake: () => () => {} } : store)
   const directory = await createDirectory({
     store: line.store,
     hasher: createHasher({ queue: () => 1000 }),
     ownKey: () => OWN_KEY,
     administration: await createAdministration(line.store),
-    settings: () => ({ ...SETTINGS, ...options.settings }),
+    settings: () => settings,
     follow: (deps) => new FeedFollower(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
     steadyClock: clock,

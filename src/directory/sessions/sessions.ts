@@ -2,6 +2,7 @@ import { nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { toTokenMark, withoutToken } from '../access-token.ts'
 import type { Account } from '../account.ts'
+import { isValid } from '../accounts.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { Revocation } from '../revocation.ts'
@@ -10,7 +11,7 @@ import { endSessions, generationOf, NO_SESSIONS_ENDED } from '../session-epoch.t
 import type { Stored } from '../store-port/users.ts'
 import { applyUpdate } from '../users/apply-update.ts'
 import { nextRevision } from '../users/revisions.ts'
-import { isExpired, type User, type UserRecord } from '../users/user.ts'
+import type { User, UserRecord } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
 import { recordUserChange } from '../users/user-events.ts'
 import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
@@ -65,7 +66,12 @@ export function createSessions(parts: DirectoryParts) {
     /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
     isForeignTokenLive: (token: ForeignToken) => isForeignTokenLive(parts, token),
     /** Whether the cache shows that it is live; `false`: ask `isForeignTokenLive`. */
-    isForeignTokenKnownLive: (token: ForeignToken) => isForeignTokenKnownLive(parts, token),
+    isForeignTokenKnownLive: (token: ForeignToken) => peekLive(parts, token) !== undefined,
+    /** The account of its name, if the cache shows that the token is live; `undefined`: ask for both. */
+    peekTokenAccount(token: ForeignToken): Account | undefined {
+      const user = peekLive(parts, token)
+      return user && parts.toAccount(token.name, user)
+    },
     /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
     endSession: (session: EndingSession) => endSession(parts, session),
     /**
@@ -129,9 +135,9 @@ async function isForeignTokenLive(parts: DirectoryParts, token: ForeignToken): P
   return isAfterEpoch(parts, token, cache.peek(token.name) ?? (await cache.find(token.name, 'cache unknown')))
 }
 
-function isForeignTokenKnownLive(parts: DirectoryParts, token: ForeignToken): boolean {
-  const user = parts.tracker.isStale() ? undefined : parts.cache.peek(token.name)
-  return user !== undefined && isAfterEpoch(parts, token, user)
+function peekLive(parts: DirectoryParts, token: ForeignToken): CachedUser | undefined {
+  const user = parts.peekUser(token.name)
+  return user && isAfterEpoch(parts, token, user) ? user : undefined
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
@@ -143,14 +149,12 @@ function isAfterEpoch(
   const { administration, ended, clock } = parts
   if (isEnded(ended, id, mark)) return false
   const isAdministrator = administration.accounts().has(name)
-  if (record?.kind === 'user' && !isAdministrator && !isValid(record, nowSeconds(clock))) return false
+  if (record?.kind === 'user' && !isAdministrator && !(record.isActive && isValid(record, clock))) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
   if (epochSeconds === 0 || issuedAt === 'now') return true
   // a time in the future does not show when the token was issued, and would outlive every revocation
   return issuedAt !== undefined && issuedAt > epochSeconds && issuedAt <= nowSeconds(clock) + LEEWAY_SECONDS
 }
-
-const isValid = (user: User, now: number): boolean => user.isActive && !isExpired(user, now)
 
 /** How far the clock of another issuer may be ahead of ours. */
 const LEEWAY_SECONDS = 60
