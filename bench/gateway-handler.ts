@@ -1,4 +1,4 @@
-// Time of Cardea's own code for one forwarded request: in this process, without sockets and without undici. With
+// Time of Cardea's own code for one request: in this process, without sockets and without undici. With
 // `--against=DIR`, also that of other checkouts, in alternating batches: for the gain of a single change. Sizes:
 // requests of a batch, batches of warm-up.
 import { EventEmitter } from 'node:events'
@@ -12,6 +12,8 @@ import { signIn, signToken, TOKEN_SECRET, toBasic } from './support/gateway.ts'
 
 const OWN_CHECKOUT = resolve(import.meta.dirname, '..')
 const CONNECTIONS = 32
+
+const PATHS = { gateway: '/db/doc', '`GET /_session`': '/_session' }
 
 const KINDS = {
   anonymous: () => [],
@@ -67,10 +69,10 @@ for (const name of ['cork', 'uncork', 'pause', 'resume', 'setTimeout', 'destroy'
 const VERSION = { httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 }
 
 /** Resolves with the status when the response is sent. */
-function serve(handle, socket, headers) {
+function serve({ handle, path, headers }, socket) {
   const request = new IncomingMessage(socket)
   const rawHeaders = ['Host', '127.0.0.1:5984', ...headers]
-  Object.assign(request, { ...VERSION, method: 'GET', url: '/db/doc', rawHeaders })
+  Object.assign(request, { ...VERSION, method: 'GET', url: path, rawHeaders })
   // what Node's parser does
   Reflect.get(request, '_addHeaderLines').call(request, rawHeaders, rawHeaders.length)
   request.complete = true
@@ -127,11 +129,14 @@ async function withCheckouts([checkout, ...others]: string[], work, contestants)
     try {
       const { document } = await cardea.listen()
       const note = checkout === OWN_CHECKOUT ? '' : ` (${basename(checkout)})`
-      const own = Object.entries(KINDS).map(([kind, createHeaders]) => ({
-        name: `gateway, ${kind}${note}`,
-        handle: cardea.handle,
-        createHeaders: () => createHeaders(document[0]),
-      }))
+      const own = Object.entries(PATHS).flatMap(([what, path]) =>
+        Object.entries(KINDS).map(([kind, createHeaders]) => ({
+          name: `${what}, ${kind}${note}`,
+          handle: cardea.handle,
+          path,
+          createHeaders: () => createHeaders(document[0]),
+        })),
+      )
       return await withCheckouts(others, work, [...contestants, ...own])
     } finally {
       prototype.dispatch = dispatch
@@ -141,17 +146,17 @@ async function withCheckouts([checkout, ...others]: string[], work, contestants)
 }
 
 /** Microseconds of one request. */
-async function measureBatch({ name, handle, headers }, sockets, batch) {
+async function measureBatch(contestant, sockets, batch) {
   const startMs = performance.now()
   for (let sent = 0; sent < batch; sent += sockets.length) {
-    const statuses = await Promise.all(sockets.map((socket) => serve(handle, socket, headers)))
-    if (statuses.some((status) => status !== 200)) throw new Error(`${name}: ${statuses.join(' ')}`)
+    const statuses = await Promise.all(sockets.map((socket) => serve(contestant, socket)))
+    if (statuses.some((status) => status !== 200)) throw new Error(`${contestant.name}: ${statuses.join(' ')}`)
   }
   return ((performance.now() - startMs) * 1000) / batch
 }
 
 /** With a new session from time to time: a cookie older than a minute would be renewed by every response. */
-const ROUNDS_OF_A_SESSION = 200
+const ROUNDS_OF_A_SESSION = 800
 
 async function compare(contestants, rounds, { batch, warmBatches }) {
   const sockets = Array.from({ length: CONNECTIONS }, () => new IdleSocket())
@@ -168,14 +173,14 @@ async function compare(contestants, rounds, { batch, warmBatches }) {
 const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]
 
 export const bench = {
-  title: "Time of the gateway's own code",
+  title: "Time of Cardea's own code",
   about:
-    'Time from the request to the end of the response of a small document, in one process, without sockets and\n' +
-    'without undici, in alternating batches of four milliseconds at most. The lowest tenth is not interrupted by other\n' +
-    'programs. The minimal handler only writes the response. There is no goal.',
-  runs: 1000,
-  async run(rounds, [batch = 128, warmBatches = 400] = [], checkouts = []) {
-    const minimal = { name: 'minimal handler', handle: handleMinimal, createHeaders: () => [] }
+    'Time from the request to the end of the response, of a small document through the gateway and of `GET /_session`,\n' +
+    'in one process, without sockets and without undici, in alternating batches of half a millisecond. The lowest tenth\n' +
+    'is not interrupted by other programs. The minimal handler only writes the response. There is no goal.',
+  runs: 3000,
+  async run(rounds, [batch = 32, warmBatches = 1500] = [], checkouts = []) {
+    const minimal = { name: 'minimal handler', handle: handleMinimal, path: '/', createHeaders: () => [] }
     const all = [OWN_CHECKOUT, ...checkouts.map((each) => resolve(each))]
     const results = await withCheckouts(all, (given) => compare(given, rounds, { batch, warmBatches }), [minimal])
     return {
