@@ -22,7 +22,7 @@ export const PROXY_HEADERS: CredentialKind = { name: 'proxy headers', sentByBrow
 
 const CREDENTIAL: Credential = Object.freeze({ kind: PROXY_HEADERS, handler: PROXY_HANDLER })
 
-/** The names of the headers that a proxy sets. */
+/** The names of the headers that a proxy sets, in lower case. */
 export interface ProxyHeaderNames {
   readonly username: string
   readonly roles: string

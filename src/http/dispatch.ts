@@ -2,6 +2,7 @@ import { Refusal } from '../base/errors.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { runConfirmed } from '../directory/confirm-change.ts'
 import { isAnonymous } from '../directory/identity.ts'
+import type { IncomingRequestOptions } from './incoming-request.ts'
 import type { Relay } from './relay.ts'
 import type { Dialect, Handler, Methods, PendingReply, Reply, RequestContext, Route } from './request-context.ts'
 import { createRouter, type Router } from './router.ts'
@@ -14,15 +15,19 @@ export interface Mount {
   readonly methodOfDoor?: string
 }
 
-export interface RoutedDialect {
-  readonly dialect: Dialect
+export interface RoutedDialect extends IncomingRequestOptions {
   readonly findRoute: Router
 }
 
 export type ChooseDialect = (target: string, method: string | undefined) => RoutedDialect
 
 /** The choice uses the raw target, so that no decoding or stripping by a dialect leads past a mount or into one. */
-export function createDialectChooser(dialect: Dialect, mounts: readonly Mount[]): ChooseDialect {
+export function createDialectChooser(
+  dialect: Dialect,
+  mounts: readonly Mount[],
+  rules: Pick<IncomingRequestOptions, 'limits' | 'trust'>,
+): ChooseDialect {
+  const toRouted = (each: Dialect) => ({ dialect: each, findRoute: createRouter(each.routes), ...rules })
   const own = toRouted(dialect)
   const mounted = mounts.map((mount) => ({ ...mount, prefix: `/${mount.segment}`, routed: toRouted(mount.dialect) }))
   return (target, method) => {
@@ -31,8 +36,6 @@ export function createDialectChooser(dialect: Dialect, mounts: readonly Mount[])
     return mount.routed
   }
 }
-
-const toRouted = (dialect: Dialect): RoutedDialect => ({ dialect, findRoute: createRouter(dialect.routes) })
 
 const isUnder = (target: string, prefix: string): boolean =>
   target.startsWith(prefix) && SEGMENT_ENDS.has(target.charAt(prefix.length))

@@ -21,12 +21,12 @@ export function createDoor(options: DoorOptions) {
   const deps = {
     ...options,
     door: dialect.name,
-    chooseDialect: createDialectChooser(dialect, mounts),
+    chooseDialect: createDialectChooser(dialect, mounts, { limits, trust }),
     admit: (context: RequestContext, socket: Socket) => connections.requireAdmitted(context, socket),
     isStopping: () => connections.isStopping,
   }
   const logFailure = (error: unknown) => log.error('a request could not be answered', { error })
-  const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
+  const identifyOptions = { dialect, limits, trust, door: dialect.name }
 
   return {
     dialect,
@@ -43,10 +43,10 @@ export function createDoor(options: DoorOptions) {
     },
     logFailure,
     /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
-    identify: (request: IncomingMessage, origins: readonly string[]) => identify(request, toIdentifyOptions(), origins),
+    identify: (request: IncomingMessage, origins: readonly string[]) => identify(request, identifyOptions, origins),
     /** Runs `work` on behalf of a request to another server, for its client and for security events. */
     runFor: <T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> =>
-      runForRequest(request, toIdentifyOptions(), work),
+      runForRequest(request, identifyOptions, work),
     /** To be called with an error of the listener's parser. */
     handleBroken(error: { readonly code?: string }, socket: Socket): void {
       // Bytes after a request that ends the connection. They are ignored, and the request is served.

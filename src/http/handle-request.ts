@@ -74,9 +74,8 @@ export function handleRequest(
   connection: Connection,
   deps: HandleRequestDeps,
 ): Promise<void> {
-  const { limits, trust } = deps
   const routed = deps.chooseDialect(request.url ?? '', request.method)
-  const context = new IncomingRequest(request, response, { ...routed, limits: limits.get(), trust })
+  const context = new IncomingRequest(request, response, routed)
   const bytesBefore = deps.accessLog?.isOn() ? request.socket.bytesWritten : undefined
   const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps, isRelayed: false }
   connection.add(context)
@@ -156,7 +155,7 @@ function rejectTinyChunks(active: ActiveRequest): void {
 
 /** A credential handler may have found out what else the client must send. */
 const withUnauthorizedHeaders = (reply: Reply, { unauthorizedHeaders }: IncomingRequest): Reply =>
-  reply.status === 401 && unauthorizedHeaders.length > 0
+  reply.status === 401 && unauthorizedHeaders
     ? { ...reply, headers: [...reply.headers, ...unauthorizedHeaders] }
     : reply
 

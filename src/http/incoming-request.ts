@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
@@ -17,7 +18,7 @@ export interface IncomingRequestOptions {
   readonly dialect: Dialect
   /** Left out for a request to another server, whose path is none of this dialect. */
   readonly findRoute?: Router
-  readonly limits: BodyLimits
+  readonly limits: Live<BodyLimits>
   readonly trust: Live<TrustRules>
   /** Replaces the target of the request, which is not meant for this server. */
   readonly target?: string
@@ -25,18 +26,17 @@ export interface IncomingRequestOptions {
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
 
-/**
- * Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing, so it
- * need not be unpredictable. Two halves: V8 renders a number of more than 31 bits in 1 µs, two smaller ones in 0.2 µs.
- */
-const createId = (): string => renderRandomDigits() + renderRandomDigits()
+const ID_DIGITS = 10
 
-const HALF_DIGITS = 5
+let randomDigits = ''
 
-const renderRandomDigits = (): string =>
-  Math.floor(Math.random() * 16 ** HALF_DIGITS)
-    .toString(16)
-    .padStart(HALF_DIGITS, '0')
+/** Random, because a counter would disclose how many requests there were. */
+function createId(): string {
+  if (randomDigits === '') randomDigits = randomBytes(ID_DIGITS * 200).toString('hex')
+  const id = randomDigits.slice(0, ID_DIGITS)
+  randomDigits = randomDigits.slice(ID_DIGITS)
+  return id
+}
 
 /** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
@@ -58,7 +58,7 @@ export class IncomingRequest implements RequestContext {
   forwardedAtMs: number | undefined
   route: string | undefined
   span: RequestSpan | undefined
-  readonly unauthorizedHeaders: HeaderPair[] = []
+  unauthorizedHeaders: HeaderPair[] | undefined
   /** Whether the body is forwarded as it arrives. */
   isBodyForwarded = false
   readonly #request: IncomingMessage
@@ -67,7 +67,7 @@ export class IncomingRequest implements RequestContext {
   readonly #rawPath: string
   /** Another part of the program has read from the body before this server got the request. */
   readonly #isBodyConsumed: boolean
-  readonly #goneListeners: (() => void)[] = []
+  #goneListeners: (() => void)[] | undefined
   #broken: AbortController | undefined
   #path: Path | undefined
   /** `null`: there is none. */
@@ -125,16 +125,18 @@ export class IncomingRequest implements RequestContext {
   }
 
   addToUnauthorized(name: string, value: string): void {
+    this.unauthorizedHeaders ??= []
     this.unauthorizedHeaders.push([name, value])
   }
 
   onGone(listener: () => void): void {
+    this.#goneListeners ??= []
     this.#goneListeners.push(listener)
   }
 
   /** Called when the client has disconnected or the reply is sent. */
   notifyGone(): void {
-    for (const listener of this.#goneListeners) listener()
+    for (const listener of this.#goneListeners ?? []) listener()
   }
 
   get isGone(): boolean {
@@ -189,22 +191,22 @@ export class IncomingRequest implements RequestContext {
   }
 
   get maxBodyBytes(): number {
-    return Math.min(this.#options.limits.maxBodyBytes, clientLimits(this.authenticated).maxBytes)
+    return Math.min(this.#options.limits.get().maxBodyBytes, clientLimits(this.authenticated).maxBytes)
   }
 
   get jsonLimits(): JsonLimits {
-    const maxItems = Math.min(this.#options.limits.maxJsonItems, clientLimits(this.authenticated).maxItems)
+    const maxItems = Math.min(this.#options.limits.get().maxJsonItems, clientLimits(this.authenticated).maxItems)
     return { maxDepth: MAX_JSON_DEPTH, maxItems }
   }
 
   readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
     const maxBodyBytes = Math.min(maxBytes, this.maxBodyBytes)
-    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes })
+    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), maxBodyBytes })
     return this.#body
   }
 
   gatherBody(maxBodyBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined> {
-    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes, take })
+    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), maxBodyBytes, take })
     return this.#body
   }
 
@@ -223,7 +225,7 @@ export class IncomingRequest implements RequestContext {
     if (!this.hasBody) return undefined
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     this.isBodyForwarded = true
-    const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
+    const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits.get()
     return openBodyStream(this.#bodySource, silenceMs, maxBytes)
   }
 

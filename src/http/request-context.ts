@@ -202,7 +202,7 @@ export type ConfirmCredential = (context: RequestContext) => Promise<Authenticat
 /** The wire protocol of one door, as data. */
 export interface Dialect {
   readonly name: string
-  /** The header in which a client may send an id for its request, and gets the id back. */
+  /** The header in which a client may send an id for its request, in lower case. */
   readonly requestIdHeader: string
   readPath(raw: string): Path
   /** What `Allow` says for a method that no path of this dialect has. Left out: the usual ones. */

@@ -252,8 +252,12 @@ function toAlgorithms({ hash_algorithms: names }: Config['chttpd_auth']): Signin
 
 /** The names of the proxy handler's headers. */
 export function toProxyHeaderNames(config: Config): ProxyHeaderNames {
-  const names = toWireNames(config)
-  return { username: names.userNameHeader, roles: names.rolesHeader, token: names.tokenHeader }
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  return {
+    username: userNameHeader.toLowerCase(),
+    roles: rolesHeader.toLowerCase(),
+    token: tokenHeader.toLowerCase(),
+  }
 }
 
 /** What the document door requires of the claims of a token, and where it finds the roles. */

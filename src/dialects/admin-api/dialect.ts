@@ -77,7 +77,7 @@ const isChallenged = (context: RequestContext | undefined): boolean =>
 
 /** What the dialects below `/_cardea` share. */
 export const ADMIN_API_BASE: Omit<Dialect, 'name' | 'steps' | 'routes'> = {
-  requestIdHeader: REQUEST_ID_HEADER,
+  requestIdHeader: REQUEST_ID_HEADER.toLowerCase(),
   readPath: readAdminApiPath,
   fallback: () => {
     throw new Refusal('not_found')

@@ -27,7 +27,7 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
   ]
   return {
     name: 'document',
-    requestIdHeader: REQUEST_ID,
+    requestIdHeader: REQUEST_ID.toLowerCase(),
     methods: 'COPY,DELETE,GET,HEAD,OPTIONS,POST,PUT',
     readPath: readDocumentPath,
     steps: documentSteps(deps),
@@ -98,15 +98,17 @@ function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
   const { name, version, product, settings, cookieHeaders } = deps
   const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
-  const toServerHeaders = (): readonly HeaderPair[] => [
+  const toServerHeaders = (): HeaderPair[] => [
     ['Server', settings().showsVersions ? serverWithVersions : name],
     NO_SNIFFING,
   ]
   return (context, reply) => {
     if (context === undefined) return toServerHeaders()
-    const headers = [...corsHeaders(context, reply, settings().cors), ...cookieHeaders.renewalHeaders(context, reply)]
-    if (reply.isForwarded) return hasHeader(reply, NO_SNIFFING[0]) ? headers : [NO_SNIFFING, ...headers]
-    return [...toServerHeaders(), [REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)], ...headers]
+    const headers = reply.isForwarded ? [] : toServerHeaders()
+    if (!reply.isForwarded) headers.push([REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)])
+    else if (!hasHeader(reply, NO_SNIFFING[0])) headers.push(NO_SNIFFING)
+    headers.push(...corsHeaders(context, reply, settings().cors), ...cookieHeaders.renewalHeaders(context, reply))
+    return headers
   }
 }
 

@@ -24,7 +24,7 @@ export const createForwardAuthDialect = ({
 }: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
   name,
-  requestIdHeader: REQUEST_ID_HEADER,
+  requestIdHeader: REQUEST_ID_HEADER.toLowerCase(),
   readPath: readPlainPath,
   steps,
   routes,

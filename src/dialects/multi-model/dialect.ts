@@ -28,7 +28,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
   const fixedHeaders: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
   return {
     name: 'multi-model',
-    requestIdHeader: REQUEST_ID_HEADER,
+    requestIdHeader: REQUEST_ID_HEADER.toLowerCase(),
     methods: 'DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT',
     readPath: readMultiModelPath,
     steps: multiModelSteps(options),
