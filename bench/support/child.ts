@@ -18,9 +18,18 @@ interface StartOptions {
 /** Starts `cardea …` with this Node. */
 export function startCardea(
   args: readonly string[],
-  { cwd, flags = [], checkout = OWN_CHECKOUT }: StartOptions & { cwd: string },
+  { checkout = OWN_CHECKOUT, ...options }: StartOptions & { cwd: string },
 ) {
   const program = (checkout === OWN_CHECKOUT ? OWN_PROGRAM : undefined) ?? join(checkout, 'bin/cardea')
+  return startProgram(program, args, options)
+}
+
+/** Starts a script with this Node. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  { cwd, flags = [] }: Pick<StartOptions, 'flags'> & { cwd: string },
+) {
   const child = spawn(process.execPath, [...flags, program, ...args], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -8,6 +8,7 @@ import { isRelayed } from './relay.ts'
 import type { RequestContext } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
 import { rememberPeer, type TrustRules } from './trust.ts'
+import { WastedWork } from './wasted-work.ts'
 
 export interface ConnectionLimits {
   readonly maxConnections: number
@@ -47,6 +48,7 @@ export class DoorConnections {
   #streams = 0
   readonly #slowClients: SlowClientWatch
   readonly #warnedAtMs = new Map<string, number>()
+  readonly #wasted = new WastedWork()
 
   constructor(deps: DoorConnectionsDeps) {
     this.#deps = deps
@@ -134,6 +136,23 @@ export class DoorConnections {
   #refuse(client: string): void {
     this.refused += 1
     this.#warn('too many connections are open; further ones are refused', { client, refused: this.refused })
+  }
+
+  /** The server worked in vain for the client of this connection. A proxy is not its clients. */
+  addWaste(socket: Socket, ms: number): void {
+    const key = this.#findClient(socket)
+    if (key !== undefined) this.#wasted.add(key, ms)
+  }
+
+  /** How long a new connection of HTTP/2 has to wait. */
+  delayMs(socket: Socket): number {
+    const key = this.#findClient(socket)
+    return key === undefined ? 0 : this.#wasted.delayMs(key)
+  }
+
+  #findClient(socket: Socket): string | undefined {
+    const { address, isTrusted, isUnixSocket } = rememberPeer(socket, this.#deps.trust.get())
+    return isTrusted || isUnixSocket ? undefined : toPeerKey(address)
   }
 
   isTrustedPeer(socket: Socket): boolean {

@@ -65,6 +65,8 @@ export function createDoor(options: DoorOptions) {
     countRefusedProxyHeaders: () => connections.refusedProxyHeaders,
     isTrustedPeer: (socket: Socket) => connections.isTrustedPeer(socket),
     refuseProxyHeader: (socket: Socket, reason: string) => connections.refuseProxyHeader(socket, reason),
+    addWaste: (socket: Socket, ms: number) => connections.addWaste(socket, ms),
+    delayMs: (socket: Socket) => connections.delayMs(socket),
     /** To be called for each new connection. */
     admit: (socket: Socket) => connections.add(socket),
     /** To be called with a new connection that a worker thread could serve: see `DoorConnections.lend`. */

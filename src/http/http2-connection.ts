@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { codeOf } from '../base/errors.ts'
 import { stopReadingAtEnd } from '../base/node-internals/session-start.ts'
 import { Connection, rememberConnection } from './connections.ts'
 import type { Door, DoorLimits } from './door.ts'
@@ -9,6 +10,7 @@ import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-mes
 import type { IncomingRequest } from './incoming-request.ts'
 import { waitForTurn, waitToStart } from './pipelining.ts'
 import { msBetweenChecks } from './slow-clients.ts'
+import { WASTE_MS } from './wasted-work.ts'
 
 export interface IdleLimits {
   /** Until the first request of a connection. */
@@ -17,9 +19,9 @@ export interface IdleLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-type Http2Door = Pick<Door, 'handle' | 'limits' | 'logFailure'>
+type Http2Door = Pick<Door, 'handle' | 'limits' | 'logFailure' | 'addWaste' | 'delayMs'>
 
-const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
+const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM } = constants
 
 const MAX_STREAMS = 100
 /** What a client may send of one body before it is read: memory that 100 streams may take. */
@@ -32,61 +34,85 @@ const CONNECTION_WINDOW_BYTES = 1_048_576
  */
 const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
 
-/**
- * Node reads a head that is too large or invalid to its end, refuses it, and says nothing of it. With more of them the
- * connection is closed. While 100 connections sent only such heads, turns of the event loop took 108 ms (p99 of CPU
- * time), and take 27 ms now (test/long/attacks/http2.ts).
- */
-const MAX_REFUSED_STREAMS = 50
-const MS_BETWEEN_COUNTS = 250
+/** A client whose frames lead to nothing is disconnected: see `endIfWasteful`. */
+const MAX_WASTED_BYTES = 131_072
+const WASTED_BYTES_PER_SECOND = 65_536
+/** `PING` and `SETTINGS` between two counts. */
+const MAX_CONTROL_FRAMES = 200
+const MS_BETWEEN_COUNTS = 50
 /** A connection that sent less since the last count is not counted again: idle ones cost nothing. */
 const BYTES_BETWEEN_COUNTS = 32_768
 
+/** New connections of clients that have to wait; each may have sent 64 KiB. Further ones are closed. */
+const MAX_DELAYED = 500
+let delayed = 0
+
 /** Serves the requests of a connection whose client speaks HTTP/2. */
-export const serveHttp2 = (socket: Socket, door: Http2Door, idle: IdleLimits): void =>
-  waitToStart(() => socket.destroyed || startSession(socket, door, idle))
+export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): void {
+  const ms = door.delayMs(socket)
+  if (socket.destroyed) return
+  if (ms === 0) waitToStart(() => socket.destroyed || startSession(socket, door, idle))
+  else if (delayed >= MAX_DELAYED) socket.destroy()
+  else {
+    delayed += 1
+    setTimeout(() => {
+      delayed -= 1
+      serveHttp2(socket, door, idle)
+    }, ms).unref()
+  }
+}
 
 function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
   const session = performServerHandshake(socket, toSessionOptions(door.limits()))
   stopReadingAtEnd(session, socket)
-  const connection = new Http2Connection(socket, session, {
-    ...idle,
-    writeTimeoutMs: () => door.limits().writeTimeoutMs,
-  })
+  const addWaste = (ms: number) => door.addWaste(socket, ms)
+  const writeTimeoutMs = () => door.limits().writeTimeoutMs
+  const connection = new Http2Connection(socket, session, { ...idle, writeTimeoutMs, addWaste })
   rememberConnection(socket, connection)
-  countStreams(connection, socket)
+  countBytes(connection, socket)
+  countSoon(connection, FIRST_COUNTS)
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
   // 'close' follows
-  session.on('error', () => {})
-  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself.
-  socket.once('end', () => socket.destroy())
+  session.on('error', (error) => {
+    if (codeOf(error) === 'ERR_HTTP2_ERROR') addWaste(WASTE_MS.brokenSession)
+  })
+  session.on('ping', () => connection.countControlFrame()).on('remoteSettings', () => connection.countControlFrame())
+  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself. It takes some milliseconds to
+  // end a hundred requests, so connections that end together take turns.
+  socket.once('end', () => waitToStart(() => socket.destroy()))
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
     // A client may reset the stream at any time. 'close' follows, and says all there is to say.
     stream.on('error', () => {})
-    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
-    try {
-      void door.handle(...connection.open(stream, { headers, raw, hasBody }))
-    } catch (error) {
-      door.logFailure(error)
-      stream.destroy(RESET)
-    }
+    const head: StreamHead = { headers, raw, trailers: [], hasBody: (flags & NGHTTP2_FLAG_END_STREAM) === 0 }
+    if (head.hasBody) stream.on('trailers', (_trailers, _flags, pairs: string[] = []) => head.trailers.push(...pairs))
+    connection.wait(stream, () => door.handle(...connection.open(stream, head)), door.logFailure)
   })
 }
 
 const counted = new Set<Http2Connection>()
 let counting: NodeJS.Timeout | undefined
 
-/** Closes it if too many of its streams are refused. One timer counts those of all connections. */
-function countStreams(connection: Http2Connection, socket: Socket): void {
+/** Closes it if its frames lead to nothing. One timer counts for all connections. */
+function countBytes(connection: Http2Connection, socket: Socket): void {
   counted.add(connection)
   counting ??= setInterval(() => {
-    for (const each of counted) each.endIfRefused()
+    for (const each of counted) each.endIfWasteful()
   }, MS_BETWEEN_COUNTS).unref()
   socket.once('close', () => {
     counted.delete(connection)
     if (counted.size > 0) return
     clearInterval(counting)
     counting = undefined
+  })
+}
+
+const FIRST_COUNTS = 8
+
+/** Counts in the next iterations of the event loop: floods of many new connections must not add up until the timer. */
+function countSoon(connection: Http2Connection, times: number): void {
+  setImmediate(() => {
+    connection.endIfWasteful()
+    if (times > 1) countSoon(connection, times - 1)
   })
 }
 
@@ -106,7 +132,20 @@ const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
 interface Limits extends IdleLimits {
   /** Longest time in which a client may take none of the data that waits for it. */
   writeTimeoutMs(): number
+  /** Counts work in vain for the client. */
+  addWaste(ms: number): void
 }
+
+interface Counted {
+  readonly bytesRead: number
+  readonly usefulBytes: number
+  readonly wastedBytes: number
+  readonly atMs: number
+}
+
+/** After an early reply the client may still send what the window allows. */
+const countBodyBytes = ({ req }: Http2Response): number =>
+  req.complete ? req.bytesReceived : Math.max(req.bytesReceived, STREAM_WINDOW_BYTES)
 
 class Http2Connection extends Connection {
   override readonly isMultiplexed = true
@@ -119,8 +158,10 @@ class Http2Connection extends Connection {
   readonly #waiting: (() => void)[] = []
   readonly #takeTurn = () => this.#serveNext()
   #hasServed = false
-  #streams = 0
-  #countedBytes = 0
+  #controlFrames = 0
+  /** Of heads, and of the bodies of requests that are over. */
+  #usefulBytes = 0
+  #counted: Counted = { bytesRead: 0, usefulBytes: 0, wastedBytes: 0, atMs: performance.now() }
   #idleSinceMs = performance.now()
 
   constructor(socket: Socket, session: ServerHttp2Session, limits: Limits) {
@@ -132,10 +173,11 @@ class Http2Connection extends Connection {
     const shortestMs = Math.min(headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs())
     const timer = setInterval(() => this.#check(), msBetweenChecks(shortestMs)).unref()
     socket.once('close', () => clearInterval(timer))
+    limits.addWaste(WASTE_MS.session)
   }
 
   open(stream: ServerHttp2Stream, head: StreamHead): [Http2Request, Http2Response] {
-    this.#streams += 1
+    for (const text of head.raw) this.#usefulBytes += text.length
     const request = new Http2Request(stream, head, this.#socket)
     const response = new Http2Response(stream, request)
     this.#responses.add(response)
@@ -145,22 +187,37 @@ class Http2Connection extends Connection {
 
   #forget(response: Http2Response): void {
     this.#responses.delete(response)
+    this.#usefulBytes += countBodyBytes(response)
+    if (!response.writableFinished) this.#limits.addWaste(WASTE_MS.abortedRequest)
     this.#hasServed = true
     this.#idleSinceMs = performance.now()
   }
 
-  /** The requests of all connections take turns, so that one with many of them does not delay the others. */
-  override serveInTurn(request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#waiting.push(resolve)
+  /**
+   * Calls `serve` when it is the turn of this stream: the requests of all connections take turns, so that one with many
+   * of them does not delay the others. A client may reset a stream before.
+   */
+  wait(stream: ServerHttp2Stream, serve: () => void, onFailure: (error: unknown) => void): void {
+    this.#waiting.push(() => {
+      if (stream.destroyed) return this.#limits.addWaste(WASTE_MS.abortedRequest)
+      try {
+        serve()
+      } catch (error) {
+        onFailure(error)
+        stream.destroy(RESET)
+      }
+    })
     waitForTurn(this.#takeTurn)
-    // a client may reset a stream before its turn comes
-    return promise.then(() => (request instanceof Http2Request && request.isGone ? undefined : serve()))
   }
 
   #serveNext(): void {
     this.#waiting.shift()?.()
     if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
+  }
+
+  /** Its turn has come before. */
+  override serveInTurn(_request: IncomingMessage, serve: () => Promise<void>): Promise<void> {
+    return serve()
   }
 
   override endTurn(): void {}
@@ -192,13 +249,36 @@ class Http2Connection extends Connection {
     if (this.isIdle && this.#responses.size > 0) this.#session.destroy(undefined, NGHTTP2_NO_ERROR)
   }
 
-  endIfRefused(): void {
-    const { bytesRead } = this.#socket
-    if (bytesRead - this.#countedBytes < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
-    this.#countedBytes = bytesRead
-    // clients use the odd numbers
-    const begun = ((this.#session.state.lastProcStreamID ?? 0) + 1) / 2
-    if (begun - this.#streams > MAX_REFUSED_STREAMS) this.#session.destroy(RESET, NGHTTP2_ENHANCE_YOUR_CALM)
+  countControlFrame(): void {
+    this.#controlFrames += 1
+    if (this.#controlFrames > MAX_CONTROL_FRAMES) this.#endFlood()
+  }
+
+  /**
+   * A client may send frames that lead to nothing: heads that Node reads to their end and refuses without a word, empty
+   * pieces of bodies, windows that grow by a byte. Node has no event for most of them. So what is neither a head nor a
+   * body counts as wasted, except for acknowledging what was sent.
+   */
+  endIfWasteful(): void {
+    this.#controlFrames = 0
+    const { bytesRead, bytesWritten } = this.#socket
+    const before = this.#counted
+    if (bytesRead - before.bytesRead < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
+    const { effectiveRecvDataLength: unread = 0 } = this.#session.state
+    let usefulBytes = this.#usefulBytes + unread + bytesWritten / 4
+    for (const { req } of this.#responses) usefulBytes += req.bytesReceived
+    const nowMs = performance.now()
+    const free = ((nowMs - before.atMs) / 1000) * WASTED_BYTES_PER_SECOND
+    const wasted = bytesRead - before.bytesRead - (usefulBytes - before.usefulBytes)
+    const wastedBytes = Math.max(0, before.wastedBytes + wasted - free)
+    this.#counted = { bytesRead, usefulBytes, wastedBytes, atMs: nowMs }
+    if (wastedBytes > MAX_WASTED_BYTES) this.#endFlood()
+  }
+
+  #endFlood(): void {
+    if (this.#session.destroyed) return
+    this.#limits.addWaste(WASTE_MS.flood)
+    this.#session.destroy(RESET, NGHTTP2_ENHANCE_YOUR_CALM)
   }
 
   #check(): void {

@@ -23,6 +23,8 @@ export interface StreamHead {
   readonly headers: Http2Headers
   /** Names and values in turn, with the pseudo-headers. */
   readonly raw: readonly string[]
+  /** The same of the headers after the body, as soon as they arrive. */
+  readonly trailers: string[]
   readonly hasBody: boolean
 }
 
@@ -31,9 +33,11 @@ export interface StreamHead {
  * `Transfer-Encoding` before a body of unknown length. The guard then checks both versions by the same rules.
  */
 export class Http2Request extends IncomingMessage {
+  /** Of the body that has arrived. */
+  bytesReceived = 0
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, { headers, raw, hasBody }: StreamHead, socket: Socket) {
+  constructor(stream: ServerHttp2Stream, { headers, raw, trailers, hasBody }: StreamHead, socket: Socket) {
     super(socket)
     this.#stream = stream
     this.httpVersion = '2.0'
@@ -46,17 +50,16 @@ export class Http2Request extends IncomingMessage {
     headers.host ??= headers[':authority']
     if (hasBody && headers['content-length'] === undefined) headers['transfer-encoding'] = 'chunked'
     this.headersDistinct = toDistinct(this.rawHeaders)
+    this.rawTrailers = trailers
     if (hasBody) this.#readBody()
     else this.complete = true
   }
 
   #readBody(): void {
     this.#stream
-      .on('data', (chunk) => {
+      .on('data', (chunk: Buffer) => {
+        this.bytesReceived += chunk.length
         if (!this.push(chunk)) this.#stream.pause()
-      })
-      .on('trailers', (_trailers, _flags, raw: string[] = []) => {
-        this.rawTrailers = raw
       })
       .on('end', () => {
         // Node ends the body of a stream that was reset, too
@@ -75,11 +78,6 @@ export class Http2Request extends IncomingMessage {
   /** That of IncomingMessage would close the connection. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     done(error)
-  }
-
-  /** Whether the stream is closed: a response would reach no client. */
-  get isGone(): boolean {
-    return this.#stream.destroyed
   }
 
   /** Ends the stream because of what its client sends. */
@@ -130,7 +128,7 @@ const PIECE_BYTES = 16_384
 /** The response on a stream. */
 export class Http2Response extends Writable implements HttpResponse {
   statusCode = 200
-  readonly req: IncomingMessage
+  readonly req: Http2Request
   readonly socket: Socket
   /** Bytes of the head, before compression, and of the body. */
   bytesSent = 0
@@ -142,7 +140,7 @@ export class Http2Response extends Writable implements HttpResponse {
   /** The next piece is the last one. */
   #isLast = false
 
-  constructor(stream: ServerHttp2Stream, request: IncomingMessage) {
+  constructor(stream: ServerHttp2Stream, request: Http2Request) {
     super({ decodeStrings: false })
     this.#stream = stream
     this.req = request

@@ -151,14 +151,16 @@ export class RequestBytes {
   }
 }
 
-/** Calls functions one after the other, only some of them in one iteration of the event loop. */
+/** Calls functions one after the other, only some of them in one iteration of the event loop, or in one of several. */
 class Turns {
   readonly #atOnce: number
+  readonly #iterations: number
   readonly #ready = new Set<() => void>()
   #isScheduled = false
 
-  constructor(atOnce: number) {
+  constructor(atOnce: number, iterations = 1) {
     this.#atOnce = atOnce
+    this.#iterations = iterations
   }
 
   has(next: () => void): boolean {
@@ -174,10 +176,11 @@ class Turns {
   #schedule(): void {
     if (this.#isScheduled || this.#ready.size === 0) return
     this.#isScheduled = true
-    setImmediate(() => this.#take())
+    setImmediate(() => this.#take(this.#iterations - 1))
   }
 
-  #take(): void {
+  #take(left: number): void {
+    if (left > 0) return void setImmediate(() => this.#take(left - 1))
     this.#isScheduled = false
     for (const next of this.#ready.values().take(this.#atOnce)) {
       this.#ready.delete(next)
@@ -192,10 +195,14 @@ const turns = new Turns(TURNS_AT_ONCE)
 /** Calls `next` when it is the turn of its connection. */
 export const waitForTurn = (next: () => void): void => turns.add(next)
 
-const starts = new Turns(1)
+/** Node accepts one connection of a listener in each iteration, those of other clients among them. */
+const ITERATIONS_OF_START = 8
+
+const starts = new Turns(1, ITERATIONS_OF_START)
 
 /**
- * Calls `start` when it is the turn of a new connection of HTTP/2. The first bytes of one may be hundreds of requests,
- * which Node reads at once: 20 ms for each of the connections that begin together (test/long/attacks/http2.ts).
+ * Calls `start` when it is the turn of a new connection of HTTP/2, or of one that ends. The first bytes of one may be
+ * hundreds of requests, which Node reads at once: 20 ms for each of the connections that begin together. Without the
+ * iterations in between, other clients waited up to a second for their connections (test/long/attacks/http2.ts).
  */
 export const waitToStart = (start: () => void): void => starts.add(start)

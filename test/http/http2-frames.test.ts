@@ -264,6 +264,20 @@ test('HTTP/2: a client that sends only heads that are too large is disconnected'
   assert.match(await exchange(port, bombs, isOver), /^GOAWAY ENHANCE_YOUR_CALM$|^closed$/)
 })
 
+const FLOODS = [
+  { name: 'pings', bytes: many(5000, () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))) },
+  { name: 'settings', bytes: many(5000, () => frame(TYPE.settings, 0, 0)) },
+  { name: 'empty pieces of a body', bytes: [open(), ...many(30_000, () => frame(TYPE.data, 0, 1))] },
+  { name: 'windows that grow by a byte', bytes: [open(), ...many(30_000, () => frame(TYPE.window, 0, 1, uint32(1)))] },
+]
+for (const { name, bytes } of FLOODS)
+  test(`HTTP/2: a client that sends only ${name} is disconnected`, async (t) => {
+    const { port } = await openTestDoor(t, { limits: { usesHttp2: true, bodyTimeoutMs: 60_000 } })
+    const isOver = ({ type }: Frame) => type === TYPE.goaway
+    assert.match(await exchange(port, bytes, isOver), /^GOAWAY (?:ENHANCE_YOUR_CALM|INTERNAL_ERROR)$|^closed$/)
+    assert.equal(await exchange(port, [GET]), '200')
+  })
+
 test('HTTP/2: a response that breaks off has no end', async (t) => {
   async function* fail() {
     yield 'a part'

@@ -5,20 +5,26 @@
  *     node test/long/attacks/pipelining.ts [--seconds 2] [--connections 10,100] [--listeners document,metrics-tls]
  *                                            [--ways read,reconnect] [--tree /path/of/another/checkout] [--json]
  *
- * Four processes: the server, the attacker, the other client, and this one. Each listener has a server of its own. Its
- * first row has no attack, and shows how busy the machine is. Exits with 1 if a row misses a goal.
+ * Four processes: the server, the attacker, the other client, and this one. The server has a core of its own, and the
+ * attacker gets the time that the other client leaves of another one: otherwise the figures would show what the attacker
+ * takes. Each row has a server of its own, so that its memory is that of one attack. The first row of a listener has no
+ * attack, and shows how busy the machine is. The listener `bare` is a minimal server of Node. Exits with 1 if a row of
+ * Cardea misses a goal.
  */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { parseArgs } from 'node:util'
-import { OWN_CHECKOUT, startServer } from '../../../bench/support/child.ts'
+import { OWN_CHECKOUT, startProgram, startServer } from '../../../bench/support/child.ts'
+import { withCores } from '../../../bench/support/cores.ts'
 import { withFolder } from '../../../bench/support/folder.ts'
+import { toLocalUrl } from '../../../bench/support/gateway.ts'
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +38,7 @@ const { values } = parseArgs({
   },
 })
 
-/** `turnMs`: of the longest turns of the event loop, as p99 of their CPU time. */
+/** `turnMs`: CPU time of the turns of the event loop, p99: see turns.ts. */
 const GOALS = { p99Ms: 50, maxMs: 300, recoveredMs: 200, memoryMiB: 300, turnMs: 50 }
 /** After a disconnect, a request that takes longer than this is still delayed. */
 const DELAYED_MS = 25
@@ -45,7 +51,9 @@ const LISTENERS = {
   multiModel: { get: '/_admin/server/availability', post: '/_open/auth' },
   admin: { get: '/_cardea/api/session', post: '/_cardea/api/session' },
   metrics: { get: '/metrics', post: '/metrics' },
+  bare: { get: '/', post: '/' },
 }
+const BARE = join(OWN_CHECKOUT, 'bench/support/bare-versions.ts')
 
 function writeConfig(folder) {
   // a handshake with RSA would cost more than the requests
@@ -70,6 +78,8 @@ function writeConfig(folder) {
     'url = sqlite:cardea.db',
     '[chttpd]',
     'port = 0',
+    // proxies have no limits of their own
+    'trusted_proxies = none',
     '[ssl]',
     'enable = true',
     'port = 0',
@@ -95,11 +105,25 @@ function writeConfig(folder) {
 /** The URL of each listener by its name: `document`, `document-tls`, … */
 function listUrls(output) {
   const addresses = JSON.parse(/^\{.*"msg":"listening"\}$/m.exec(output)?.[0] ?? '{}')
-  return Object.fromEntries(
-    Object.keys(LISTENERS).flatMap((name) =>
-      addresses[name].map((url) => [url.startsWith('https') ? `${name}-tls` : name, url]),
-    ),
+  const named = Object.keys(LISTENERS).flatMap((name) =>
+    (addresses[name] ?? []).map((url) => [url.startsWith('https') ? `${name}-tls` : name, url]),
   )
+  return Object.fromEntries(named)
+}
+
+async function startAttacked(name, folder, { protocol }: Flood) {
+  const flags = ['--import', TURNS]
+  if (name === 'bare') {
+    const server = startProgram(BARE, [], { cwd: folder, flags })
+    const [line] = await server.says(/^\{.*\}$/m)
+    const [http1, http2] = JSON.parse(line).ports.map(toLocalUrl)
+    return { ...server, url: protocol === 'h2' ? http2 : http1, probed: [http1], stop: () => server.child.kill() }
+  }
+  writeConfig(folder)
+  const server = await startServer(folder, { checkout: values.tree, flags })
+  const urls = listUrls(server.output())
+  const probed = [`${urls.document}/_session`, `${urls.multiModel}/_api/version`]
+  return { ...server, url: urls[name], probed }
 }
 
 /** Resident memory of a process in MiB. Linux only. */
@@ -108,11 +132,19 @@ function readMemory(pid) {
   return Math.round(Number(kibibytes) / 1024)
 }
 
+/** Seconds of CPU time that a process has used. Linux counts hundredths. */
+function readCpuTime(pid) {
+  const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  const [user, system] = after.split(' ').slice(11, 13).map(Number)
+  return ((user ?? 0) + (system ?? 0)) / 100
+}
+
 // ------------------------------------------------------------------------------------------------ the attacker
 
 /** A burst is about this long. */
 export const BURST_BYTES = 65_536
 const RECONNECT_MS = 50
+const LOWEST_PRIORITY = 19
 
 export interface Burst {
   readonly bytes: Buffer
@@ -169,6 +201,7 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
 async function attack(flood: Flood, { name, url, way, connections, seconds }) {
   const listener = LISTENERS[name.replace('-tls', '')] ?? LISTENERS.document
   const chosen = flood.ways[way] as Way
+  setPriority(LOWEST_PRIORITY)
   const stop = new AbortController()
   let requests = 0
   const run = async () => {
@@ -247,16 +280,16 @@ function startPart(role) {
     const [result] = await Promise.race([once(child, 'message'), ended])
     return result
   }
-  return { run, end: () => child.disconnect() }
+  return { run, pid: child.pid, end: () => child.disconnect() }
 }
 
-function summarize(probes, { endedAt, requests }, memoryMiB) {
+function summarize(probes, { endedAt, requests }) {
   const during = probes.filter(({ from }) => from < endedAt).map(({ ms }) => ms)
   during.sort((a, b) => a - b)
   const at = (share) => Math.round((during[Math.ceil(during.length * share) - 1] ?? 0) * 10) / 10
   const delayed = probes.filter(({ from, ms }) => from + ms > endedAt && ms > DELAYED_MS)
   const recoveredMs = Math.round(Math.max(0, ...delayed.map(({ from, ms }) => from + ms - endedAt)))
-  return { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), recoveredMs, memoryMiB, requests }
+  return { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), recoveredMs, requests }
 }
 
 /** The longest turns of the event loop since the last call. */
@@ -267,59 +300,58 @@ async function readTurns({ child, output, says }): Promise<number> {
   return JSON.parse(line).turnMs
 }
 
-async function runRow({ attacker, client, server, urls }, { name, way, connections }) {
+async function runRow({ attacker, client, server }, { name, way, connections }) {
   await readTurns(server)
+  const { pid } = server.child
   const seconds = Number(values.seconds)
   let memoryMiB = 0
   const watch = setInterval(() => {
-    memoryMiB = Math.max(memoryMiB, readMemory(server.child.pid))
+    memoryMiB = Math.max(memoryMiB, readMemory(pid))
   }, 50)
+  const cpuBefore = readCpuTime(pid)
   const [attacked, probes] = await Promise.all([
-    attacker.run({ name, url: urls[name], way, connections, seconds }),
-    client.run({
-      urls: [`${urls.document}/_session`, `${urls.multiModel}/_api/version`],
-      ms: seconds * 1000 + AFTER_MS,
-    }),
+    attacker.run({ name, url: server.url, way, connections, seconds }),
+    client.run({ urls: server.probed, ms: seconds * 1000 + AFTER_MS }),
   ])
   clearInterval(watch)
-  const result = { ...summarize(probes, attacked, memoryMiB), turnMs: await readTurns(server) }
-  const missed = Object.keys(GOALS).filter((goal) => result[goal] >= GOALS[goal])
-  return { name, way, connections, ...result, missed }
+  const cpuSeconds = Math.round((readCpuTime(pid) - cpuBefore) * 100) / 100
+  const result = { ...summarize(probes, attacked), memoryMiB, cpuSeconds, turnMs: await readTurns(server) }
+  const missed = name === 'bare' ? [] : Object.keys(GOALS).filter((goal) => result[goal] >= GOALS[goal])
+  return { name: connections === 0 ? 'none' : name, way, connections, ...result, missed }
 }
 
 const render = ({ name, way, connections, missed, ...result }) =>
-  `${name.padEnd(14)} ${way.padEnd(9)} ${String(connections).padStart(4)}   ` +
-  `p50 ${result.p50Ms} ms, p99 ${result.p99Ms} ms, max ${result.maxMs} ms, turns ${result.turnMs} ms, recovered in ${result.recoveredMs} ms, ` +
-  `${result.memoryMiB} MiB, ${result.requests} requests${missed.length > 0 ? `   MISSED ${missed.join(', ')}` : ''}`
+  `${name.padEnd(14)} ${way.padEnd(10)} ${String(connections).padStart(4)}   ` +
+  `p50 ${result.p50Ms} ms, p99 ${result.p99Ms} ms, max ${result.maxMs} ms, turns ${result.turnMs} ms, ` +
+  `recovered in ${result.recoveredMs} ms, ${result.memoryMiB} MiB, CPU ${result.cpuSeconds} s, ` +
+  `${result.requests} requests${missed.length > 0 ? `   MISSED ${missed.join(', ')}` : ''}`
 
 function listRows(name, { ways: all }: Flood) {
   const ways = values.ways?.split(',') ?? Object.keys(all)
   const counts = values.connections.split(',').map(Number)
   const attacks = ways.flatMap((way) => counts.map((connections) => ({ name, way, connections })))
-  return [{ name: 'none', way: ways[0] ?? '', connections: 0 }, ...attacks]
+  return [{ name, way: ways[0] ?? '', connections: 0 }, ...attacks]
 }
 
-/** A server of its own for each listener: memory that an earlier attack left behind would count for a later one. */
 async function attackListener(name, parts, flood: Flood) {
-  return withFolder(async (folder) => {
-    writeConfig(folder)
-    const server = await startServer(folder, { checkout: values.tree, flags: ['--import', TURNS] })
-    const urls = listUrls(server.output())
-    const results: Awaited<ReturnType<typeof runRow>>[] = []
-    try {
-      for (const row of listRows(name, flood)) {
-        const result = await runRow({ ...parts, server, urls }, row)
-        results.push(result)
-        if (!values.json) console.log(render(result))
+  const results: Awaited<ReturnType<typeof runRow>>[] = []
+  for (const row of listRows(name, flood)) {
+    const result = await withFolder(async (folder) => {
+      const server = await startAttacked(name, folder, flood)
+      const others = [parts.attacker, parts.client]
+      try {
+        return await withCores([server.child], others, () => runRow({ ...parts, server }, row))
+      } finally {
+        await server.stop()
       }
-    } finally {
-      await server.stop()
-    }
-    return results
-  })
+    })
+    results.push(result)
+    if (!values.json) console.log(render(result))
+  }
+  return results
 }
 
-const ALL_LISTENERS = Object.keys(LISTENERS).flatMap((name) => [name, `${name}-tls`])
+const ALL_LISTENERS = Object.keys(LISTENERS).flatMap((name) => (name === 'bare' ? name : [name, `${name}-tls`]))
 
 async function attackAll(flood: Flood) {
   const parts = { attacker: startPart('attack'), client: startPart('measure') }

@@ -92,4 +92,4 @@ const WAYS: Readonly<Record<string, Way>> = {
   reconnect: { bursts: (row) => hold(START, (stream) => openPost(row, stream)), reconnects: true },
 }
 
-await runFlood({ ways: WAYS, listeners: ['document', 'document-tls', 'multiModel', 'admin'], protocol: 'h2' })
+await runFlood({ ways: WAYS, listeners: ['document', 'document-tls', 'multiModel', 'admin', 'bare'], protocol: 'h2' })
