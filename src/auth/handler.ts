@@ -51,14 +51,8 @@ export interface CredentialHandler {
   read(source: CredentialSource): Verdict | Promise<Verdict>
 }
 
-export type Verdict = AbsentCredential | AcceptedCredential | RefusedCredential
-
-/** The request has no credential of this kind: the next handler is asked. */
-export interface AbsentCredential {
-  readonly kind: 'absent'
-  /** What was ignored, for the record. */
-  readonly note?: string
-}
+/** `absent`: the request has no credential of this kind, and the next handler is asked. `note`: what was ignored. */
+export type Verdict = { readonly kind: 'absent'; readonly note?: string } | AcceptedCredential | RefusedCredential
 
 export interface AcceptedCredential extends AuthenticatedRequest {
   readonly kind: 'accepted'

@@ -187,17 +187,11 @@ function giveTo({ uid, gid }: Owner, handle: number): void {
   }
 }
 
-export interface ReadBounds {
-  readonly maxBytes: number
-  /** Whether it may be a pipe, as a shell makes one of `<(command)`. */
-  readonly mayBePipe?: boolean
-}
-
 /**
  * Reads a file whose path is configured: never blocks for long, and never reads more than a limit. Throws a system error,
- * or an error that describes the problem.
+ * or an error that describes the problem. It may be a pipe, as a shell makes one of `<(command)`, only if that is said.
  */
-export function readBounded(path: string, { maxBytes, mayBePipe = false }: ReadBounds) {
+export function readBounded(path: string, maxBytes: number, mayBePipe = false) {
   // opening a pipe without a writer would block
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {

@@ -10,7 +10,7 @@ import { toPrintable } from './table.ts'
 import { createProgress, renderCount } from './transfer/progress.ts'
 
 export function createBackupReport(context: Context, what: string, isJson: boolean) {
-  const progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
+  const progress = createProgress(what)
   return {
     onProgress: ({ done, total }: Parameters<OnProgress>[0]) => progress.update({ done, total, records: done }),
     /** `verb`: Saved, Restored or Checked. */

@@ -20,17 +20,19 @@ export interface Finding {
 /** What the check of one area found; empty: nothing is wrong. */
 export type Found = readonly Omit<Finding, 'area'>[]
 
-interface ExaminedStore {
+export interface Machine {
   readonly settings: Settings
+  readonly cwd: string
   /** Why the store could not be read. */
   readonly storeProblem: string | undefined
+  /** What the running server says about itself, or why it does not; `undefined`: none is running. */
   readonly server: Health | string | undefined
 }
 
 const LITTLE_SPACE_BYTES = 100_000_000
 const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
 
-export async function checkStore({ settings, storeProblem, server }: ExaminedStore): Promise<Found> {
+export async function checkStore({ settings, storeProblem, server }: Machine): Promise<Found> {
   const { url } = settings.values.store
   const file = findStoreFile(url)
   const reported = typeof server === 'object' ? server.parts.find(({ name }) => name === 'store')?.problem : undefined

@@ -95,7 +95,7 @@ export async function requireStopped(context: Context): Promise<void> {
 /** For commands that have replaced the store. */
 export async function recordInStore(context: Context, record: (events: SecurityEvents) => void): Promise<void> {
   const { recordOffline } = await import('./offline.ts')
-  await recordOffline({ load: readPlace(context).load, log: createLog({ level: 'error', format: 'auto' }) }, record)
+  await recordOffline({ load: readPlace(context).load, log: createLog('error') }, record)
 }
 
 /** Servers take a moment to open their socket, and commands to release the store. */
@@ -142,7 +142,7 @@ async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Pro
   const { openOffline } = await import('./offline.ts')
   try {
     // warnings of a start do not concern this command
-    return await openOffline({ load, log: createLog({ level: 'error', format: 'auto' }) })
+    return await openOffline({ load, log: createLog('error') })
   } catch (error) {
     if (error instanceof StoreBusy) return undefined
     throw error instanceof StartError ? toExit(error) : error

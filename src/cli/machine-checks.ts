@@ -7,7 +7,6 @@ import { messageOf } from '../base/errors.ts'
 import { SILENT_LOG } from '../base/log.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
 import { ALGORITHMS } from '../keys/algorithms.ts'
@@ -16,17 +15,8 @@ import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
 import { toProviderSettings } from '../wiring/settings.ts'
-import { checkStore, type Finding, type Found } from './check-store.ts'
+import { checkStore, type Finding, type Found, type Machine } from './check-store.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
-
-export interface Machine {
-  readonly settings: Settings
-  readonly cwd: string
-  /** Why the store could not be read. */
-  readonly storeProblem: string | undefined
-  /** What the running server says about itself, or why it does not; `undefined`: none is running. */
-  readonly server: Health | string | undefined
-}
 
 interface Examined extends Machine {
   readonly probes: readonly Probe[]

@@ -43,7 +43,7 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
     if (check) return report.end('Checked', file, await checkRestorable(path))
     const values = requireStore(context)
     await requireStopped(context)
-    const log = createLog({ level: 'error', format: 'auto' })
+    const log = createLog('error')
     await requireRecordable(values, log)
     const { url } = values.store
     const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })

@@ -41,8 +41,8 @@ export async function serve(
   const load = () => openConfiguration({ flags, env, cwd, ...read })
   const first = load()([])
   requireNone(first.problems.length > 0 ? first.problems : await checkStartFiles(first.settings))
-  const { log: options } = first.settings.values
-  const log = createLog(options)
+  const { level, format } = first.settings.values.log
+  const log = createLog(level, format)
   try {
     const opening = createApp({
       load,

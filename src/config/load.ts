@@ -84,7 +84,7 @@ function loadFile(path: string, isNamed: boolean, input: LoadInput, report: Repo
   if (known) return [known]
   const place = resolve(cwd, path)
   try {
-    const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
+    const { bytes, mode, isPipe } = readBounded(place, MAX_INI_BYTES, isNamed)
     const text = readUtf8(bytes)
     if (text !== undefined && isCutOff(place, text, filled)) throw new Error(CUT_OFF)
     if (text?.trim() === '') empty?.add(path)
@@ -113,7 +113,7 @@ const CUT_OFF = 'the file was not empty before: restore it, or delete it if it i
 
 function rereadFile(place: string): string | undefined {
   try {
-    return readUtf8(readBounded(place, { maxBytes: MAX_INI_BYTES }).bytes)
+    return readUtf8(readBounded(place, MAX_INI_BYTES).bytes)
   } catch {
     return undefined
   }
@@ -145,7 +145,7 @@ function readSecret(path: string): string {
 
 function tryReading(path: string): string | undefined {
   try {
-    return readUtf8(readBounded(path, { maxBytes: MAX_SECRET_BYTES }).bytes)
+    return readUtf8(readBounded(path, MAX_SECRET_BYTES).bytes)
   } catch (error) {
     throw new Error(reasonOf(error), { cause: error })
   }

@@ -21,11 +21,6 @@ import {
   type Settings,
 } from './settings.ts'
 
-export interface ReadInput extends LayerInput, SecretFiles {
-  /** In addition to those of the table. */
-  readonly rules?: readonly Rule[]
-}
-
 export interface Reading {
   /** Usable only if there are no problems: a bad value is replaced by its default. */
   readonly settings: Settings
@@ -34,7 +29,8 @@ export interface Reading {
   readonly warnings: readonly string[]
 }
 
-export function readSettings(input: ReadInput): Reading {
+/** `rules`: in addition to those of the table. */
+export function readSettings(input: LayerInput & SecretFiles & { readonly rules?: readonly Rule[] }): Reading {
   const report: Report = { problems: [], warnings: [] }
   const layers = readLayers(input, report)
   const sorted = classify(layers.assignments, report)

@@ -98,7 +98,7 @@ const MAX_BYTES = 1_048_576
 
 function readText(file: NamedFile): string {
   try {
-    return readBounded(file.path, { maxBytes: MAX_BYTES }).bytes.toString()
+    return readBounded(file.path, MAX_BYTES).bytes.toString()
   } catch (error) {
     throw new TlsProblem(file, FILE_PROBLEMS.get(codeOf(error)) ?? messageOf(error))
   }

@@ -287,7 +287,7 @@ const MAX_KEY_BYTES = 10_000
 /** Throws a `StartError` that begins with the name of the option. */
 export function loadKeyFile<K>(option: string, file: string, read: (text: string) => K): K {
   try {
-    return read(readBounded(file, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
+    return read(readBounded(file, MAX_KEY_BYTES).bytes.toString())
   } catch (error) {
     throw new StartError(`${option}: ${file} cannot be used: ${reasonOf(error)}`, { cause: error })
   }

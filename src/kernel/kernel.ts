@@ -27,16 +27,10 @@ export interface KernelOptions {
   readonly isCommand?: boolean
   /** How long to wait for another process to release the store; a few seconds by default. */
   readonly lockWaitMs?: number
-  readonly observer?: KernelObserver
-}
-
-/** None may throw. */
-export interface KernelObserver {
-  /** After each operation of the store. */
-  readonly onOperation?: StoreOptions['onOperation']
-  /** With the time a password has waited to be hashed. */
-  readonly onWaited?: HasherOptions['onWaited']
-  readonly onEvent?: SecurityEventsDeps['onEvent']
+  /** None may throw. */
+  readonly observer?: Pick<StoreOptions, 'onOperation'> &
+    Pick<HasherOptions, 'onWaited'> &
+    Pick<SecurityEventsDeps, 'onEvent'>
 }
 
 export interface Kernel {

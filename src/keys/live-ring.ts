@@ -5,19 +5,19 @@ import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
 type LoadRing = () => Promise<RingLoad>
 
-export interface LiveRingOptions {
-  readonly initial: KeyRing
-  readonly load: LoadRing
-  /** Called after every reload, before its callers continue. */
-  readonly onReload?: (load: RingLoad) => void
-  /** Reloads when these files change, and once at the start for changes since the first load. */
-  readonly watch?: { readonly source: SecretSource; readonly options?: WatchOptions }
-}
-
 export type LiveRing = ReturnType<typeof createLiveRing>
 
-/** The current ring. Callers use `get` once per operation and keep that value. */
-export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptions) {
+/**
+ * The current ring. Callers use `get` once per operation and keep that value. `onReload` is called after every reload,
+ * before its callers continue. It is reloaded when the watched files change, and once at the start for changes since the
+ * first load.
+ */
+export function createLiveRing(
+  initial: KeyRing,
+  load: LoadRing,
+  onReload?: (load: RingLoad) => void,
+  watch?: { readonly source: SecretSource; readonly options?: WatchOptions },
+) {
   const ring = createLive(initial)
   let problem: RingProblem | undefined
   let begun = 0

@@ -22,7 +22,7 @@ export function loadKeySets(open: Open) {
   const problems: Problem[] = []
   for (const entry of open.jwt_keys.filter(isSet)) {
     try {
-      sets.set(entry.text, readBounded(entry.text, { maxBytes: MAX_SET_BYTES }).bytes.toString())
+      sets.set(entry.text, readBounded(entry.text, MAX_SET_BYTES).bytes.toString())
     } catch (error) {
       problems.push(toKeyProblem(entry, messageOf(error)))
     }

@@ -216,12 +216,8 @@ function recordReload(
 const summarize = ([first = '', ...others]: readonly string[]): string =>
   others.length > 0 ? `${first} (and ${others.length} more)` : first
 
-interface PreparedParts extends Pick<PreparedPart, 'problems' | 'apply'> {
-  readonly replaced: readonly string[]
-}
-
 /** Reads every part, without applying any. If the settings are invalid, the parts are read for the current ones. */
-async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader): Promise<PreparedParts> {
+async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader) {
   const { settings, problems } = reader((await deps.runtime.read()).entries)
   const read = problems.length > 0 ? snapshot.get().configured : settings
   const prepared = await Promise.all(parts.map((part) => part.prepare(read)))

@@ -76,16 +76,16 @@ function followRing(liveConfig: LiveConfig, first: LoadedRing, followed: Followe
   const { use, name, source, isWatched, onReload, prepare } = followed
   const { events } = liveConfig.kernel
   const hasFiles = Boolean(source.keyfile || source.folder)
-  const ring = createLiveRing({
-    initial: first.ring,
-    load: async () => refuseShared(await reloadSecretRing(source), use, liveConfig.get().settings, liveConfig.secrets),
-    onReload: (load) => {
+  const ring = createLiveRing(
+    first.ring,
+    async () => refuseShared(await reloadSecretRing(source), use, liveConfig.get().settings, liveConfig.secrets),
+    (load) => {
       if (load.kind === 'ring') events.record('secrets.reloaded', { source: nameSource(name, source) })
       else events.record('reload.failed', { source: nameSource(name, source), reason: load.reason })
       if (load.kind === 'ring') onReload?.(load)
     },
-    ...(hasFiles && isWatched ? { watch: { source } } : {}),
-  })
+    hasFiles && isWatched ? { source } : undefined,
+  )
   liveConfig.secrets.register(use, () => keysOf(ring.get()))
   if (hasFiles) liveConfig.joinReload({ prepare: () => prepare(ring, source) })
   return ring

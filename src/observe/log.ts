@@ -1,15 +1,9 @@
 import { type DestinationStream, destination, pino } from 'pino'
 import { Refusal } from '../base/errors.ts'
-import type { Log, LogFields } from '../base/log.ts'
+import type { LogFields } from '../base/log.ts'
 
-export interface LogOptions {
-  readonly level: string
-  /** `auto`: text on a terminal, otherwise one JSON object per line. */
-  readonly format: 'auto' | 'text' | 'json'
-}
-
-/** The log of the process, on standard error. */
-export function createLog({ level, format }: LogOptions): Log & { applyLevel(level: string): void } {
+/** The log of the process, on standard error. `auto`: text on a terminal, otherwise one JSON object per line. */
+export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'auto') {
   const isText = format === 'text' || (format === 'auto' && process.stderr.isTTY === true)
   const logger = pino(
     { level, base: null, serializers: { error: toErrorFields } },
@@ -22,7 +16,7 @@ export function createLog({ level, format }: LogOptions): Log & { applyLevel(lev
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    applyLevel: (now) => {
+    applyLevel: (now: string) => {
       logger.level = now
     },
   }

@@ -28,13 +28,11 @@ export interface Metrics {
   render(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
-export interface MetricCopy {
+export type MetricsCopy = readonly {
   readonly name: MetricName
   readonly read: readonly RenderedSample[]
   readonly rendered: readonly RenderedSample[]
-}
-
-export type MetricsCopy = readonly MetricCopy[]
+}[]
 
 export interface ThreadMetrics {
   /** As they were last read. */

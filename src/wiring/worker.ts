@@ -82,7 +82,7 @@ export async function runWorker(start: WorkerStart): Promise<void> {
 
 function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (message: FromWorker) => void) {
   // while it opens, it could only repeat what the main thread has logged
-  const log = createLog({ ...values.log, level: 'error' })
+  const log = createLog('error', values.log.format)
   const remote = createRemoteStore(values.store.url.startsWith('sqlite') ? 'sqlite' : 'postgres', post)
   const events: Kernel['events'] = {
     areOfMainThread: true,

@@ -20,7 +20,7 @@ async function load(secret: string): Promise<RingLoad & { kind: 'ring' }> {
 describe('the current ring', () => {
   it('is replaced as a whole, and its version with it', async () => {
     const [one, two] = [await load('one'), await load('two')]
-    const live = createLiveRing({ initial: one.ring, load: async () => two })
+    const live = createLiveRing(one.ring, async () => two)
     assert.equal(live.get().version, one.ring.version)
     assert.equal(await live.reload(), two)
     assert.equal(live.get(), two.ring)
@@ -37,7 +37,7 @@ describe('the current ring', () => {
     it(`stays when a load ${name}, and the reason is kept until one succeeds`, async () => {
       const { ring } = await load('one')
       let next = broken
-      const live = createLiveRing({ initial: ring, load: () => next() })
+      const live = createLiveRing(ring, () => next())
       const answer = await live.reload()
       assert.equal(answer.kind === 'refused' && answer.errorNum, errorNum)
       assert.equal(live.get(), ring)
@@ -52,7 +52,7 @@ describe('the current ring', () => {
     const starts: ((loaded: RingLoad) => void)[] = []
     const loadLater = () => new Promise<RingLoad>((resolve) => starts.push(resolve))
     const rings = [await load('one'), await load('two'), await load('three')] as const
-    const live = createLiveRing({ initial: rings[0].ring, load: loadLater })
+    const live = createLiveRing(rings[0].ring, loadLater)
     const first = live.reload()
     const others = [live.reload(), live.reload(), live.reload()]
     assert.equal(starts.length, 1)
@@ -72,16 +72,16 @@ async function watchRing(t: TestContext, source: SecretSource, useEvents: boolea
   assert.ok(loaded.kind === 'ring')
   const waiting = new Set<() => void>()
   let reloads = 0
-  const live = createLiveRing({
-    initial: loaded.ring,
-    load: () => reloadSecretRing(source),
-    onReload: () => {
+  const live = createLiveRing(
+    loaded.ring,
+    () => reloadSecretRing(source),
+    () => {
       reloads += 1
       setImmediate(() => waiting.forEach((check) => void check()))
     },
     // with file system events, polling is set too slow to be noticed
-    watch: { source, options: { settleMs: 5, pollMs: useEvents ? 60_000 : 5, useEvents } },
-  })
+    { source, options: { settleMs: 5, pollMs: useEvents ? 60_000 : 5, useEvents } },
+  )
   t.after(() => live.stop())
   // the watching keeps no process alive
   const alive = setInterval(() => {}, 1000)

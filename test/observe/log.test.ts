@@ -11,7 +11,7 @@ function logError(expression: string): { line: string; error: Record<string, unk
     import { Refusal } from ${JSON.stringify(import.meta.resolve('../../src/base/errors.ts'))}
     const SECRET = ${JSON.stringify(SECRET)}
     const thrown = (run) => { try { run() } catch (error) { return error } }
-    createLog({ level: 'info', format: 'json' }).error('failed', { error: ${expression} })`
+    createLog('info', 'json').error('failed', { error: ${expression} })`
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
   return { line: stderr, error: JSON.parse(stderr).error }
 }

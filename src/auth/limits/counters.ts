@@ -2,13 +2,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Failure } from '../../directory/store-port/sign-ins.ts'
 
-interface TableOptions<V> {
-  /** How many counters are kept. */
-  readonly max: () => number
-  /** How much a counter matters now; 0: nothing is lost with it. */
-  readonly rank: (value: V) => number
-}
-
 /** Part of the table that is cleared when it is full, so that sorting is rare. */
 const CLEARED_PART = 16
 
@@ -16,8 +9,9 @@ const CLEARED_PART = 16
  * When the table is full, the counters with the lowest rank are removed, the oldest first. So an attacker who fills
  * the table with made-up names removes other made-up names: to reach a counter with n failures, n failures under
  * every other key are needed first, and each of them costs the attacker a password check. An LRU cache would not do.
+ * `rank`: how much a counter matters now; 0: nothing is lost with it.
  */
-function createTable<V>({ max, rank }: TableOptions<V>) {
+function createTable<V>(max: () => number, rank: (value: V) => number) {
   const counters = new Map<string, V>()
   const makeRoom = () => {
     const surplus = counters.size + 1 - max()
@@ -83,7 +77,7 @@ export type Locks = ReturnType<typeof createLocks>
 /** Locks a key for a while after too many failures. A success does not end a lock. */
 export function createLocks({ settings, max, clock }: CounterOptions<LockSettings>) {
   const isCounted = ({ sinceMs }: LockCount) => clock.nowMs() - sinceMs < settings().lifetimeMs
-  const counts = createTable<LockCount>({ max, rank: (count) => (isCounted(count) ? count.failures : 0) })
+  const counts = createTable<LockCount>(max, (count) => (isCounted(count) ? count.failures : 0))
   const findCount = (key: string): LockCount | undefined => {
     const count = counts.get(key)
     return count && isCounted(count) ? count : undefined
@@ -125,7 +119,7 @@ const MINUTE_MS = 60_000
 
 /** One token bucket per key. Only failures take a token. */
 export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>) {
-  const buckets = createTable<Bucket>({ max, rank: ({ fullAtMs }) => fullAtMs })
+  const buckets = createTable<Bucket>(max, ({ fullAtMs }) => fullAtMs)
   const tokenMs = () => MINUTE_MS / settings().refillPerMinute
   const debtMs = (key: string): number => Math.max((buckets.get(key)?.fullAtMs ?? 0) - clock.nowMs(), 0)
   const waitMs = (key: string): number => {

@@ -10,11 +10,6 @@ const MS_BETWEEN_NOTES = 60_000
 /** One account must not use up the memory of all. */
 const MAX_PEERS_PER_NAME = 16
 
-interface Proofs {
-  readonly version: string
-  readonly atMs: Map<string, number>
-}
-
 export type KnownPeers = ReturnType<typeof createKnownPeers>
 
 /**
@@ -22,7 +17,7 @@ export type KnownPeers = ReturnType<typeof createKnownPeers>
  * of the stored password.
  */
 export function createKnownPeers(max: () => number, clock: Clock) {
-  const names = createLiveCache<Proofs>(max)
+  const names = createLiveCache<{ readonly version: string; readonly atMs: Map<string, number> }>(max)
   return {
     isKnown(name: string, version: string, peer: string): boolean {
       const proofs = names.get(name)

@@ -17,20 +17,16 @@ export interface Screen {
   write(text: string): unknown
 }
 
-export interface ProgressOptions {
-  /** Such as `importing`. */
-  readonly what: string
-  readonly screen: Screen
-  /** Monotonic milliseconds. */
-  nowMs(): number
-}
-
 const REDRAW_MS = 100
 const LINE_MS = 5000
 const BAR_CELLS = 24
 
-/** On a terminal, one line that is redrawn; elsewhere a plain line every few seconds. */
-export function createProgress({ what, screen, nowMs }: ProgressOptions): Progress {
+/** On a terminal, one line that is redrawn; elsewhere a plain line every few seconds. `what` is such as `importing`. */
+export function createProgress(
+  what: string,
+  screen: Screen = process.stderr,
+  nowMs = () => performance.now(),
+): Progress {
   const isTerminal = screen.isTTY === true
   const startMs = nowMs()
   let drawnMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs

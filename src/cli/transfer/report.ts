@@ -27,7 +27,7 @@ export function createReport<S extends object>(
   print: Context['print'],
   render: (summary: S) => string,
 ): Report<S> {
-  const progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
+  const progress = createProgress(what)
   if (isJson) return { progress, ...createJsonReport<S>((text) => void process.stdout.write(text)) }
   // a message removes the progress bar before it
   const printLine = (text: string) => {

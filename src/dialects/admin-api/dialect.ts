@@ -26,10 +26,8 @@ export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, Metrics
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run']
   /** For browsers; left out where none can connect. */
-  readonly console?: ConsoleOptions
+  readonly console?: PageOptions & SessionRouteOptions
 }
-
-export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
 
 export function createAdminApiDialect(options: AdminApiOptions): Dialect {
   const { console: pages, confirmCredential } = options

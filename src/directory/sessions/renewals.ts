@@ -30,11 +30,6 @@ interface RenewalParts extends DirectoryParts {
   flushSessions(): Promise<void>
 }
 
-export interface RenewedSessionToken {
-  readonly session: Session
-  readonly token: string
-}
-
 export const createRenewals = (parts: RenewalParts) => ({
   /** The first renewal token of a session that was opened just now. It is stored when this resolves. */
   async createRenewalToken(id: string, idleSeconds: number): Promise<string> {
@@ -44,11 +39,11 @@ export const createRenewals = (parts: RenewalParts) => ({
     throw new Refusal('store_unavailable', { detail: 'the session has no record' })
   },
   /** The session and its next token; `undefined`: the given one is not valid, or its session has ended. */
-  async useRenewalToken(token: string, idleSeconds: number): Promise<RenewedSessionToken | undefined> {
+  async useRenewalToken(token: string, idleSeconds: number) {
     const renewal = await find(parts, token)
     if (!renewal || nowSeconds(parts.clock) >= renewal.renewedAt + idleSeconds) return undefined
     const { id, name, generation, createdAt: issuedAt } = renewal
-    const session = { id, name, generation, issuedAt }
+    const session: Session = { id, name, generation, issuedAt }
     if (!(await parts.sessions.isSessionLive(session))) return undefined
     const next = toNext(token, id, parts.ownKey())
     return (await replace(parts, renewal, { token, next, idleSeconds })) ? { session, token: next } : undefined

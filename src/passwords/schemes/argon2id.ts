@@ -35,16 +35,16 @@ const argon2Async = promisify(argon2)
 let kibMs: number | undefined
 
 /** A step is one pass over the memory. */
-const units = createNamedUnits({
-  unit: /^argon2id m=(?<memory>\d+) p=(?<lanes>\d+)$/,
-  toCost: ({ memory, lanes }) => ({ memory: Number(memory), parallelism: Number(lanes) }),
-  spend: (cost, amount) => argon2Async(NAME, { ...DECOY, ...cost, passes: amount }),
-  toStepMs({ memory }) {
+const units = createNamedUnits(
+  /^argon2id m=(?<memory>\d+) p=(?<lanes>\d+)$/,
+  ({ memory, lanes }) => ({ memory: Number(memory), parallelism: Number(lanes) }),
+  (cost, amount) => argon2Async(NAME, { ...DECOY, ...cost, passes: amount }),
+  ({ memory }) => {
     kibMs ??=
       measureMs(() => argon2Sync(NAME, { ...DECOY, memory: SAMPLE_KIB, passes: 1, parallelism: 1 })) / SAMPLE_KIB
     return memory * kibMs
   },
-})
+)
 
 export const ARGON2ID = {
   name: NAME,

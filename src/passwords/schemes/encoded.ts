@@ -26,14 +26,12 @@ export function readEncoded(members: PasswordMembers, pattern: RegExp, minSaltBy
 const MAX_BYTES = 64
 
 /** Work whose units name their parameters: those change the time of a step. */
-export interface NamedWork<C> {
-  readonly unit: RegExp
-  toCost(groups: Readonly<Record<string, string>>): C
-  spend(cost: C, amount: number): Promise<unknown>
-  toStepMs(cost: C): number
-}
-
-export function createNamedUnits<C>({ unit: pattern, toCost, spend, toStepMs }: NamedWork<C>): WorkUnits {
+export function createNamedUnits<C>(
+  pattern: RegExp,
+  toCost: (groups: Readonly<Record<string, string>>) => C,
+  spend: (cost: C, amount: number) => Promise<unknown>,
+  toStepMs: (cost: C) => number,
+): WorkUnits {
   const readCost = (unit: string): C | undefined => {
     const groups = pattern.exec(unit)?.groups
     return groups && toCost(groups)

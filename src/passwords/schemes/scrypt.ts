@@ -45,15 +45,15 @@ const toOptions = ({ logN, r, p }: Pick<ScryptPassword, 'logN' | 'r' | 'p'>): Sc
 })
 
 /** A step is one of the p rounds. */
-const units = createNamedUnits({
-  unit: /^scrypt ln=(?<logN>\d+) r=(?<r>\d+)$/,
-  toCost: ({ logN, r }) => ({ logN: Number(logN), r: Number(r) }),
-  spend: (cost, amount) => scryptAsync('decoy', 'salt of a decoy', 64, toOptions({ ...cost, p: amount })),
-  toStepMs({ logN, r }) {
+const units = createNamedUnits(
+  /^scrypt ln=(?<logN>\d+) r=(?<r>\d+)$/,
+  ({ logN, r }) => ({ logN: Number(logN), r: Number(r) }),
+  (cost, amount) => scryptAsync('decoy', 'salt of a decoy', 64, toOptions({ ...cost, p: amount })),
+  ({ logN, r }) => {
     stepMs ??= measureMs(() => scryptSync('decoy', 'salt', 64, toOptions(SAMPLE))) / (2 ** SAMPLE.logN * SAMPLE.r)
     return 2 ** logN * r * stepMs
   },
-})
+)
 
 export const SCRYPT = {
   name: NAME,

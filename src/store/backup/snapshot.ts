@@ -75,13 +75,8 @@ export async function findSchema(database: BackupDatabase): Promise<number | und
   return numberOf(schema, 'number')
 }
 
-interface KeyedTable extends Table {
-  /** The columns that the rows are sorted by. */
-  readonly keys: readonly string[]
-}
-
-/** Every table but that of the migrations. */
-export async function listTables(database: BackupDatabase): Promise<readonly KeyedTable[]> {
+/** Every table but that of the migrations, with the columns that its rows are sorted by. */
+export async function listTables(database: BackupDatabase) {
   const listed = await database.ask(database.columnList)
   const byTable = Map.groupBy(listed, (row) => textOf(row, 'table'))
   byTable.delete(MIGRATIONS_TABLE)

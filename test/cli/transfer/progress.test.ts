@@ -6,7 +6,7 @@ function createScreen(isTTY: boolean, columns = 100) {
   const clock = { now: 0 }
   const texts: string[] = []
   const screen = { isTTY, columns, write: (text: string) => texts.push(text) }
-  return { clock, texts, progress: createProgress({ what: 'importing', screen, nowMs: () => clock.now }) }
+  return { clock, texts, progress: createProgress('importing', screen, () => clock.now) }
 }
 
 describe('progress', () => {
