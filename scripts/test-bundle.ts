@@ -17,7 +17,7 @@ import { dirname, join, resolve } from 'node:path'
 import { build } from 'vite'
 
 /** What tests run and import. The rest is in files below `dist/assets`: as deep as the sources, so URLs lead there too. */
-const ENTRIES = ['main', 'worker', 'cli/program', 'cli/signals']
+const ENTRIES = ['main', 'worker', 'cli/program', 'cli/signals', 'index', 'express', 'fastify']
 
 interface BundledFile {
   readonly path: string

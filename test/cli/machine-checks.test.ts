@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Finding } from '../../src/cli/check-store.ts'
 import { checkMachine } from '../../src/cli/machine-checks.ts'
@@ -15,6 +15,9 @@ import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { startProvider } from '../support/provider.ts'
 import { makeFolder } from '../support/scope.ts'
+
+const postgres = await connectPostgres()
+after(() => postgres.stop())
 
 const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
 /** When the certificates of the fixtures expire. */
@@ -138,9 +141,7 @@ test('reports a clock that is behind the store', async (t) => {
   assert.deepEqual([clock?.level, clock?.advice], ['problem', 'Set the clock of this machine.'])
 })
 
-test('names the users whose records are damaged, of either engine', async (t) => {
-  const postgres = await connectPostgres()
-  t.after(() => postgres.stop())
+test('names the users whose records are damaged, of either engine', async () => {
   for (const createPlace of [createSqlitePlace, () => createPostgresPlace(postgres)]) {
     const place = await createPlace()
     const find = async () => inArea(await check(['--store.url', place.url]), 'store')

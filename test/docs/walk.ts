@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { connectPostgres, findFreePort } from '../store/postgres-server.ts'
-import { CARDEA, ROOT, type Started } from '../support/process.ts'
+import { CARDEA, findBundled, ROOT, type Started } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { installHostedCommand } from './hosted-command.ts'
 import { listBlocks, readPage } from './page.ts'
@@ -63,19 +63,18 @@ async function openPostgres(scope: Scope): Promise<string> {
   return server.createPlace()
 }
 
-const CLIENT = 'client/src/index.ts'
-
 /** Cardea as a package, and the packages a reader would install. */
 function prepareFolder(folder: string): void {
   mkdirSync(join(folder, 'bin'))
   const own = join(folder, 'node_modules', 'cardea')
   mkdirSync(own, { recursive: true })
-  const modules = { index: 'src/index.ts', express: 'src/express.ts', fastify: 'src/fastify.ts', client: CLIENT }
-  const names = Object.keys(modules)
+  const names = ['index', 'express', 'fastify', 'client']
   const exports = Object.fromEntries(names.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
   writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'cardea', type: 'module', exports }))
-  for (const [name, source] of Object.entries(modules))
-    writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(join(ROOT, source)).href}'\n`)
+  for (const name of names) {
+    const source = name === 'client' ? join(ROOT, 'client/src/index.ts') : findBundled(name)
+    writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(source).href}'\n`)
+  }
   const packages = ['express', 'fastify', 'nano', 'arangojs', 'pouchdb-core', 'pouchdb-adapter-http', 'jose', 'pg']
   for (const name of [...packages, 'pouchdb-adapter-memory', 'pouchdb-replication', 'pouchdb-authentication'])
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))

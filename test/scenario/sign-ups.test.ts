@@ -1,12 +1,15 @@
 // Limits on users that clients create for themselves (chttpd_auth.allow_sign_up).
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import type { CardeaOptions } from '../../src/index.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { AS_ADMIN, type Reply, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
+
+const postgres = await connectPostgres()
+after(() => postgres.stop())
 
 interface Sent {
   readonly from?: string
@@ -125,8 +128,6 @@ describe('sign-ups', () => {
   })
 
   it('at one node soon count at the other', async (t) => {
-    const postgres = await connectPostgres()
-    t.after(() => postgres.stop())
     const store = { url: await postgres.createPlace() }
     const { document: here } = await open(t, { 'peer-sign-ups-per-hour': 100 }, { store })
     const { document: there } = await open(t, { 'peer-sign-ups-per-hour': 100 }, { store })

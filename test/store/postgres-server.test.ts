@@ -4,7 +4,7 @@ import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { findInstalledPostgres, preparePostgresBinaries } from './postgres-binaries.ts'
+import { findInstalledPostgres, preparePostgresBinaries, SHARED_PROGRAMS } from './postgres-binaries.ts'
 import { SHARED_POSTGRES } from './postgres-server.ts'
 
 function createPrivateFolder(t: { after(clear: () => void): void }): string {
@@ -33,7 +33,7 @@ test('every test file that starts a PostgreSQL fails when it does not start', as
   // A user without write permission cannot create the data folder here; root can, and `nobody` cannot reach it.
   const temporary = createPrivateFolder(t)
   chmodSync(temporary, 0o500)
-  const { NODE_TEST_CONTEXT: _, [SHARED_POSTGRES]: __, ...environment } = process.env
+  const { NODE_TEST_CONTEXT: _, [SHARED_POSTGRES]: __, [SHARED_PROGRAMS]: ___, ...environment } = process.env
   const env = { ...environment, TMPDIR: temporary }
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)

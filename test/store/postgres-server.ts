@@ -13,7 +13,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { limitStep, waitUntil } from '../support/wait.ts'
-import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
+import { type PostgresBinaries, sharePostgresBinaries } from './postgres-binaries.ts'
 
 export interface Postgres {
   /** The URL of a new, empty schema: as isolated as a database, and created twenty times faster. */
@@ -111,13 +111,10 @@ interface ServerFiles {
 }
 
 async function createServerFiles(isDurable: boolean): Promise<ServerFiles> {
-  const binaries = preparePostgresBinaries()
+  const binaries = sharePostgresBinaries()
   const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-'))
   const password = randomBytes(12).toString('hex')
-  const remove = () => {
-    rmSync(folder, { recursive: true, force: true })
-    binaries.remove()
-  }
+  const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     binaries.handOver(folder)
     await createCluster(binaries, folder, password)

@@ -12,9 +12,11 @@ export const CARDEA = join(ROOT, 'bin', 'cardea')
 /** The same in few files, which load in half the time: scripts/test-bundle.ts. Coverage counts the sources. */
 export const BUNDLED = process.env['NODE_V8_COVERAGE'] ? CARDEA : (process.env['TEST_PROGRAM'] ?? CARDEA)
 
-/** Imports a module of the program as `BUNDLED` has it. */
-export const importBundled = (name: string) =>
-  import(BUNDLED === CARDEA ? join(ROOT, 'src', `${name}.ts`) : join(BUNDLED, '../../dist', `${name}.js`))
+/** A module of the program as `BUNDLED` has it. */
+export const findBundled = (name: string): string =>
+  BUNDLED === CARDEA ? join(ROOT, 'src', `${name}.ts`) : join(BUNDLED, '../../dist', `${name}.js`)
+
+export const importBundled = (name: string) => import(findBundled(name))
 
 /** Any free ports, for tests that start a server. */
 export const FREE_PORTS = ['--chttpd.port', '0', '--server.endpoint', 'tcp://127.0.0.1:0']
