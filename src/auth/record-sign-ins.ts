@@ -1,13 +1,17 @@
 import { createLruCache } from '../base/caches.ts'
+import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isClientError, Refusal, textOf } from '../base/errors.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { type Account, isAccount } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
+import { generationOf } from '../directory/session-epoch.ts'
+import type { OpenedCookie, PresentedSession } from '../directory/sessions/session.ts'
+import type { SessionUse } from '../directory/sessions/session-directory.ts'
 import { checkName } from '../directory/users/names.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
-import type { SessionRecorder } from './record-sessions.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 export interface RecordSignInDeps {
@@ -117,3 +121,67 @@ const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string
 
 /** The reason of a refusal for the log. */
 export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? textOf(refusal)
+
+// Notes which sessions are opened and used, for lists of sessions.
+
+interface SessionRecorderDeps {
+  readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findSignInTime'>
+  /** The door or listener that the sessions belong to. */
+  readonly door: string
+  /** How long a session cookie is valid after its last use. */
+  timeoutSeconds(): number
+  readonly clock: Clock
+}
+
+type Source = Pick<CredentialSource, 'client' | 'header'>
+
+export type SessionRecorder = ReturnType<typeof createSessionRecorder>
+
+export function createSessionRecorder(deps: SessionRecorderDeps) {
+  const { directory, door, clock } = deps
+  return {
+    /** `accessToken`: the mark of the one it was opened with. */
+    onOpened(identity: Identity, cookie: OpenedCookie, source: Source, accessToken?: string): void {
+      if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
+      const now = nowSeconds(clock)
+      const times = { createdAt: now, expiresAt: now + cookie.maxAgeSeconds }
+      directory.noteSession(cookie.id, () => toUse(cookie.id, identity, source, { door, ...times }))
+    },
+    /** Notes the session and the access token of a request, if its credential has them. */
+    onUsed({ identity, credential }: AuthenticatedRequest, source: Source): void {
+      const { session, accessToken } = credential
+      if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
+      if (!session) return
+      directory.noteSession(session.id, () => {
+        const createdAt = findOpeningTime(session, identity, deps)
+        return toUse(session.id, identity, source, { door, createdAt, expiresAt: toExpiry(credential, deps) })
+      })
+    },
+  }
+}
+
+const toUse = (
+  id: string,
+  identity: Identity,
+  source: Source,
+  { expiresAt, ...rest }: Pick<SessionUse, 'door' | 'createdAt' | 'expiresAt'>,
+): SessionUse => ({
+  id,
+  name: identity.name ?? '',
+  generation: isAccount(identity) ? generationOf(identity.sessionEpoch, id) : undefined,
+  ...rest,
+  expiresAt: Math.ceil(expiresAt),
+  peer: source.client.address,
+  userAgent: source.header('user-agent') ?? '',
+})
+
+function toExpiry({ session, expiresAt }: Credential, { timeoutSeconds, clock }: SessionRecorderDeps): number {
+  const renewed = nowSeconds(clock) + timeoutSeconds()
+  return session?.cookie ? renewed : (expiresAt ?? renewed)
+}
+
+/** The record of a session that was opened before the server kept records may begin with a later use. */
+function findOpeningTime(session: PresentedSession, identity: Identity, deps: SessionRecorderDeps): number {
+  const openedAt = isAccount(identity) ? deps.directory.findSignInTime(session.id, identity) : undefined
+  return openedAt ?? session.issuedAt ?? nowSeconds(deps.clock)
+}

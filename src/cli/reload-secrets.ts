@@ -66,22 +66,11 @@ async function reloadAll(servers: Servers, { done, failed }: Wording): Promise<v
   const wanted = await listWanted(config)
   const problems: string[] = []
   for (const place of places) {
-    const problem = await tryReload(place, servers, wanted)
+    const problem = await reload(place, servers, wanted)
     if (problem === undefined) context.printError(`${place.origin} ${done}`)
     else problems.push(problem)
   }
   if (problems.length > 0) throw new SecretProblem([...problems, failed].join('\n'))
-}
-
-/** What is wrong, if anything. */
-async function tryReload(place: URL, servers: Servers, wanted: readonly string[]): Promise<string | undefined> {
-  try {
-    await reload(place, servers, wanted)
-    return undefined
-  } catch (error) {
-    if (error instanceof SecretProblem) return error.message
-    throw error
-  }
 }
 
 function readPlace(text: string): URL {
@@ -90,12 +79,14 @@ function readPlace(text: string): URL {
   throw new ExitError(EXIT.usage, '--reload must be http://host:port or https://host:port')
 }
 
-async function reload(place: URL, servers: Servers, wanted: readonly string[]): Promise<void> {
-  const { status, body } = await post(place, servers)
-  if (status !== 200) throw new SecretProblem(`${place.origin} ${explainRejection(status, body)}`)
-  if (readHashes(body).join() !== wanted.join()) {
-    throw new SecretProblem(`${place.origin} has other secrets than this folder. ${SAME_FILES}`)
-  }
+/** What is wrong, if anything. */
+async function reload(place: URL, servers: Servers, wanted: readonly string[]): Promise<string | undefined> {
+  const response = await post(place, servers).catch((error: unknown) => explainFailure(error))
+  if (typeof response === 'string') return `${place.origin} cannot be reached: ${response}`
+  const { status, body } = response
+  if (status !== 200) return `${place.origin} ${explainRejection(status, body)}`
+  const isSame = readHashes(body).join() === wanted.join()
+  return isSame ? undefined : `${place.origin} has other secrets than this folder. ${SAME_FILES}`
 }
 
 const SAME_FILES = 'Every server must read the same files: mount this folder there, or copy its files there again.'
@@ -113,13 +104,9 @@ function isDocumentError(body: string): boolean {
 }
 
 async function post(place: URL, { token, ca }: Servers): Promise<{ status: number; body: string }> {
-  try {
-    const headers = { authorization: `Bearer ${token}` }
-    const response = await send(place, { method: 'POST', headers, ca, timeoutMs: TIMEOUT_MS })
-    return { status: response.statusCode ?? 0, body: (await readBody(response, MAX_BYTES)).toString() }
-  } catch (error) {
-    throw new SecretProblem(`${place.origin} cannot be reached: ${explainFailure(error)}`)
-  }
+  const headers = { authorization: `Bearer ${token}` }
+  const response = await send(place, { method: 'POST', headers, ca, timeoutMs: TIMEOUT_MS })
+  return { status: response.statusCode ?? 0, body: (await readBody(response, MAX_BYTES)).toString() }
 }
 
 /** The hashes in the response, that of the signing secret first. */

@@ -129,8 +129,8 @@ export async function readRemote(context: Context, options: RemoteOptions): Prom
 }
 
 export interface CredentialOptions {
-  readonly as?: string
-  readonly credentials?: string
+  readonly as?: string | undefined
+  readonly credentials?: string | undefined
   /** Name of the flag for `credentials`. */
   readonly flag?: string
 }

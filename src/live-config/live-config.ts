@@ -22,8 +22,8 @@ import {
   type BuiltSnapshot,
   buildSnapshot,
   type ConfigSnapshot,
+  checkAdministrators,
   rebuildFromStore,
-  requireConfiguredAdministrator,
   type SnapshotDeps,
 } from './snapshot.ts'
 import { createStoredLayer, type StoredLayer } from './stored-layer.ts'
@@ -71,7 +71,9 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
 function readStartable(reader: SettingsReader, { mayLackAdministrator }: LiveConfigOptions): Settings {
   const { settings, problems } = reader([])
   if (problems.length > 0) throw new ConfigError(problems)
-  if (!mayLackAdministrator && !mayStoreExist(settings.values.store.url)) requireConfiguredAdministrator(settings)
+  const isNew = !mayLackAdministrator && !mayStoreExist(settings.values.store.url)
+  const missing = isNew ? checkAdministrators(settings) : undefined
+  if (missing !== undefined) throw new StartError(missing)
   const misplaced = checkStoreFolder(settings)
   if (misplaced.length > 0) throw new ConfigError(misplaced)
   return settings

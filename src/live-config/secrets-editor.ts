@@ -53,18 +53,9 @@ function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readon
   const own = toSecretSource(values)
   const theirs = toUpstreamSource(values)
   return [
-    { option: nameSource(TOKEN_SECRET, own), use: 'tokens of the multi-model door', ring: tokens, source: own },
-    ...(upstream
-      ? [
-          {
-            option: nameSource(UPSTREAM_SECRET, theirs),
-            use: 'the identity of requests to ArangoDB',
-            ring: upstream,
-            source: theirs,
-          },
-        ]
-      : []),
-  ]
+    { name: TOKEN_SECRET, use: 'tokens of the multi-model door', ring: tokens, source: own },
+    { name: UPSTREAM_SECRET, use: 'the identity of requests to ArangoDB', ring: upstream, source: theirs },
+  ].flatMap(({ name, ring, ...place }) => (ring ? [{ ...place, ring, option: nameSource(name, place.source) }] : []))
 }
 
 const listRings = async (deps: SecretsEditorDeps) => [

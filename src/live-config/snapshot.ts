@@ -67,7 +67,8 @@ export async function buildSnapshot(
   const { settings, warnings } = seen.reading
   const hashes = await shareHashes(seen, created.hashes, deps)
   const administrators = findAdministrators(settings, seen.changes, hashes)
-  if (!deps.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
+  const missing = deps.mayLackAdministrator ? undefined : findMissing(administrators, before !== undefined)
+  if (missing !== undefined) throw new StartError(missing)
   for (const warning of warnings) deps.log.warn(warning)
   reportMalformed(administrators, deps.log)
   return toSnapshot(seen, settings, hashes, before)
@@ -81,31 +82,20 @@ const renderMalformed = ({ malformed }: Administrators): readonly string[] =>
     renderAt(renderSource(entry.source), `administrator ${entry.name} is malformed: ${reason}`),
   )
 
-/** Throws if there is no administrator, and names the entries that are malformed. */
-function requireAdministrator(administrators: Administrators, isServing: boolean): void {
-  if (administrators.accounts.size > 0) return
-  throw new StartError([...renderMalformed(administrators), isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
-}
-
-/** The same before the store is opened and before any password is hashed. */
-export function requireConfiguredAdministrator(settings: Settings): void {
-  const found = findAdministrators(settings, new Map())
-  if (found.plain.length === 0) requireAdministrator(found, false)
-}
+/** What to do if there is no administrator, with the entries that are malformed; `undefined`: there is one. */
+const findMissing = (administrators: Administrators, isServing: boolean): string | undefined =>
+  administrators.accounts.size > 0
+    ? undefined
+    : [...renderMalformed(administrators), isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n')
 
 /** Entries of administrators that a start skips, each with its place. */
 export const listMalformed = (settings: Settings): readonly string[] =>
   renderMalformed(findAdministrators(settings, new Map()))
 
-/** Why a start with these settings would fail because of its administrators; `undefined`: it would not. */
+/** The same before the store is opened and before any password is hashed. */
 export function checkAdministrators(settings: Settings): string | undefined {
-  try {
-    requireConfiguredAdministrator(settings)
-    return undefined
-  } catch (error) {
-    if (error instanceof StartError) return error.message
-    throw error
-  }
+  const found = findAdministrators(settings, new Map())
+  return found.plain.length === 0 ? findMissing(found, false) : undefined
 }
 
 const NONE_LEFT = 'No administrator would be left, so this server could not be managed.'

@@ -61,25 +61,7 @@ export interface PasswordLimits {
   isClean(guess: Guess): boolean
 }
 
-/** The limits of one account, for the administrator. */
-export interface AccountLimits {
-  /** `undefined`: nothing keeps clients from signing in. */
-  findLimit(account: LimitedAccount): AccountLimit | undefined
-  /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
-  countLocked(): number
-  /** Those of them that accounts have; of many, the names with the newest failures. */
-  listLocked(): readonly string[]
-  /** Forgets the failures of the account. Failures of addresses stay. */
-  lift(account: LimitedAccount): void
-}
-
-export interface AccountLimit {
-  /** How many addresses are locked out. 0: clients of every address have to wait. */
-  readonly lockedPeers: number
-  /** Some of these addresses; of IPv6, the network. */
-  readonly peers: readonly string[]
-  readonly untilMs: number
-}
+export type AccountLimits = ReturnType<typeof createAccountLimits>
 
 /** The failures that nodes share. */
 export interface SharedCounters {
@@ -186,22 +168,30 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
   }
 }
 
+/** The limits of one account, for the administrator. */
 function createAccountLimits(
   { lock, account }: AllCounters,
   failed: FailedNames,
   ends: LockEnds,
   { outbox, clock }: { readonly outbox: Outbox; readonly clock: Clock },
-): AccountLimits {
+) {
   return {
-    findLimit(limited) {
+    /**
+     * How many addresses are locked out (0: clients of every address have to wait), and some of them; of IPv6, the
+     * network. `undefined`: nothing keeps clients from signing in.
+     */
+    findLimit(limited: LimitedAccount) {
       const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
       const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
       const peers = keys.slice(0, MAX_PEERS).map(toPeerPart)
       return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
     },
+    /** Locked names that accounts have; of many, those with the newest failures. */
     listLocked: () => listLocked({ lock, account }, failed),
+    /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
     countLocked: () => Math.max(listLockedParts(lock).size, account.listWaiting().length),
-    lift(limited) {
+    /** Forgets the failures of the account. Failures of addresses stay. */
+    lift(limited: LimitedAccount): void {
       ends.forget(limited.name)
       for (const [counter, table, key] of [
         ['lock', lock, toLockPrefix(limited)],

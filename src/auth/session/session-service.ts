@@ -8,7 +8,7 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
 import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
-import type { SessionRecorder } from '../record-sessions.ts'
+import type { SessionRecorder } from '../record-sign-ins.ts'
 import type { AccountSessions } from './account-session.ts'
 import { type CookieSessions, findSession } from './cookie-handler.ts'
 

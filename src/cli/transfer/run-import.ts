@@ -76,11 +76,7 @@ function createServers(
   const ca = loadCa(context, file)
   // a credential that is given is used; the signed identity needs none
   const isSigned = sourceAs === undefined && sourceCredentials === undefined
-  const flags = {
-    ...(sourceAs === undefined ? {} : { as: sourceAs }),
-    ...(sourceCredentials === undefined ? {} : { credentials: sourceCredentials }),
-    flag: '--source-credentials',
-  }
+  const flags = { as: sourceAs, credentials: sourceCredentials, flag: '--source-credentials' }
   return async (place) => {
     const base = readServerUrl(place)
     if (isSigned && base.origin === upstream?.base.origin) return upstream

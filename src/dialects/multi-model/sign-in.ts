@@ -3,7 +3,7 @@ import { MULTI_MODEL_BASIC, type PasswordCheck, type Verified, verifyPasswordOrT
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../../auth/issued-token.ts'
-import type { SessionRecorder } from '../../auth/record-sessions.ts'
+import type { SessionRecorder } from '../../auth/record-sign-ins.ts'
 import { createSessionOpener, type SignInCredentials } from '../../auth/session/session-service.ts'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'

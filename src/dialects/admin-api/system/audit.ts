@@ -88,9 +88,7 @@ export const AUDIT_OPERATIONS = {
 }
 
 const toRange = ({ since, until, after, order = 'newest', limit = MAX_RECORDS, ...query }: AuditQuery): AuditRange => ({
-  user: query.user,
-  event: query.event,
-  outcome: query.outcome,
+  ...query,
   sinceMs: readTime('since', since),
   untilMs: readTime('until', until),
   order,

@@ -66,7 +66,7 @@ const MAX_CHANGES = 1000
 async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<string, string>> {
   const range = { event: 'option.changed', order: 'newest', limit: MAX_CHANGES } as const
   // the options are shown even if the trail cannot be read
-  const records = await audit.list({ ...EVERYTHING, ...range }).catch(() => [])
+  const records = await audit.list(range).catch(() => [])
   const authors = new Map<string, string>()
   for (const { fields } of records) {
     const { option, actor } = fields
@@ -74,8 +74,6 @@ async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<s
   }
   return authors
 }
-
-const EVERYTHING = { user: undefined, outcome: undefined, sinceMs: undefined, untilMs: undefined, after: undefined }
 
 /** Only a value that was set at run time has an author. */
 const withAuthor = (option: ServerOption, author: string | undefined): ServerOption =>

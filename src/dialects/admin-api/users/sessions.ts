@@ -78,26 +78,17 @@ export const SESSION_OPERATIONS = {
   'user.sessions': operation('GET /users/{name}/sessions', 'userAdmin', {
     summary: 'List the sessions of a user or administrator',
     reply: SESSIONS,
-    async run(deps, call) {
-      await requireManagedAccount(deps, call)
-      return showSessions(deps, call, nameOf(call))
-    },
+    run: async (deps, call) => showSessions(deps, call, await requireManagedAccount(deps, call)),
   }),
   'user.end-sessions': operation('DELETE /users/{name}/sessions', 'userAdmin', {
     summary: 'End all sessions of a user or administrator except the one of the request',
     reply: ENDED_SESSIONS,
-    async run(deps, call) {
-      await requireManagedAccount(deps, call)
-      return endSessions(deps, call, nameOf(call))
-    },
+    run: async (deps, call) => endSessions(deps, call, await requireManagedAccount(deps, call)),
   }),
   'user.end-session': operation('DELETE /users/{name}/sessions/{id}', 'userAdmin', {
     summary: 'End one session of a user or administrator',
     reply: SESSION_RECORD,
-    async run(deps, call) {
-      await requireManagedAccount(deps, call)
-      return endSession(deps, call, nameOf(call))
-    },
+    run: async (deps, call) => endSession(deps, call, await requireManagedAccount(deps, call)),
   }),
 }
 
@@ -137,11 +128,11 @@ function readPosition(text: string): SessionPosition {
   throw badRequest('after must be the `next` of the previous page.')
 }
 
-/** Sessions of administrators can be shown and ended too. */
-async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<void> {
+/** The name in the path. Sessions of administrators can be shown and ended too. */
+async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<string> {
   const name = nameOf(call)
   await requireManagedName(deps, call, name)
-  if (deps.directory.isAdministrator(name) || (await deps.directory.findUser(name))) return
+  if (deps.directory.isAdministrator(name) || (await deps.directory.findUser(name))) return name
   throw new Refusal('not_found')
 }
 
