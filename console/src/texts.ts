@@ -589,7 +589,7 @@ export const texts = {
     notFound: (name: string) => `There is no user ${name}`,
     notFoundText: 'It may have been deleted, or the name is mistyped. Names are case-sensitive.',
     noneFound: 'No user matches',
-    noneFoundText: 'The search looks for names and roles that begin with the text.',
+    noneFoundText: 'The search looks for a part of a name, or the beginning of a role.',
     showAll: 'Show all users',
     readOnly: 'You can see this user, but your rights do not include changing it.',
     lastSignIn: 'Last sign-in',

@@ -84,6 +84,17 @@ describe('every page', { skip: NO_BROWSER }, () => {
     assert.ok(box && box.y >= 0 && box.y < 480, `${box?.y}`)
   })
 
+  it('keeps names and roles of 200 characters inside their places', async (t) => {
+    const [name, role] = ['n'.repeat(200), 'r'.repeat(200)]
+    await send(url, { method: 'POST', path: '/_cardea/api/users', as: AS_ADMIN, body: { name, roles: [role] } })
+    for (const width of [1440, 390]) {
+      const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width, height: 800 } })
+      await open(`#/users/${name}`)
+      await page.getByRole('button', { name: `Remove the role ${role}` }).waitFor()
+      assert.deepEqual(await page.evaluate<string[]>(WIDER), [], `${width} px`)
+    }
+  })
+
   it('cuts no filter beside a panel', async (t) => {
     const { page, open } = await openAsAdmin(t, browser, { url, viewport: { width: 1440, height: 900 } })
     await open('#/audit')

@@ -5,20 +5,17 @@ export type Tone = 'danger' | 'warning' | 'success' | 'accent'
 
 interface BadgeProps {
   readonly tone?: Tone | undefined
-  readonly isMono?: boolean
   readonly children: ComponentChildren
 }
 
-export const Badge = ({ tone, isMono, children }: BadgeProps) => (
-  <span class={`badge ${tone ?? ''} ${isMono ? 'mono' : ''}`}>{children}</span>
-)
+export const Badge = ({ tone, children }: BadgeProps) => <span class={`badge ${tone ?? ''}`}>{children}</span>
 
 export const Chips = ({ items }: { readonly items: readonly string[] }) => (
   <span class="chips">
     {items.map((item) => (
-      <Badge key={item} isMono>
+      <span key={item} class="badge mono" title={item}>
         {item}
-      </Badge>
+      </span>
     ))}
   </span>
 )

@@ -30,7 +30,9 @@ export function SidePanel({ title, badges, back, children }: SidePanelProps) {
   return (
     <aside class="panel" ref={element} tabIndex={-1} aria-labelledby={id}>
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} title={title}>
+          {title}
+        </h2>
         {badges}
         <a class="button icon" href={back} onClick={focusCurrentRow} aria-label={texts.actions.close}>
           <Icon name="close" />

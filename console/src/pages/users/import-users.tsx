@@ -93,7 +93,9 @@ interface FileFieldProps {
 const FileField = ({ read, onFile }: FileFieldProps) => (
   <Field
     label={texts.transfer.file}
-    hint={read && texts.transfer.found(read.users.length + read.plain.length, read.others)}
+    hint={
+      read && read.problem === undefined && texts.transfer.found(read.users.length + read.plain.length, read.others)
+    }
     problem={read?.problem}
   >
     {(control) => (
