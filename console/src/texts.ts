@@ -519,6 +519,7 @@ export const texts = {
   link: {
     failed: 'The password was not set',
     title: (name: string) => `Set a password for ${name}`,
+    useProvider: 'Use an account at an identity provider',
     done: 'The password is set',
     doneText: (name: string) => `Sign in as ${name} with the new password.`,
   },

@@ -51,10 +51,14 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
   }
   return {
     listLinked,
-    /** Throws `conflict` if another user has the external account. */
-    async linkAccount(name: string, given: Omit<ExternalAccount, 'linkedAt'>): Promise<User> {
+    /** Throws `conflict` if another user has the external account. `check` throws if the user must not be changed. */
+    async linkAccount(
+      name: string,
+      given: Omit<ExternalAccount, 'linkedAt'>,
+      check = (user: User) => user,
+    ): Promise<User> {
       requireKey(given)
-      return editor.changeUser(name, (user) => withLink(user, { ...given, linkedAt: nowSeconds(clock) }))
+      return editor.changeUser(name, (user) => withLink(check(user), { ...given, linkedAt: nowSeconds(clock) }))
     },
     /** Replaces the roles that the user has through the external account. */
     async setLinkRoles(name: string, key: ExternalKey, roles: readonly string[]): Promise<User> {

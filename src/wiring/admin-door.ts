@@ -175,6 +175,7 @@ export function mountSignIn(
   return mountSignInPage({
     ...createAccountSignIn(parts),
     directory: parts.directory,
+    passwordLinks: parts.store,
     events: parts.events,
     providerSignIn: parts.providerSignIn,
     limitArrivals: parts.limitArrivals,
@@ -241,6 +242,7 @@ const createServerDeps = (parts: Parts) => ({
     health: () => describeHealth(parts),
     findUpstream: parts.gateway.find,
     findRoll: () => parts.roll.get() ?? refuseRoll(),
+    hasSignInProviders: () => parts.providerSignIn.list().length > 0,
     findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
   },
   live: parts.live,

@@ -121,6 +121,24 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await page.goto(`${url}/_cardea/sign-in`)
   })
 
+  it('links the account of a user who opens a password link', async (t) => {
+    const server = await startServer(scope, {
+      'provider:example': { issuer: provider.issuer, audience: AUDIENCE, 'client-id': CLIENT, label: 'Example ID' },
+    })
+    const url = server.document
+    await server.cardea.users.create({ name: 'iva', password: null })
+    const path = '/_cardea/api/settings/console/public-url'
+    await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })
+    const asked = { method: 'POST', path: '/_cardea/api/users/iva/password-link', headers: ADMIN, body: {} }
+    const { page } = await openWindow(t, browser, { url })
+    await page.goto(JSON.parse((await send(url, asked)).body).url)
+    await page.getByRole('link', { name: 'Use an account at an identity provider' }).click()
+    await page.getByRole('heading', { name: 'Choose your account' }).waitFor()
+    await page.evaluate(axe.source)
+    assert.deepEqual(await findViolations(page), [])
+    assert.equal(await page.getByRole('button', { name: 'Link your account at Example ID' }).count(), 1)
+  })
+
   it('gives the web interface of ArangoDB a token of its door', async (t) => {
     const next = '/_db/_system/_admin/aardvark/index.html'
     const page = await openPage(t, multiModel, `?next=${encodeURIComponent(next)}`)

@@ -5,6 +5,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { followBrowser, startForeignProvider } from '../support/foreign-provider.ts'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
@@ -331,6 +332,49 @@ describe('sign-in at an identity provider', () => {
     const fresh = createClient()
     assert.equal((await fresh.finish('open', await fresh.visit('open'))).name, 'bob')
     assert.equal((await fresh.post('/providers/open', proof)).status, 403, 'this session proves no password')
+  })
+
+  describe('with a password link', () => {
+    const invite = async (name: string) => {
+      const path = `/_cardea/api/users/${name}/password-link`
+      const { url } = JSON.parse((await send(document, { method: 'POST', path, headers: ADMIN, body: {} })).body)
+      return { invitation: url.split('/').at(-1) ?? '' }
+    }
+    const find = async ({ invitation: token }: { invitation: string }) =>
+      JSON.parse(
+        (await send(document, { method: 'POST', path: '/_cardea/api/password-links/find', body: { token } })).body,
+      )
+
+    it('links the account to its user and signs in, once', async (t) => {
+      await cardea.users.create({ name: 'iva', password: null })
+      const link = await invite('iva')
+      assert.deepEqual([(await find(link)).name, (await find(link)).canLink], ['iva', true])
+      t.after(() => Object.assign(linked.state, { idToken: {} }))
+      Object.assign(linked.state, { idToken: { sub: 'i-1' } })
+      const [first, second] = [createClient(), createClient()]
+      const query = await second.visit('linked', link)
+      const reply = await first.finish('linked', await first.visit('linked', link))
+      assert.deepEqual(reply, { status: 200, name: 'iva', roles: [], linked: true })
+      assert.equal(await first.nameOf(), 'iva')
+      Object.assign(linked.state, { idToken: { sub: 'i-2' } })
+      assert.equal((await second.finish('linked', query)).status, 404, 'began before the link was used')
+      assert.equal((await second.post('/providers/linked', link)).status, 404)
+      const again = await first.finish('linked', await first.visit('linked'))
+      assert.equal(again.status, 403, 'no other account is linked')
+    })
+
+    it('is refused with an unknown link, and for a user with a second factor', async () => {
+      assert.equal((await createClient().post('/providers/linked', { invitation: 'A'.repeat(43) })).status, 404)
+      await cardea.users.create({ name: 'tess', password: 'correct horse 1' })
+      const headers = { Authorization: basic('tess', 'correct horse 1') }
+      const path = '/_cardea/account/totp'
+      const { secret } = JSON.parse((await send(document, { method: 'POST', path, headers, body: {} })).body)
+      const code = renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000))
+      await send(document, { method: 'POST', path: `${path}/confirm`, headers, body: { secret, code } })
+      const link = await invite('tess')
+      assert.equal((await find(link)).canLink, undefined)
+      assert.equal((await createClient().post('/providers/linked', link)).status, 403)
+    })
   })
 
   describe('back-channel logout', () => {

@@ -9,6 +9,7 @@ import { Entrance } from './sign-in.tsx'
 interface Link {
   readonly name: string
   readonly passwordRules: readonly string[]
+  readonly canLink?: boolean
 }
 
 /** Sets a password with a one-time link. The token is in the fragment, so it is never part of a logged path. */
@@ -35,7 +36,7 @@ interface LinkFormProps {
   readonly token: string
 }
 
-function LinkForm({ link: { name, passwordRules }, token }: LinkFormProps) {
+function LinkForm({ link: { name, passwordRules, canLink }, token }: LinkFormProps) {
   const [password, setPassword] = useState('')
   const [problem, setProblem] = useState('')
   const [isDone, setDone] = useState(false)
@@ -68,6 +69,11 @@ function LinkForm({ link: { name, passwordRules }, token }: LinkFormProps) {
       <Button type="submit" kind="primary" disabled={password === ''}>
         {texts.users.setPassword}
       </Button>
+      {canLink && (
+        <a class="button" href={`/_cardea/sign-in#invitation/${token}`}>
+          {texts.link.useProvider}
+        </a>
+      )}
     </form>
   )
 }

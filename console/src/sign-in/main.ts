@@ -8,7 +8,7 @@ import '../styles/parts.css'
 import '../styles/sign-in.css'
 import { applyTheme } from '../frame/apply-theme.ts'
 import { button, element, field, form, show } from './elements.ts'
-import { findArrival, finishSignIn, linkButtons, providerButtons, signOutButtons } from './providers.ts'
+import { findArrival, finishSignIn, linkButtons, providerButtons, showInvitation, signOutButtons } from './providers.ts'
 import { options, PATH, post, RefusedRequest } from './server.ts'
 import { texts } from './texts.ts'
 
@@ -144,8 +144,9 @@ const isCode = (error: unknown, code: string): boolean => error instanceof Refus
 const explain = (error: unknown, refused: string): unknown =>
   isCode(error, 'credential_refused') ? new Error(refused) : error
 
+const showStart = (): void => (options.name === null ? showSignIn() : showSignedIn({ ...options, name: options.name }))
+
 applyTheme()
 const provider = findArrival()
 if (provider !== undefined) void arrive(provider)
-else if (options.name === null) showSignIn()
-else showSignedIn({ ...options, name: options.name })
+else if (!showInvitation()) showStart()

@@ -43,6 +43,20 @@ function showLinkForm(provider: Provider, onCancel: () => void): void {
   show(texts.linkWith(provider.label), form(fields, submit), button(texts.back, 'quiet', onCancel))
 }
 
+/** The secret of a one-time link. It is in the fragment, so it is never part of a logged path. */
+const invitation = /^#invitation\/([\w-]+)$/.exec(location.hash)?.[1]
+
+/** Lets the user of a one-time link choose an account. Returns whether there is such a link. */
+export function showInvitation(): boolean {
+  if (invitation === undefined) return false
+  history.replaceState(null, '', PATH)
+  const choices = options.providers.map((each) =>
+    form([button(texts.linkWith(each.label), '')], () => goTo(each, { invitation })),
+  )
+  show(texts.invited, element('p', {}, texts.invitedText), ...choices)
+  return true
+}
+
 const CALLBACK = `${PATH}/callback/`
 
 export interface Arrived {

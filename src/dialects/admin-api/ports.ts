@@ -57,6 +57,8 @@ export interface RunningServer {
   health(): Promise<Health>
   /** Returns what starts to replace all worker threads. Throws if the server has none. */
   findRoll(): () => void
+  /** Whether browsers can sign in at an identity provider. */
+  hasSignInProviders(): boolean
   /** The account at an identity provider that an access token belongs to. Throws if the token is not accepted. */
   findExternalAccount(token: string): Promise<Omit<ExternalAccount, 'linkedAt'>>
 }

@@ -9,25 +9,22 @@ import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/renewable-session.ts'
 import { Refusal, textOf } from '../../base/errors.ts'
-import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import type { SecurityEvents } from '../../observe/security-events.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
 import { findNext } from '../sign-in-redirect.ts'
 import { requireTrusted, showIdentity } from './account-sign-in.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { flag, object, text } from './schemas/schema.ts'
+import { type InvitationDeps, linkInvited, requireInvitation } from './users/password-links.ts'
 
-export interface ProviderRoutesDeps {
-  readonly directory: Pick<Directory, 'isAdministrator' | 'linkAccount'>
+export interface ProviderRoutesDeps extends InvitationDeps {
   readonly providerSignIn: ProviderSignIn
   readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
   /** Throws unless the session of the request was opened with the password, and `current` is that password. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
-  readonly events: SecurityEvents
 }
 
 /** What security events call this way to sign in. */
@@ -51,15 +48,19 @@ export function providerRoutes(deps: ProviderRoutesDeps, showPage: Handler): rea
   ]
 }
 
-const START = object({ 'link?': flag(), 'current_password?': text() })
+const START = object({ 'link?': flag(), 'current_password?': text(), 'invitation?': text('Of a password link.') })
 const RESPONSE = object({ query: text('The query that the provider added to the callback.') })
 const MAX_BODY_BYTES = 16_384
 
 /** Returns the URL at the provider. */
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findNext(context)
-  const { link = false, current_password } = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
-  const intention = { next, link: link ? await requireLinkingUser(context, current_password, deps) : undefined }
+  const body = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
+  const intention = {
+    next,
+    link: body.link ? await requireLinkingUser(context, body.current_password, deps) : undefined,
+    invitation: body.invitation === undefined ? undefined : await requireInvitation(deps, body.invitation),
+  }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)
   return toJsonReply(200, { url }, [renderStateCookie(cookie, STATE_SECONDS, context)])
 }
@@ -90,7 +91,7 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
     const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
       ...showIdentity(identity),
-      linked: arrival.link !== undefined,
+      linked: (arrival.link ?? arrival.invitation) !== undefined,
       ...(arrival.next !== undefined && { next: arrival.next }),
     }
     return toJsonReply(200, reply, [...headers, renderStateCookie('', 0, context)])
@@ -106,7 +107,9 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
 const toSentence = (error: Refusal): string => `The sign-in was refused: ${textOf(error)}.`
 
 /** The provider has proved the account, but not the password of the user here. */
-async function signIn(context: RequestContext, arrival: Arrival, { providerSignIn, openSession }: ProviderRoutesDeps) {
+async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {
+  const { providerSignIn, openSession } = deps
+  if (arrival.invitation !== undefined) await linkInvited(deps, arrival.invitation, arrival.external)
   const account = await providerSignIn.findAccount(arrival)
   const opening = { hasPassword: false, hasFactor: arrival.hasFactor, isProvided: true }
   const { header } = await openSession(account, context, opening)

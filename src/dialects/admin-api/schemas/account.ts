@@ -35,7 +35,11 @@ export const ACCOUNT = namedObject('Account', {
 })
 export type Account = Static<typeof ACCOUNT>
 
-export const LINK_OWNER = object({ name: text(), passwordRules: PASSWORD_RULES })
+export const LINK_OWNER = object({
+  name: text(),
+  passwordRules: PASSWORD_RULES,
+  'canLink?': flag('Whether the user can link an account at an identity provider instead.'),
+})
 
 const SESSION_MEMBERS = {
   id: text(),

@@ -1,5 +1,5 @@
 /**
- * One-time links with which a user sets a password. The secret in a link is stored as a digest and never part of a path:
+ * One-time links with which a user sets a password, or links an account at an identity provider. The secret in a link is stored as a digest and never part of a path:
  * paths are logged. A link ends when it is used, after an hour, with the next link of the user, and with every change of
  * the user, because its creator may not be allowed to manage the changed user. The store removes the link together with
  * the change. The `version` of a link detects a change between reading the user and storing the link. Without
@@ -11,7 +11,7 @@ import { digestHex } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
-import { isExpired, type User } from '../../../directory/users/user.ts'
+import { type ExternalAccount, findTotp, isExpired, type User } from '../../../directory/users/user.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
 import { CONSOLE_PATH } from '../../own-paths.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
@@ -45,8 +45,9 @@ export const PASSWORD_LINK_OPERATIONS = {
     body: object({ token: text() }),
     reply: LINK_OWNER,
     async run(deps, { body }) {
-      const { user } = await requireLink(deps, body.token)
-      return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()) }
+      const { user } = await requireLink(deps, digestHex('sha256', body.token))
+      const canLink = isInvited(user) && (deps.server?.hasSignInProviders() ?? false)
+      return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()), ...(canLink && { canLink }) }
     },
   }),
   'password-link.use': operation('POST /password-links/use', 'anonymous', {
@@ -54,7 +55,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     body: object({ token: text(), password: text() }),
     reply: object({ name: text() }),
     async run(deps, call) {
-      const { link } = await requireLink(deps, call.body.token)
+      const { link } = await requireLink(deps, digestHex('sha256', call.body.token))
       await setPassword(deps, call, link, call.body.password)
       deps.events.record('password-link.used', { subject: link.name })
       return { name: link.name }
@@ -64,9 +65,39 @@ export const PASSWORD_LINK_OPERATIONS = {
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-/** The same error for every token that is not valid, whether it ever was or not. */
-async function requireLink({ directory, passwordLinks }: OperationDeps, token: string) {
-  const link = await passwordLinks.findPasswordLink(digestHex('sha256', token))
+export type InvitationDeps = Pick<OperationDeps, 'passwordLinks' | 'events'> & {
+  readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator' | 'linkAccount'>
+}
+
+/** The account that is linked would sign in without the second factor of the user. */
+const isInvited = (user: User): boolean => findTotp(user) === undefined
+
+/** The digest of a link with which a user may link an account at an identity provider. */
+export async function requireInvitation(deps: InvitationDeps, token: string): Promise<string> {
+  const { link, user } = await requireLink(deps, digestHex('sha256', token))
+  if (!isInvited(user))
+    throw new Refusal('forbidden', { reason: 'Set a password with this link: the user has a second factor here.' })
+  return link.digest
+}
+
+/** Uses the link: it is not valid afterwards. */
+export async function linkInvited(
+  deps: InvitationDeps,
+  digest: string,
+  account: Omit<ExternalAccount, 'linkedAt'>,
+): Promise<void> {
+  const { link } = await requireLink(deps, digest)
+  await deps.directory.linkAccount(link.name, account, createUnchangedCheck(deps, link))
+  await deps.passwordLinks.removePasswordLink(digest)
+  deps.events.record('password-link.used', { subject: link.name })
+}
+
+/** The same error for every link that is not valid, whether it ever was or not. */
+async function requireLink(
+  { directory, passwordLinks }: Pick<InvitationDeps, 'directory' | 'passwordLinks'>,
+  digest: string,
+) {
+  const link = await passwordLinks.findPasswordLink(digest)
   const user = link && (await directory.findUser(link.name))
   if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user))
     throw new Refusal('not_found', { reason: INVALID })
@@ -82,20 +113,23 @@ const isCurrent = (link: PasswordLink, user: User): boolean =>
  * If two requests use a link at the same time, the second finds a changed user and is rejected. While the password was
  * hashed, the user may have become an administrator.
  */
-async function setPassword(deps: OperationDeps, call: Call, link: PasswordLink, password: string): Promise<void> {
-  const requireUnchanged = (user: User): User => {
-    if (deps.directory.isAdministrator(user.name) || !isCurrent(link, user))
+const createUnchangedCheck =
+  ({ directory }: Pick<InvitationDeps, 'directory'>, link: PasswordLink) =>
+  (user: User): User => {
+    if (directory.isAdministrator(user.name) || !isCurrent(link, user))
       throw new Refusal('not_found', { reason: INVALID })
     return user
   }
+
+async function setPassword(deps: OperationDeps, call: Call, link: PasswordLink, password: string): Promise<void> {
   const caller = { signal: call.signal, peer: call.caller?.peer }
-  await deps.directory.changeUser(link.name, requireUnchanged, { password: { password }, ...caller })
+  await deps.directory.changeUser(link.name, createUnchangedCheck(deps, link), { password: { password }, ...caller })
   await deps.passwordLinks.removePasswordLink(link.digest)
 }
 
-function toVersion({ password, sessionEpoch, expiresAt, document, multiModel }: User): string {
+function toVersion({ password, sessionEpoch, expiresAt, document, multiModel, links = [] }: User): string {
   const grants = [...multiModel.grants].map(([name, { level, collections }]) => [name, level ?? null, [...collections]])
   return createHash('sha256')
-    .update(JSON.stringify([password, document.roles, grants, expiresAt ?? null, sessionEpoch.generation]))
+    .update(JSON.stringify([password, document.roles, grants, expiresAt ?? null, sessionEpoch.generation, ...links]))
     .digest('hex')
 }
