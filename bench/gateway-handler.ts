@@ -50,7 +50,7 @@ function respondAtOnce(_request, handler) {
 }
 
 /** The part of a socket that a response uses. */
-class IdleSocket extends EventEmitter {
+export class IdleSocket extends EventEmitter {
   remoteAddress = '127.0.0.1'
   writable = true
   bytesWritten = 0
@@ -69,7 +69,7 @@ for (const name of ['cork', 'uncork', 'pause', 'resume', 'setTimeout', 'destroy'
 const VERSION = { httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 }
 
 /** Resolves with the status when the response is sent. */
-function serve({ handle, path, headers }, socket) {
+export function serve({ handle, path, headers }, socket) {
   const request = new IncomingMessage(socket)
   const rawHeaders = ['Host', '127.0.0.1:5984', ...headers]
   Object.assign(request, { ...VERSION, method: 'GET', url: path, rawHeaders })
@@ -105,7 +105,7 @@ function handleMinimal(_request, response) {
   })
 }
 
-const toOptions = (folder) => ({
+export const toOptions = (folder) => ({
   store: { url: `sqlite:${join(folder, 'cardea.db')}` },
   chttpd: { port: 0 },
   server: { endpoint: 'tcp://127.0.0.1:0', 'jwt-secret': 'a-secret-of-tokens-for-benches-only' },
@@ -115,7 +115,7 @@ const toOptions = (folder) => ({
   jwt_keys: { 'hmac:_default': Buffer.from(TOKEN_SECRET).toString('base64') },
 })
 
-const SILENT = { debug() {}, info() {}, warn() {}, error: console.error }
+export const SILENT = { debug() {}, info() {}, warn() {}, error: console.error }
 
 /** Starts Cardea of every checkout in this process, then runs `work` with all contestants. */
 async function withCheckouts([checkout, ...others]: string[], work, contestants) {
@@ -170,7 +170,7 @@ async function compare(contestants, rounds, { batch, warmBatches }) {
   return states
 }
 
-const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]
+export const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]
 
 export const bench = {
   title: "Time of Cardea's own code",
