@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { accessSync, constants, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
@@ -19,6 +19,24 @@ const namesOf = (paths: readonly string[], folder: string, ending: string): stri
     .filter((path) => path.startsWith(`${folder}/`) && path.endsWith(ending))
     .map((path) => path.slice(folder.length + 1, -ending.length))
     .sort()
+
+/** In MB, of all files below a folder. */
+const sizeOf = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((bytes, { parentPath, name }) => bytes + statSync(join(parentPath, name)).size, 0) / 1e6
+
+/** In MB: what the optional packages bring, with all they need, that is not installed without them. */
+function sizeOfTracing(folder: string): number {
+  const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const needed = new Set<string>(Object.keys(peerDependencies))
+  for (const name of needed) {
+    const { dependencies = {} } = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'))
+    for (const other of Object.keys(dependencies)) needed.add(other)
+  }
+  const added = [...needed].filter((name) => !existsSync(join(folder, 'node_modules', name)))
+  return added.reduce((total, name) => total + sizeOf(join(ROOT, 'node_modules', name)), 0)
+}
 
 describe('the package', () => {
   let consumer: Consumer
@@ -99,6 +117,14 @@ describe('the package', () => {
         assert.ok(isThere, `${path} imports ${from}`)
       }
     }
+  })
+
+  it('is smaller without OpenTelemetry, by as much as the changelog says', (t) => {
+    const [own, tracing] = [sizeOf(join(consumer.folder, 'node_modules')), sizeOfTracing(consumer.folder)]
+    t.diagnostic(`installed: ${own.toFixed(1)} MB; with OpenTelemetry ${(own + tracing).toFixed(1)} MB`)
+    const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
+    const [, stated] = /The package without them is (\d+) MB\s+smaller/.exec(changelog) ?? []
+    assert.equal(Number(stated), Math.round(tracing))
   })
 
   it('runs by npx', async () => {
