@@ -30,6 +30,7 @@ export function createDoor(options: DoorOptions) {
 
   return {
     dialect,
+    connections,
     /** Never rejects. */
     async handle(request: IncomingMessage, response: HttpResponse): Promise<void> {
       try {
@@ -58,27 +59,6 @@ export function createDoor(options: DoorOptions) {
         writeRawReply(socket, reply, dialect, options.hsts?.get() ?? '')
       }
     },
-    /** Open connections of its listeners. */
-    countConnections: () => connections.size,
-    /** Connections and requests that were refused because too many are open. */
-    countRefused: () => connections.refused,
-    countRefusedProxyHeaders: () => connections.refusedProxyHeaders,
-    isTrustedPeer: (socket: Socket) => connections.isTrustedPeer(socket),
-    refuseProxyHeader: (socket: Socket, reason: string) => connections.refuseProxyHeader(socket, reason),
-    addWaste: (socket: Socket, ms: number) => connections.addWaste(socket, ms),
-    delayMs: (socket: Socket) => connections.delayMs(socket),
-    /** To be called for each new connection. */
-    admit: (socket: Socket) => connections.add(socket),
-    /** To be called with a new connection that a worker thread could serve: see `DoorConnections.lend`. */
-    lend: (socket: Socket) => connections.lend(socket),
-    /** Lets every open connection end with its next reply. */
-    retire: () => connections.retire(),
-    /** Ends these connections: idle ones now, the others with their current reply. */
-    endConnections: (isChosen: (socket: Socket) => boolean) => connections.end(isChosen),
-    /** From now on every reply ends its connection, and new requests are rejected. */
-    stop: () => connections.stop(),
-    /** Closes all connections now. */
-    dropConnections: () => connections.drop(),
     limits: () => limits.get(),
   }
 }

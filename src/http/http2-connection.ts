@@ -19,8 +19,6 @@ export interface IdleLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-type Http2Door = Pick<Door, 'handle' | 'limits' | 'logFailure' | 'addWaste' | 'delayMs'>
-
 const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM } = constants
 
 const MAX_STREAMS = 100
@@ -48,8 +46,8 @@ const MAX_DELAYED = 500
 let delayed = 0
 
 /** Serves the requests of a connection whose client speaks HTTP/2. */
-export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): void {
-  const ms = door.delayMs(socket)
+export function serveHttp2(socket: Socket, door: Door, idle: IdleLimits): void {
+  const ms = door.connections.delayMs(socket)
   if (socket.destroyed) return
   if (ms === 0) waitToStart(() => socket.destroyed || startSession(socket, door, idle))
   else if (delayed >= MAX_DELAYED) socket.destroy()
@@ -62,19 +60,17 @@ export function serveHttp2(socket: Socket, door: Http2Door, idle: IdleLimits): v
   }
 }
 
-function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
+function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
   const session = performServerHandshake(socket, toSessionOptions(door.limits()))
   stopReadingAtEnd(session, socket)
-  const addWaste = (ms: number) => door.addWaste(socket, ms)
-  const writeTimeoutMs = () => door.limits().writeTimeoutMs
-  const connection = new Http2Connection(socket, session, { ...idle, writeTimeoutMs, addWaste })
+  const connection = new Http2Connection(socket, session, door, idle)
   rememberConnection(socket, connection)
   countBytes(connection, socket)
   countSoon(connection, FIRST_COUNTS)
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
   // 'close' follows
   session.on('error', (error) => {
-    if (codeOf(error) === 'ERR_HTTP2_ERROR') addWaste(WASTE_MS.brokenSession)
+    if (codeOf(error) === 'ERR_HTTP2_ERROR') door.connections.addWaste(socket, WASTE_MS.brokenSession)
   })
   session.on('ping', () => connection.countControlFrame()).on('remoteSettings', () => connection.countControlFrame())
   // The server accepts half-open connections, because that of HTTP/1.1 closes them itself. It takes some milliseconds to
@@ -85,7 +81,7 @@ function startSession(socket: Socket, door: Http2Door, idle: IdleLimits): void {
     stream.on('error', () => {})
     const head: StreamHead = { headers, raw, trailers: [], hasBody: (flags & NGHTTP2_FLAG_END_STREAM) === 0 }
     if (head.hasBody) stream.on('trailers', (_trailers, _flags, pairs: string[] = []) => head.trailers.push(...pairs))
-    connection.wait(stream, () => door.handle(...connection.open(stream, head)), door.logFailure)
+    connection.wait(stream, head)
   })
 }
 
@@ -129,20 +125,6 @@ const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
   strictSingleValueFields: false,
 })
 
-interface Limits extends IdleLimits {
-  /** Longest time in which a client may take none of the data that waits for it. */
-  writeTimeoutMs(): number
-  /** Counts work in vain for the client. */
-  addWaste(ms: number): void
-}
-
-interface Counted {
-  readonly bytesRead: number
-  readonly usefulBytes: number
-  readonly wastedBytes: number
-  readonly atMs: number
-}
-
 /** After an early reply the client may still send what the window allows. */
 const countBodyBytes = ({ req }: Http2Response): number =>
   req.complete ? req.bytesReceived : Math.max(req.bytesReceived, STREAM_WINDOW_BYTES)
@@ -151,7 +133,8 @@ class Http2Connection extends Connection {
   override readonly isMultiplexed = true
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
-  readonly #limits: Limits
+  readonly #door: Door
+  readonly #idle: IdleLimits
   /** Requests that keep the connection from closing: all but feeds. */
   readonly #current = new Set<IncomingRequest>()
   readonly #responses = new Set<Http2Response>()
@@ -161,22 +144,29 @@ class Http2Connection extends Connection {
   #controlFrames = 0
   /** Of heads, and of the bodies of requests that are over. */
   #usefulBytes = 0
-  #counted: Counted = { bytesRead: 0, usefulBytes: 0, wastedBytes: 0, atMs: performance.now() }
+  /** Of those that were wasted. Time pays them. */
+  #paidBytes = 0
+  #countedBytes = 0
+  #countedAtMs = performance.now()
   #idleSinceMs = performance.now()
 
-  constructor(socket: Socket, session: ServerHttp2Session, limits: Limits) {
+  constructor(socket: Socket, session: ServerHttp2Session, door: Door, idle: IdleLimits) {
     super(socket)
     this.#socket = socket
     this.#session = session
-    this.#limits = limits
-    const { headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs } = limits
-    const shortestMs = Math.min(headerTimeoutMs, keepAliveTimeoutMs, writeTimeoutMs())
+    this.#door = door
+    this.#idle = idle
+    const shortestMs = Math.min(idle.headerTimeoutMs, idle.keepAliveTimeoutMs, door.limits().writeTimeoutMs)
     const timer = setInterval(() => this.#check(), msBetweenChecks(shortestMs)).unref()
     socket.once('close', () => clearInterval(timer))
-    limits.addWaste(WASTE_MS.session)
+    this.#addWaste(WASTE_MS.session)
   }
 
-  open(stream: ServerHttp2Stream, head: StreamHead): [Http2Request, Http2Response] {
+  #addWaste(ms: number): void {
+    this.#door.connections.addWaste(this.#socket, ms)
+  }
+
+  #open(stream: ServerHttp2Stream, head: StreamHead): [Http2Request, Http2Response] {
     for (const text of head.raw) this.#usefulBytes += text.length
     const request = new Http2Request(stream, head, this.#socket)
     const response = new Http2Response(stream, request)
@@ -188,22 +178,22 @@ class Http2Connection extends Connection {
   #forget(response: Http2Response): void {
     this.#responses.delete(response)
     this.#usefulBytes += countBodyBytes(response)
-    if (!response.writableFinished) this.#limits.addWaste(WASTE_MS.abortedRequest)
+    if (!response.writableFinished) this.#addWaste(WASTE_MS.abortedRequest)
     this.#hasServed = true
     this.#idleSinceMs = performance.now()
   }
 
   /**
-   * Calls `serve` when it is the turn of this stream: the requests of all connections take turns, so that one with many
+   * Serves a request when it is the turn of its stream: the requests of all connections take turns, so that one with many
    * of them does not delay the others. A client may reset a stream before.
    */
-  wait(stream: ServerHttp2Stream, serve: () => void, onFailure: (error: unknown) => void): void {
+  wait(stream: ServerHttp2Stream, head: StreamHead): void {
     this.#waiting.push(() => {
-      if (stream.destroyed) return this.#limits.addWaste(WASTE_MS.abortedRequest)
+      if (stream.destroyed) return this.#addWaste(WASTE_MS.abortedRequest)
       try {
-        serve()
+        void this.#door.handle(...this.#open(stream, head))
       } catch (error) {
-        onFailure(error)
+        this.#door.logFailure(error)
         stream.destroy(RESET)
       }
     })
@@ -262,22 +252,21 @@ class Http2Connection extends Connection {
   endIfWasteful(): void {
     this.#controlFrames = 0
     const { bytesRead, bytesWritten } = this.#socket
-    const before = this.#counted
-    if (bytesRead - before.bytesRead < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
+    if (bytesRead - this.#countedBytes < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
     const { effectiveRecvDataLength: unread = 0 } = this.#session.state
-    let usefulBytes = this.#usefulBytes + unread + bytesWritten / 4
-    for (const { req } of this.#responses) usefulBytes += req.bytesReceived
+    let wasted = bytesRead - this.#usefulBytes - unread - bytesWritten / 4
+    for (const { req } of this.#responses) wasted -= req.bytesReceived
     const nowMs = performance.now()
-    const free = ((nowMs - before.atMs) / 1000) * WASTED_BYTES_PER_SECOND
-    const wasted = bytesRead - before.bytesRead - (usefulBytes - before.usefulBytes)
-    const wastedBytes = Math.max(0, before.wastedBytes + wasted - free)
-    this.#counted = { bytesRead, usefulBytes, wastedBytes, atMs: nowMs }
-    if (wastedBytes > MAX_WASTED_BYTES) this.#endFlood()
+    const free = ((nowMs - this.#countedAtMs) / 1000) * WASTED_BYTES_PER_SECOND
+    this.#paidBytes = Math.min(wasted, this.#paidBytes + free)
+    this.#countedBytes = bytesRead
+    this.#countedAtMs = nowMs
+    if (wasted - this.#paidBytes > MAX_WASTED_BYTES) this.#endFlood()
   }
 
   #endFlood(): void {
     if (this.#session.destroyed) return
-    this.#limits.addWaste(WASTE_MS.flood)
+    this.#addWaste(WASTE_MS.flood)
     this.#session.destroy(RESET, NGHTTP2_ENHANCE_YOUR_CALM)
   }
 
@@ -285,10 +274,10 @@ class Http2Connection extends Connection {
     // the client did not close its side after the last stream
     if (this.#session.destroyed) this.#socket.destroy()
     const nowMs = performance.now()
-    const timeoutMs = this.#limits.writeTimeoutMs()
+    const timeoutMs = this.#door.limits().writeTimeoutMs
     for (const response of this.#responses)
       if (nowMs - (response.stalledSinceMs ?? nowMs) >= timeoutMs) response.destroy()
-    const { headerTimeoutMs, keepAliveTimeoutMs } = this.#limits
+    const { headerTimeoutMs, keepAliveTimeoutMs } = this.#idle
     const idleMs = this.#responses.size > 0 ? 0 : nowMs - this.#idleSinceMs
     if (idleMs < (this.#hasServed ? keepAliveTimeoutMs : headerTimeoutMs)) return
     // half of a head keeps a closed session from ending

@@ -1,6 +1,7 @@
 /** The header of the PROXY protocol, versions 1 and 2: a proxy sends it before anything else, and it names the client. */
 import { isIP, type Server, type Socket, SocketAddress } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import type { DoorConnections } from './door-connections.ts'
 import { announcePeer } from './trust.ts'
 
 export type ProxyHeader =
@@ -77,29 +78,22 @@ function toAddress(bytes: Buffer): string {
 const toCanonical = (address: string): string =>
   isIP(address) === 6 ? new SocketAddress({ address, family: 'ipv6' }).address : address
 
-export interface ProxyProtocolDoor {
-  /** Whether headers of this peer are accepted. */
-  isTrustedPeer(socket: Socket): boolean
-  /** Called before a connection without a valid header of a trusted peer is closed. */
-  refuseProxyHeader(socket: Socket, reason: string): void
-}
-
 /**
  * From now on every connection of the server must begin with the header; then the server gets the connection. Returns a
  * function that closes the connections whose header has not arrived.
  */
-export function requireProxyHeader(server: Server, door: ProxyProtocolDoor, timeoutMs: number): () => void {
+export function requireProxyHeader(server: Server, connections: DoorConnections, timeoutMs: number): () => void {
   const waiting = new Set<Socket>()
   const announced = new Map<string, string | undefined>()
   const handlers = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', async (socket: Socket) => {
     waiting.add(socket)
-    const outcome = await receiveHeader(socket, door.isTrustedPeer(socket), timeoutMs)
+    const outcome = await receiveHeader(socket, connections.isTrustedPeer(socket), timeoutMs)
     waiting.delete(socket)
     if (socket.destroyed) return
     if ('reason' in outcome) {
-      door.refuseProxyHeader(socket, outcome.reason)
+      connections.refuseProxyHeader(socket, outcome.reason)
       socket.destroy()
       return
     }

@@ -89,7 +89,7 @@ function offerConnections(server: Server, handOver: HandOver): void {
 export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
-  const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door, limits.headerTimeoutMs)
+  const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door.connections, limits.headerTimeoutMs)
   const replaceTrust = tls?.clients && followClientCertificates(server, door)
   return {
     server,
@@ -147,7 +147,7 @@ function acceptConnections(server: Server, door: Door, limits: ListenerLimits): 
     timeOut: (socket) => door.handleBroken({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
   }
   server.on(event, (socket) => {
-    door.admit(socket)
+    door.connections.add(socket)
     if (limits.usesHttp2) chooseVersion(socket, versions, limits.headerTimeoutMs)
     else serveHttp1(socket)
   })
@@ -186,7 +186,7 @@ function followClientCertificates(server: Server, door: Door): () => void {
     trust.isCurrent = false
     trust = { isCurrent: true }
     for (const socket of handshakes.values()) socket.destroy()
-    door.endConnections(hasOutdatedCertificate)
+    door.connections.end(hasOutdatedCertificate)
   }
 }
 
@@ -279,9 +279,9 @@ function urlOf(server: Server, endpoint: Endpoint): string {
 }
 
 function close(server: Server, door: Door, graceMs: number): Promise<void> {
-  door.stop()
+  door.connections.stop()
   return new Promise((resolve) => {
-    const force = setTimeout(() => door.dropConnections(), graceMs)
+    const force = setTimeout(() => door.connections.drop(), graceMs)
     server.close(() => {
       clearTimeout(force)
       resolve()

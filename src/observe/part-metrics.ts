@@ -144,7 +144,7 @@ function listFiles(path: string): readonly string[] {
 export function addListenerMetrics(
   metrics: Metrics,
   doors: Readonly<
-    Record<string, { countConnections(): number; countRefused(): number; countRefusedProxyHeaders(): number }>
+    Record<string, { readonly connections: { size: number; refused: number; refusedProxyHeaders: number } }>
   >,
   listeners: readonly { readonly url: string; readonly certificateEndsAtMs?: number | undefined }[],
 ): void {
@@ -153,9 +153,9 @@ export function addListenerMetrics(
     () => Object.entries(doors),
     ([door]) => ({ door }),
     {
-      cardea_connections: ([, door]) => door.countConnections(),
-      cardea_connections_refused_total: ([, door]) => door.countRefused(),
-      cardea_proxy_headers_refused_total: ([, door]) => door.countRefusedProxyHeaders(),
+      cardea_connections: ([, { connections }]) => connections.size,
+      cardea_connections_refused_total: ([, { connections }]) => connections.refused,
+      cardea_proxy_headers_refused_total: ([, { connections }]) => connections.refusedProxyHeaders,
     },
   )
   metrics.collect('cardea_certificate_expiry_timestamp_seconds', () =>

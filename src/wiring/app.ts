@@ -231,7 +231,7 @@ export class App {
 
   async #close(): Promise<void> {
     const graceMs = toStopTimeoutMs(this.settings.get().values)
-    for (const door of [...Object.values(this.#doors), this.#account]) door.stop()
+    for (const { connections } of [...Object.values(this.#doors), this.#account]) connections.stop()
     // a feed may be silent for any time
     this.#parts.gateway.streams.stop('feeds')
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below

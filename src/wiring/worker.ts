@@ -181,10 +181,10 @@ async function finishRequests(
   // a connection that this thread has not seen yet may be on its way
   await serving.received()
   if (kind === 'retire') {
-    for (const door of doors) door.retire()
+    for (const { connections } of doors) connections.retire()
     await waitAtMost([serving.closed()], graceMs)
   }
-  for (const door of doors) door.stop()
+  for (const { connections } of doors) connections.stop()
   stopFeeds()
   if (kind === 'retire') return serving.closed()
   await waitAtMost([serving.closed()], graceMs)

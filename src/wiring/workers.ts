@@ -75,7 +75,7 @@ const isLendable = (name: ListenerName, endpoint: Endpoint, { usesProxyProtocol 
 
 function lendListener(pool: WorkerPool, name: string, door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const number = pool.addListener({ door: name, endpoint, limits })
-  const handOver: HandOver = (socket) => pool.handOver(number, socket, door.lend)
+  const handOver: HandOver = (socket) => pool.handOver(number, socket, (lent) => door.connections.lend(lent))
   return {
     handOver,
     /** The listener, whose certificate the workers follow. */
