@@ -68,6 +68,8 @@ describe('the users page', { skip: NO_BROWSER }, () => {
       clipboardData.setData('text', 'shop\\nlab, old\\n')
       document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData }))
     `)
+    await dialog.getByRole('button', { name: 'Remove shop' }).click()
+    await page.keyboard.type('shop')
     await dialog.getByRole('button', { name: 'Remove lab, old' }).waitFor()
     await dialog.getByLabel('Level').selectOption('ro')
     await dialog.getByLabel('First day without access').fill('2090-01-31')

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useId, useRef, useState } from 'preact/hooks'
 import { texts } from '../texts.ts'
 import { Field } from './field.tsx'
 import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
@@ -18,6 +18,7 @@ interface NamesFieldProps {
 /** A list of names, each in a chip, as names may contain blanks and commas. Enter ends a name. */
 export function NamesField({ label, hint = '', names, onNames, of, children }: NamesFieldProps) {
   const list = useId()
+  const input = useRef<HTMLInputElement>(null)
   // what is typed counts before Enter too: it is the last of the names
   const [isTyping, setTyping] = useState(false)
   const chips = isTyping ? names.slice(0, -1) : names
@@ -30,9 +31,15 @@ export function NamesField({ label, hint = '', names, onNames, of, children }: N
     setTyping(false)
     onNames([...new Set([...chips, ...added.map((name) => name.trim()).filter((name) => name !== '')])])
   }
+  /** What is typed stays, and so does the focus. */
+  const remove = (name: string) => {
+    onNames(names.filter((each, at) => each !== name || at >= chips.length))
+    input.current?.focus()
+  }
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Backspace' && typed === '') onNames(chips.slice(0, -1))
-    if (event.key !== 'Enter' || typed === '') return
+    // a key that is held down to remove the text does not go on with the names
+    if (event.key === 'Backspace' && typed === '' && !event.repeat) onNames(chips.slice(0, -1))
+    if (event.key !== 'Enter' || typed === '' || event.isComposing) return
     event.preventDefault()
     add([typed])
   }
@@ -48,9 +55,10 @@ export function NamesField({ label, hint = '', names, onNames, of, children }: N
         <div class="input-row">
           <div class="input names">
             {chips.map((name) => (
-              <Chip key={name} name={name} onRemove={() => onNames(names.filter((each) => each !== name))} />
+              <Chip key={name} name={name} onRemove={() => remove(name)} />
             ))}
             <input
+              ref={input}
               {...control}
               class="mono"
               autoComplete="off"
