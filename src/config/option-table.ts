@@ -102,6 +102,13 @@ const version = matching('a version such as 3.5.2', /^[0-9A-Za-z][0-9A-Za-z.+_-]
 const LISTENERS = 'listeners separated by commas: document, multi-model, admin, metrics'
 const LISTENER_NAME = /^(?:document|multi-model|admin|metrics)$/
 
+/** As CouchDB has them. */
+const CORS_HEADERS = headerNames.parse(
+  `accept, accept-language, authorization, content-length, content-range, content-type, destination,
+  expires, if-match, last-modified, origin, pragma, x-couch-full-commit, x-couch-id, x-couch-persist,
+  x-couchdb-www-authenticate, x-http-method-override, x-requested-with, x-couchdb-vhost-path`,
+)
+
 export const OPTIONS = {
   chttpd: {
     bind_address: restart(bindAddress, '127.0.0.1', {
@@ -304,31 +311,7 @@ export const OPTIONS = {
     methods: live(methods, ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'], {
       help: 'Methods a preflight may request.',
     }),
-    headers: live(
-      headerNames,
-      [
-        'accept',
-        'accept-language',
-        'authorization',
-        'content-length',
-        'content-range',
-        'content-type',
-        'destination',
-        'expires',
-        'if-match',
-        'last-modified',
-        'origin',
-        'pragma',
-        'x-couch-full-commit',
-        'x-couch-id',
-        'x-couch-persist',
-        'x-couchdb-www-authenticate',
-        'x-http-method-override',
-        'x-requested-with',
-        'x-couchdb-vhost-path',
-      ],
-      { help: 'Headers a preflight may request.' },
-    ),
+    headers: live(headerNames, CORS_HEADERS, 'Headers a preflight may request.'),
     exposed_headers: live(
       headerNames,
       ['accept-ranges', 'etag', 'server', 'x-couch-request-id', 'x-couch-update-newrev', 'x-couchdb-body-time'],

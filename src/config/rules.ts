@@ -4,30 +4,11 @@ import type { Endpoint } from './addresses.ts'
 import { type Config, type OptionName, splitName } from './options.ts'
 import type { AllValues, Rule } from './settings.ts'
 
-type OrderedPair = readonly [OptionName, OptionName, (values: Config) => readonly [number, number]]
-
-const ORDERED: readonly OrderedPair[] = [
-  [
-    'auth.minimal-jwt-expiry-time',
-    'auth.maximal-jwt-expiry-time',
-    ({ auth }) => [auth['minimal-jwt-expiry-time'], auth['maximal-jwt-expiry-time']],
-  ],
-  [
-    'chttpd_auth.min_iterations',
-    'chttpd_auth.max_iterations',
-    ({ chttpd_auth: auth }) => [auth.min_iterations, auth.max_iterations],
-  ],
-]
-
-const orderRules = ORDERED.map(
-  ([low, high, pick]): Rule => ({
-    about: [low, high],
-    check: ({ values }) => {
-      const [lower, upper] = pick(values)
-      return lower > upper ? `${low} must not be greater than ${high}` : undefined
-    },
-  }),
-)
+/** A rule with one message. */
+const conflict = (about: Rule['about'], message: string, isBroken: (values: Config) => boolean): Rule => ({
+  about,
+  check: ({ values }) => (isBroken(values) ? message : undefined),
+})
 
 type Listener = { readonly host: string; readonly port: number }
 
@@ -59,7 +40,16 @@ const exposureRules = PLAIN_LISTENERS.map(
 )
 
 export const RULES: readonly Rule[] = [
-  ...orderRules,
+  conflict(
+    ['auth.minimal-jwt-expiry-time', 'auth.maximal-jwt-expiry-time'],
+    'auth.minimal-jwt-expiry-time must not be greater than auth.maximal-jwt-expiry-time',
+    ({ auth }) => auth['minimal-jwt-expiry-time'] > auth['maximal-jwt-expiry-time'],
+  ),
+  conflict(
+    ['chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
+    'chttpd_auth.min_iterations must not be greater than chttpd_auth.max_iterations',
+    ({ chttpd_auth: auth }) => auth.min_iterations > auth.max_iterations,
+  ),
   ...exposureRules,
   {
     about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
@@ -84,44 +74,35 @@ export const RULES: readonly Rule[] = [
           }
         : undefined,
   },
-  {
-    about: ['server.jwt-secret-keyfile', 'server.jwt-secret-folder'],
-    check: ({ values: { server } }) =>
-      server['jwt-secret-keyfile'] && server['jwt-secret-folder']
-        ? "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
-        : undefined,
-  },
-  {
-    about: ['upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
-    check: ({ values: { upstream } }) =>
-      upstream['multi-model-secret-keyfile'] && upstream['multi-model-secret-folder']
-        ? 'give upstream.multi-model-secret-keyfile or upstream.multi-model-secret-folder, not both'
-        : undefined,
-  },
-  {
-    about: ['upstream.document', 'upstream.document-secret'],
-    check: ({ values: { upstream } }) =>
-      upstream.document.length > 0 && upstream['document-secret'] === ''
-        ? 'upstream.document needs upstream.document-secret, with which CouchDB verifies the identity of the user'
-        : undefined,
-  },
-  {
-    about: ['upstream.multi-model', 'upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
-    check: ({ values: { upstream } }) => {
+  conflict(
+    ['server.jwt-secret-keyfile', 'server.jwt-secret-folder'],
+    "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both.",
+    ({ server }) => server['jwt-secret-keyfile'] !== '' && server['jwt-secret-folder'] !== '',
+  ),
+  conflict(
+    ['upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
+    'give upstream.multi-model-secret-keyfile or upstream.multi-model-secret-folder, not both',
+    ({ upstream }) => upstream['multi-model-secret-keyfile'] !== '' && upstream['multi-model-secret-folder'] !== '',
+  ),
+  conflict(
+    ['upstream.document', 'upstream.document-secret'],
+    'upstream.document needs upstream.document-secret, with which CouchDB verifies the identity of the user',
+    ({ upstream }) => upstream.document.length > 0 && upstream['document-secret'] === '',
+  ),
+  conflict(
+    ['upstream.multi-model', 'upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
+    'upstream.multi-model needs upstream.multi-model-secret-keyfile or -folder, or upstream.multi-model-identity = client',
+    ({ upstream }) => {
       const isSigned = upstream['multi-model'].length > 0 && upstream['multi-model-identity'] === 'user'
       return isSigned && !upstream['multi-model-secret-keyfile'] && !upstream['multi-model-secret-folder']
-        ? 'upstream.multi-model needs upstream.multi-model-secret-keyfile or -folder, or upstream.multi-model-identity = client'
-        : undefined
     },
-  },
-  {
-    about: ['cors.origins', 'cors.credentials'],
-    // Every sandboxed frame has the origin `null`, so it is as open as `*`.
-    check: ({ values: { cors } }) =>
-      cors.credentials && cors.origins.some((origin) => origin === '*' || origin === 'null')
-        ? 'cors.credentials = true needs origins by name, neither * nor null'
-        : undefined,
-  },
+  ),
+  conflict(
+    ['cors.origins', 'cors.credentials'],
+    'cors.credentials = true needs origins by name, neither * nor null',
+    // every sandboxed frame has the origin `null`, so it is as open as `*`
+    ({ cors }) => cors.credentials && cors.origins.some((origin) => origin === '*' || origin === 'null'),
+  ),
   {
     about: ['cors.credentials', 'chttpd_auth.same_site'],
     kind: 'warning',
@@ -130,41 +111,32 @@ export const RULES: readonly Rule[] = [
         ? `cors.credentials is true, but with chttpd_auth.same_site = ${auth.same_site} browsers do not send the session cookie from pages of other sites; if an origin is of another site, set same_site to none and serve TLS`
         : undefined,
   },
-  {
-    about: ['chttpd_auth.cookie_partitioned', 'chttpd_auth.same_site'],
-    check: ({ values: { chttpd_auth: auth } }) =>
-      auth.cookie_partitioned && auth.same_site !== 'none'
-        ? 'chttpd_auth.cookie_partitioned needs chttpd_auth.same_site = none'
-        : undefined,
-  },
-  {
-    about: ['server.endpoint', 'admin.endpoint', 'metrics.endpoint', 'ssl.keyfile'],
-    check: ({ values }) =>
-      [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(
-        ({ kind }) => kind === 'ssl',
-      ) && values.ssl.keyfile === ''
-        ? 'an ssl:// endpoint needs ssl.keyfile'
-        : undefined,
-  },
-  {
-    about: ['ssl.enable', 'ssl.cert_file', 'ssl.key_file'],
-    check: ({ values: { ssl } }) =>
-      ssl.enable && (ssl.cert_file === '' || ssl.key_file === '')
-        ? 'ssl.enable needs ssl.cert_file and ssl.key_file'
-        : undefined,
-  },
-  {
-    about: ['chttpd_auth.cookie_host_prefix', 'chttpd_auth.cookie_domain'],
-    check: ({ values: { chttpd_auth: auth } }) =>
-      auth.cookie_host_prefix && auth.cookie_domain !== ''
-        ? 'with chttpd_auth.cookie_host_prefix browsers reject a cookie that has a domain: remove chttpd_auth.cookie_domain'
-        : undefined,
-  },
-  {
-    about: ['ssl.client-ca', 'ssl.client-crl'],
-    check: ({ values: { ssl } }) =>
-      ssl['client-crl'] !== '' && ssl['client-ca'] === '' ? 'ssl.client-crl needs ssl.client-ca' : undefined,
-  },
+  conflict(
+    ['chttpd_auth.cookie_partitioned', 'chttpd_auth.same_site'],
+    'chttpd_auth.cookie_partitioned needs chttpd_auth.same_site = none',
+    ({ chttpd_auth: auth }) => auth.cookie_partitioned && auth.same_site !== 'none',
+  ),
+  conflict(
+    ['server.endpoint', 'admin.endpoint', 'metrics.endpoint', 'ssl.keyfile'],
+    'an ssl:// endpoint needs ssl.keyfile',
+    ({ server, admin, metrics, ssl }) =>
+      ssl.keyfile === '' && [server, admin, metrics].some((each) => each.endpoint.some(({ kind }) => kind === 'ssl')),
+  ),
+  conflict(
+    ['ssl.enable', 'ssl.cert_file', 'ssl.key_file'],
+    'ssl.enable needs ssl.cert_file and ssl.key_file',
+    ({ ssl }) => ssl.enable && (ssl.cert_file === '' || ssl.key_file === ''),
+  ),
+  conflict(
+    ['chttpd_auth.cookie_host_prefix', 'chttpd_auth.cookie_domain'],
+    'with chttpd_auth.cookie_host_prefix browsers reject a cookie that has a domain: remove chttpd_auth.cookie_domain',
+    ({ chttpd_auth: auth }) => auth.cookie_host_prefix && auth.cookie_domain !== '',
+  ),
+  conflict(
+    ['ssl.client-ca', 'ssl.client-crl'],
+    'ssl.client-crl needs ssl.client-ca',
+    ({ ssl }) => ssl['client-crl'] !== '' && ssl['client-ca'] === '',
+  ),
   {
     about: ['ssl.client-ca', 'ssl.enable', 'server.endpoint'],
     kind: 'warning',
@@ -175,24 +147,20 @@ export const RULES: readonly Rule[] = [
         : 'ssl.client-ca has no effect, because no door serves TLS: set ssl.enable or use ssl:// in server.endpoint'
     },
   },
-  {
-    about: ['chttpd.port', 'ssl.enable', 'ssl.port', 'server.endpoint'],
-    check: ({ values: { chttpd, ssl, server } }) => {
-      const hasTls = ssl.enable && ssl.port !== 'none'
-      return chttpd.port === 'none' && !hasTls && server.endpoint.length === 0
-        ? 'both doors are switched off'
-        : undefined
-    },
-  },
-  {
-    about: ['chttpd_auth.x_auth_username', 'chttpd_auth.x_auth_roles', 'chttpd_auth.x_auth_token'],
-    check: ({ values: { chttpd_auth: auth } }) => {
+  conflict(
+    ['chttpd.port', 'ssl.enable', 'ssl.port', 'server.endpoint'],
+    'both doors are switched off',
+    ({ chttpd, ssl, server }) =>
+      chttpd.port === 'none' && !(ssl.enable && ssl.port !== 'none') && server.endpoint.length === 0,
+  ),
+  conflict(
+    ['chttpd_auth.x_auth_username', 'chttpd_auth.x_auth_roles', 'chttpd_auth.x_auth_token'],
+    'the headers of proxy authentication must have different names',
+    ({ chttpd_auth: auth }) => {
       const names = [auth.x_auth_username, auth.x_auth_roles, auth.x_auth_token].filter((name) => name !== '')
       return new Set(names.map((name) => name.toLowerCase())).size < names.length
-        ? 'the headers of proxy authentication must have different names'
-        : undefined
     },
-  },
+  ),
   {
     about: ['chttpd_auth.secret', 'server.jwt-secret', 'upstream.document-secret'],
     check: (given) => {
@@ -200,21 +168,20 @@ export const RULES: readonly Rule[] = [
       return pair && { message: `${pair.join(' and ')} must be different secrets`, about: pair.map(toPlace) }
     },
   },
-  {
-    about: [
+  conflict(
+    [
       'server.jwt-secret-keyfile',
       'server.jwt-secret-folder',
       'upstream.multi-model-secret-keyfile',
       'upstream.multi-model-secret-folder',
     ],
-    check: ({ values: { server, upstream } }) => {
+    'the secrets of server.jwt-secret-* and upstream.multi-model-secret-* must be different',
+    ({ server, upstream }) => {
       const own = [server['jwt-secret-keyfile'], server['jwt-secret-folder']].filter((path) => path !== '')
       const theirs = [upstream['multi-model-secret-keyfile'], upstream['multi-model-secret-folder']]
       return own.some((path) => theirs.includes(path))
-        ? 'the secrets of server.jwt-secret-* and upstream.multi-model-secret-* must be different'
-        : undefined
     },
-  },
+  ),
 ]
 
 type NamedSecret = readonly [name: string, secret: Uint8Array]

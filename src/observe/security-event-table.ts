@@ -52,6 +52,7 @@ const DESTINATION = {
   destination: text('`store`, `checkpoint`, or the destination as configured; of a webhook only scheme and host.'),
 } as const
 const UPSTREAM = { upstream: text('URL of the upstream server, without user and password.') } as const
+const FAILED_UPSTREAM = { ...UPSTREAM, ...REASON, check: text('What to check.') } as const
 
 const rowOf =
   (level: EventRow['level'], outcome: EventRow['outcome'], scope: EventRow['scope']) =>
@@ -307,20 +308,12 @@ export const SECURITY_EVENTS = {
     isOfEachThread: true,
   },
   'upstream.down': {
-    ...failure('upstream server cannot be reached', 'Upstream {upstream} cannot be reached', {
-      ...UPSTREAM,
-      ...REASON,
-      check: text('What to check.'),
-    }),
+    ...failure('upstream server cannot be reached', 'Upstream {upstream} cannot be reached', FAILED_UPSTREAM),
     groupBy: 'upstream',
     isOfEachThread: true,
   },
   'upstream.failed': {
-    ...failure('upstream server gave no valid response', 'Upstream {upstream} gave no valid response', {
-      ...UPSTREAM,
-      ...REASON,
-      check: text('What to check.'),
-    }),
+    ...failure('upstream server gave no valid response', 'Upstream {upstream} gave no valid response', FAILED_UPSTREAM),
     groupBy: 'upstream',
     isOfEachThread: true,
   },
