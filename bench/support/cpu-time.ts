@@ -3,16 +3,14 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 
-/** CPU time of all threads of these processes, in microseconds. Linux only. */
-const readCpuUs = (pids) => pids.reduce((sum, pid) => sum + readProcessUs(pid), 0)
-
-function readProcessUs(pid) {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const nanoseconds = threads.map((id) =>
-    Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]),
-  )
-  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
+/** CPU time of each thread of a process, in microseconds. Linux only. */
+export function readThreadsUs(pid): ReadonlyMap<string, number> {
+  const readUs = (id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]) / 1000
+  return new Map(readdirSync(`/proc/${pid}/task`).map((id) => [id, readUs(id)]))
 }
+
+/** CPU time of all threads of these processes. */
+const readCpuUs = (pids) => pids.flatMap((pid) => [...readThreadsUs(pid).values()]).reduce((sum, us) => sum + us, 0)
 
 /** One kept connection, on which a request follows each response. Much cheaper than an HTTP client. */
 async function openConnection({ hostname, port }) {
@@ -47,6 +45,11 @@ export async function measureBatch({ pids, connections, createRequest }, batch) 
   // with a new session: a cookie older than a minute would be renewed by every response
   const request = await createRequest()
   const before = readCpuUs(pids)
+  await sendBatch(connections, request, batch)
+  return (readCpuUs(pids) - before) / batch
+}
+
+export async function sendBatch(connections, request, batch) {
   let left = batch
   const sendAll = async (connection) => {
     while (left > 0) {
@@ -55,7 +58,6 @@ export async function measureBatch({ pids, connections, createRequest }, batch) 
     }
   }
   await Promise.all(connections.map(sendAll))
-  return (readCpuUs(pids) - before) / batch
 }
 
 export interface Target {

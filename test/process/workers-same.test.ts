@@ -1,9 +1,11 @@
-// With two worker threads every response is, byte for byte, the one that the main thread alone sends.
+// With two worker threads every response is, byte for byte, the one that the main thread alone sends. Runs in this
+// process, so that a test can kill a worker.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
+import type { Worker } from 'node:worker_threads'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
@@ -29,6 +31,7 @@ async function startApp(scope: Scope, upstream: string, workers: number): Promis
     chttpd: { port: 0 },
     couchdb: { uuid: '0123456789abcdef0123456789abcdef' },
     chttpd_auth: { iterations: 1, secret: 'the-cookie-secret-of-both-servers' },
+    chttpd_auth_lockout: { mode: 'off' },
     cors: { credentials: true, origins: 'http://app.example' },
     door: { 'max-headers': MAX_HEADERS, 'max-body-bytes': 2000 },
     admins: { anna: 'secret' },
@@ -194,7 +197,11 @@ describe('two workers', () => {
   const scope = createSharedScope()
   let alone: Started
   let shared: Started
+  const threads: Worker[] = []
   before(async () => {
+    const note = (thread: Worker) => threads.push(thread)
+    process.on('worker', note)
+    scope.after(() => process.off('worker', note))
     const { url } = await openBackend(scope, (request, response, body) =>
       response.end(JSON.stringify([request.method, request.url, request.rawHeaders, String(body)])),
     )
@@ -208,4 +215,28 @@ describe('two workers', () => {
       // the first response may have taught the worker a credential
       assert.equal(await converse(shared[door], bytes), await converse(alone[door], bytes))
     })
+
+  it('lose no acknowledged user when one of them is killed under load', async () => {
+    const ask = createAsk(`http://127.0.0.1:${shared.document}`)
+    const kept: string[] = []
+    let isOver = false
+    const addMany = async (client: number) => {
+      for (let index = 0; !isOver; index += 1) {
+        const name = `user-${client}-${index}`
+        const body = { name, password: 'pw' }
+        // a connection of the worker that is killed breaks
+        const reply = await ask('POST', '/_cardea/api/users', { as: ADMIN, body }).catch(() => undefined)
+        if (reply) assert.equal(reply.status, 200)
+        if (reply) kept.push(name)
+      }
+    }
+    const adding = Promise.all([0, 1, 2, 3].map(addMany))
+    await waitUntil(() => kept.length > 8)
+    await threads[0]?.terminate()
+    const count = kept.length
+    await waitUntil(() => threads.length > 2 && kept.length > count + 8)
+    isOver = true
+    await adding
+    for (const name of kept) assert.equal((await ask('GET', `/_cardea/api/users/${name}`, { as: ADMIN })).status, 200)
+  })
 })

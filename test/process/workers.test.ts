@@ -1,7 +1,7 @@
 // Two worker threads: once a change is acknowledged, none of them accepts what was valid before.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
@@ -28,9 +28,13 @@ interface Doors {
 }
 
 /** Two workers that serve. */
-async function serve(scope: Scope, folder: string, ...args: readonly string[]): Promise<Doors> {
+async function serve(
+  scope: Scope,
+  { folder, env = {} }: { readonly folder: string; readonly env?: Readonly<Record<string, string>> },
+  ...args: readonly string[]
+): Promise<Doors> {
   const settings = ['--config', join(folder, 'a.ini'), '--server.workers', '2', ...args]
-  const cardea = start(scope, ['serve', ...FREE_PORTS, ...settings])
+  const cardea = start(scope, ['serve', ...FREE_PORTS, ...settings], { env })
   const doors = await cardea.doors()
   await waitUntil(async () => (await readMetric(doors.document, 'cardea_workers')) === 2)
   return { cardea, folder, ...doors }
@@ -280,7 +284,7 @@ describe('two workers', () => {
   before(async () => {
     const made = await makeConfiguration(scope)
     held = made.held
-    doors = await serve(scope, made.folder, '--store.url', 'sqlite::memory:')
+    doors = await serve(scope, made, '--store.url', 'sqlite::memory:')
   })
   for (const [index, row] of RACES.entries())
     it(`accept nothing old after ${row.name}`, async () => {
@@ -360,10 +364,11 @@ describe('two workers', () => {
   })
 })
 
-it('a process that is killed under load keeps every user it has acknowledged', async (t) => {
+it('a process that is killed under load keeps every user it has acknowledged, and no file it has left', async (t) => {
   const { folder } = await makeConfiguration(t)
+  const temporary = makeFolder(t)
   const store = ['--store.url', `sqlite:${join(folder, 'store.db')}`]
-  const doors = await serve(t, folder, ...store)
+  const doors = await serve(t, { folder, env: { TMPDIR: temporary } }, ...store)
   const kept: string[] = []
   const addMany = async (client: number) => {
     for (let index = 0; ; index += 1) {
@@ -377,7 +382,10 @@ it('a process that is killed under load keeps every user it has acknowledged', a
   doors.cardea.child.kill('SIGKILL')
   await Promise.all(adding)
   await doors.cardea.ended
-  const again = await serve(t, folder, ...store)
+  const listFolders = () => readdirSync(temporary).filter((name) => name.startsWith('cardea-'))
+  assert.equal(listFolders().length, 1)
+  const again = await serve(t, { folder, env: { TMPDIR: temporary } }, ...store)
   for (const name of kept) await api(again, 'GET', `/users/${name}`)
   await stop(again.cardea)
+  assert.deepEqual(listFolders(), [])
 })

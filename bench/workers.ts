@@ -1,0 +1,138 @@
+// Two worker threads beside the main thread alone: requests for the same CPU time, time to start, memory.
+// Sizes: requests of a batch, connections, batches of warm-up.
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { median, milliseconds, ratio } from './figures.ts'
+import { startServer } from './support/child.ts'
+import { closeAll, openTarget, readThreadsUs, sendBatch } from './support/cpu-time.ts'
+import { withFolder } from './support/folder.ts'
+import {
+  killChild,
+  signIn,
+  signToken,
+  startScript,
+  toBasic,
+  toLocalUrl,
+  writeGatewayConfig,
+} from './support/gateway.ts'
+
+const GOALS = { factor: 1.7, startMs: 200, mebibytes: 60 }
+const WORKERS = 2
+
+const HEADERS = {
+  cookie: async (url) => `Cookie: ${await signIn(url)}\r\n`,
+  Basic: () => `Authorization: ${toBasic()}\r\n`,
+  JWT: () => `Authorization: Bearer ${signToken()}\r\n`,
+}
+
+const PATHS = { '`GET /_session`': '/_session', gateway: '/db/doc' }
+
+/** A server with this number of workers that serve, and how long it took until it listened. */
+function withServer(upstream, workers, work) {
+  return withFolder(async (folder) => {
+    writeGatewayConfig(folder, upstream)
+    appendFileSync(join(folder, 'local.ini'), `[server]\nworkers = ${workers}\n`)
+    const startedMs = performance.now()
+    const server = await startServer(folder)
+    const startMs = performance.now() - startedMs
+    try {
+      if (workers > 1) await waitForWorkers(server.document, workers)
+      return await work({ url: server.document, pid: server.child.pid, startMs })
+    } finally {
+      await server.stop()
+    }
+  })
+}
+
+async function waitForWorkers(url, workers) {
+  const headers = { Authorization: toBasic() }
+  const read = async () => (await fetch(`${url}/_cardea/metrics`, { headers })).text()
+  while (!(await read()).includes(`cardea_workers ${workers}\n`)) await pause(20)
+}
+
+/** CPU time of one request in microseconds: of all threads, and of the busiest one. */
+async function measure({ pid }, { connections, createRequest }, batch) {
+  const request = await createRequest()
+  const before = readThreadsUs(pid)
+  await sendBatch(connections, request, batch)
+  const each = [...readThreadsUs(pid)].map(([id, us]) => (us - (before.get(id) ?? 0)) / batch)
+  return { all: each.reduce((sum, us) => sum + us, 0), busiest: Math.max(...each) }
+}
+
+const readMebibytes = ({ pid }) =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+/** As many cores as workers serve this many times as many requests as one core serves the main thread alone. */
+const toFactor = (alone, shared) => Math.min((WORKERS * alone.all) / shared.all, alone.all / shared.busiest)
+
+async function compareRequests(servers, path, kind, { rounds, batch, connections, warmUps }) {
+  const targets = await Promise.all(
+    servers.map(({ url, pid }) =>
+      openTarget({ url, pids: [pid], path, createHeader: () => HEADERS[kind](url) }, connections),
+    ),
+  )
+  const values: { readonly alone: number; readonly shared: number; readonly factor: number }[] = []
+  for (let round = -warmUps; round < rounds; round += 1) {
+    const [alone, shared] = [await measure(servers[0], targets[0], batch), await measure(servers[1], targets[1], batch)]
+    if (round >= 0) values.push({ alone: alone.all, shared: shared.all, factor: toFactor(alone, shared) })
+  }
+  closeAll(targets)
+  const medianOf = (key) => median(values.map((each) => each[key]))
+  return { alone: medianOf('alone'), shared: medianOf('shared'), factor: medianOf('factor') }
+}
+
+async function measureStarts(upstream, runs) {
+  const values: number[] = []
+  for (let run = 0; run < runs; run += 1) {
+    const alone = await withServer(upstream, 1, async ({ startMs }) => startMs)
+    values.push((await withServer(upstream, WORKERS, async ({ startMs }) => startMs)) - alone)
+  }
+  return median(values)
+}
+
+const microseconds = (us) => `${us.toFixed(1)} µs`
+
+async function compareAll(servers, sizes) {
+  const rows: string[][] = []
+  const factors: number[] = []
+  for (const [name, path] of Object.entries(PATHS))
+    for (const kind of Object.keys(HEADERS)) {
+      const { alone, shared, factor } = await compareRequests(servers, path, kind, sizes)
+      factors.push(factor)
+      rows.push([`${name}, ${kind}`, microseconds(alone), microseconds(shared), ratio(factor)])
+    }
+  return { rows, factor: Math.min(...factors) }
+}
+
+export const bench = {
+  title: 'Worker threads',
+  about:
+    'CPU time of one request of a server without worker threads and of one with two, all threads together, in ' +
+    'alternating batches. The factor is how many times as many requests two cores serve with two workers as one core ' +
+    'does without: twice the ratio of these times, or less if one thread takes more than half of the work. It is the ' +
+    `median of the rounds. Goals: ${GOALS.factor} times as many, a start at most ${GOALS.startMs} ms later, at most ` +
+    `${GOALS.mebibytes} MiB for each worker.`,
+  runs: 20,
+  async run(rounds, [batch = 2000, connections = 32, warmUps = 10]: readonly number[] = []) {
+    await using started = new AsyncDisposableStack()
+    const upstream = toLocalUrl(started.adopt(await startScript('upstream.ts'), killChild).port)
+    const starts = await measureStarts(upstream, Math.min(rounds, 5))
+    return await withServer(upstream, 1, (alone) =>
+      withServer(upstream, WORKERS, async (shared) => {
+        const { rows, factor } = await compareAll([alone, shared], { rounds, batch, connections, warmUps })
+        const [before, after] = [readMebibytes(alone), readMebibytes(shared)]
+        const perWorker = (after - before) / WORKERS
+        return {
+          columns: ['', 'without', 'two workers', ''],
+          rows: [
+            ...rows,
+            ['start', '', '', `${milliseconds(starts)} later`],
+            ['memory', `${before.toFixed(0)} MiB`, `${after.toFixed(0)} MiB`, `${perWorker.toFixed(0)} MiB each`],
+          ],
+          isGoalMet: factor >= GOALS.factor && starts <= GOALS.startMs && perWorker <= GOALS.mebibytes,
+        }
+      }),
+    )
+  },
+}
