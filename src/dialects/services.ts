@@ -1,7 +1,19 @@
-// Applications mounted behind a door: which paths are theirs, and which requests reach them.
+// What a door forwards to: its database, and applications that are mounted beside it.
 import { findLevel, SYSTEM_DATABASE } from '../directory/grants.ts'
 import { HELD_BACK, type Identity, isAnonymous, type TokenScope } from '../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../http/request-context.ts'
+
+/** The database behind a door. */
+export interface DoorUpstream {
+  /** Whether one is configured. */
+  isSet(): boolean
+  forward(context: RequestContext): Promise<Reply>
+  /**
+   * Reads the whole response body into memory and decodes it. A larger or truncated body is `upstream_failed`. `body`
+   * replaces that of the request.
+   */
+  forwardWhole(context: RequestContext, maxBytes: number, body?: Buffer): Promise<Reply>
+}
 
 /** An application and where it is mounted. */
 export interface MountedService {

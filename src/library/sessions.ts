@@ -135,16 +135,15 @@ async function createSession(
   const account = verified ?? (await app.directory.findAccount(name))
   if (!account) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const request = options.request ? readRequest(options.request, 'sessions.create', options.peer) : createEmptyRequest()
-  const opened = await app.runFor(request, async (context) => app.signIn.open(account, context, toOpening(verified)))
+  const opened = await app.runFor(request, (context) =>
+    app.signIn.open(account, context, verified ? undefined : UNPROVED),
+  )
   if (options.response) addHeaders(options.response, [opened.header])
   return { id: opened.id, name, expiresAt: toDate(opened.expiresAt), cookie: opened.header[1] }
 }
 
-/** `verifyPassword` has checked the code too, where the account needs one. */
-const toOpening = (verified: Account | undefined): SessionOpening => ({
-  hasPassword: verified !== undefined,
-  hasFactor: verified?.totp !== undefined,
-})
+/** The program has not shown the password of the user. */
+const UNPROVED: SessionOpening = { hasPassword: false, hasFactor: false }
 
 const DEFAULT_LIMIT = 100
 

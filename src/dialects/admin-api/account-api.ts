@@ -11,8 +11,13 @@ import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { ConfirmCredential, Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { ACCOUNT_SEGMENT, OWN_SEGMENT } from '../own-paths.ts'
-import { type AccountSignInDeps, accountSignInRoutes, OPEN, requireTrusted } from './account-sign-in.ts'
-import { accountTokenRoutes } from './account-token.ts'
+import {
+  type AccountSignInDeps,
+  accountSignInRoutes,
+  accountTokenRoutes,
+  OPEN,
+  requireTrusted,
+} from './account-sign-in.ts'
 import { ADMIN_API_BASE } from './dialect.ts'
 import { accountRoutes, type OperationRoutesDeps } from './operations.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { DoorSignUp } from '../../auth/door-sign-in.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
-import type { ApplicationSignIn } from '../../auth/session/renewable-session.ts'
+import type { ApplicationSignIn, RenewableSessions, TokenPair } from '../../auth/session/renewable-session.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
@@ -69,12 +69,12 @@ function addError(address: string, code: string): string {
   return [`${place}${place.includes('?') ? '&' : '?'}error=${code}`, ...fragment].join('#')
 }
 
-export const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
+const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
 const NEW_USER = object({ name: text(), password: text() })
 const SIGN_OUT = object({ 'everywhere?': flag() })
 
 /** The body is read before the client is authenticated, so this is less than other bodies may have. */
-export const MAX_SIGN_IN_BYTES = 16_384
+const MAX_SIGN_IN_BYTES = 16_384
 
 async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
   if (!deps.allowsSignUp()) throw new Refusal('forbidden', { reason: 'Sign-up is closed: chttpd_auth.allow_sign_up.' })
@@ -120,3 +120,33 @@ export function requireTrusted(context: RequestContext, origins: readonly string
   const origin = context.header('origin')
   if (origin === undefined || origin === 'null' || !origins.includes(origin)) throw new Refusal('cross_origin')
 }
+
+const RENEWAL = object({ renewalToken: text() })
+
+/**
+ * Sessions without a cookie, at both doors: a short token, and a renewal token that is replaced at each use. For pages of
+ * other sites, which must be trusted by the door, and for mobile apps. `origins`: those of these sites.
+ */
+export function accountTokenRoutes(sessions: RenewableSessions, origins: () => readonly string[]): readonly Route[] {
+  const accept =
+    <T>(schema: Schema<T>, run: (given: T, context: RequestContext) => Promise<Reply>): Handler =>
+    async (context) => {
+      requireTrusted(context, origins())
+      return run(requireValid(schema, await readJsonBody(context, MAX_SIGN_IN_BYTES)), context)
+    }
+  const signIn = accept(CREDENTIALS, async ({ code = '', ...given }, context) =>
+    toReply(await sessions.open({ ...given, code }, context)),
+  )
+  const renew = accept(RENEWAL, async ({ renewalToken }) => toReply(await sessions.renew(renewalToken)))
+  const signOut = accept(RENEWAL, async ({ renewalToken }) => {
+    await sessions.end(renewalToken)
+    return toJsonReply(200, { name: null })
+  })
+  return [
+    { path: `${ACCOUNT_PREFIX}/token`, right: OPEN, methods: { POST: signIn, DELETE: signOut } },
+    { path: `${ACCOUNT_PREFIX}/token/renew`, right: OPEN, methods: { POST: renew } },
+  ]
+}
+
+const toReply = ({ account, ...tokens }: TokenPair): Reply =>
+  toJsonReply(200, { ...tokens, ...showIdentity(account) }, listActionHeaders(account))

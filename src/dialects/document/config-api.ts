@@ -1,9 +1,10 @@
 /** `/_node/{node}/_config/…`: reads and changes Cardea's own configuration, administrators in `[admins]` included. */
 import { badRequest, Refusal } from '../../base/errors.ts'
 import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
+import type { DoorUpstream } from '../services.ts'
 import { requireBody, toJsonReply } from './body.ts'
 import { isProtected } from './config-guard.ts'
-import type { ConfigSection, DocumentUpstream, NodeDeps } from './deps.ts'
+import type { ConfigSection, NodeDeps } from './deps.ts'
 import { forwardGuarded } from './forward.ts'
 import type { DocumentRoute } from './rights.ts'
 
@@ -114,7 +115,7 @@ async function requireOwnPassword(context: RequestContext, name: string, deps: N
 // `/_node/…`: the name and versions of this node, and the routes of its configuration.
 
 /** For administrators: no row names another right. */
-export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonly DocumentRoute[] {
+export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly DocumentRoute[] {
   const onThisNode = createNodeCheck(deps, upstream)
   const name = onThisNode(() => toJsonReply(200, { name: deps.nodeName }))
   const config = '/_node/{node}/_config'
@@ -138,7 +139,7 @@ export function nodeRoutes(deps: NodeDeps, upstream?: DocumentUpstream): readonl
 
 /** Wraps a handler: forwards what belongs to the upstream, and rejects the names of other nodes. */
 const createNodeCheck =
-  (deps: NodeDeps, upstream?: DocumentUpstream) =>
+  (deps: NodeDeps, upstream?: DoorUpstream) =>
   (handler: Handler): Handler =>
   (context, params) => {
     if (upstream?.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)

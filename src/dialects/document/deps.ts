@@ -3,9 +3,9 @@ import type { DocumentSessions } from '../../auth/session/session-service.ts'
 import type { CookieHeaders, SessionSettings } from '../../auth/session/set-cookie.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { ConfirmCredential, Reply, RequestContext } from '../../http/request-context.ts'
+import type { ConfirmCredential, RequestContext } from '../../http/request-context.ts'
 import type { CheckHealth } from '../../observe/health.ts'
-import type { MountedService } from '../services.ts'
+import type { DoorUpstream, MountedService } from '../services.ts'
 import type { CorsRules } from './cors.ts'
 import type { UsersDeps } from './users/deps.ts'
 
@@ -27,17 +27,8 @@ export interface DocumentDeps {
   readonly node: NodeDeps
   readonly users: UsersDeps
   /** Left out: there is no gateway. */
-  readonly upstream?: DocumentUpstream
+  readonly upstream?: DoorUpstream
   readonly services?: readonly MountedService[]
-}
-
-/** The database behind this door. */
-export interface DocumentUpstream {
-  /** Whether an upstream is configured. */
-  isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
-  /** Reads the whole response body into memory and decodes it. A larger or truncated body is `upstream_failed`. */
-  forwardWhole(context: RequestContext, maxBytes: number): Promise<Reply>
 }
 
 /** What the paths about this node need. */

@@ -3,13 +3,13 @@ import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readJson } from '../../base/json.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { DoorUpstream } from '../services.ts'
 import { checkForwardedChange, findConfigNames, isSecretSetting } from './config-guard.ts'
-import type { DocumentUpstream } from './deps.ts'
 
 /** Forwards a request, unless it would change a protected option. Masks the secrets in a configuration. */
 export function forwardGuarded(
   context: RequestContext,
-  upstream: DocumentUpstream,
+  upstream: DoorUpstream,
   isOwnSection: (section: string) => boolean,
 ): Promise<Reply> {
   checkForwardedChange(context, isOwnSection)
@@ -23,7 +23,7 @@ const MAX_CONFIG_BYTES = 1 << 20
 /** A reply that cannot be parsed is not forwarded: it could contain a secret. */
 async function forwardConfig(
   context: RequestContext,
-  upstream: DocumentUpstream,
+  upstream: DoorUpstream,
   names: readonly string[],
 ): Promise<Reply> {
   const reply = await upstream.forwardWhole(context, MAX_CONFIG_BYTES)

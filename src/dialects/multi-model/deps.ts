@@ -1,16 +1,9 @@
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type {
-  ConfirmCredential,
-  Handler,
-  Params,
-  PendingReply,
-  Reply,
-  RequestContext,
-} from '../../http/request-context.ts'
+import type { ConfirmCredential, Handler, Params, PendingReply, RequestContext } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import type { CheckHealth } from '../../observe/health.ts'
-import type { MountedService } from '../services.ts'
+import type { DoorUpstream, MountedService } from '../services.ts'
 import type { RequireClient } from './access.ts'
 import type { ServerMode } from './mode.ts'
 import { toAskedFormat } from './reply.ts'
@@ -49,19 +42,11 @@ export interface MultiModelDeps extends CheckDeps, StandInDeps {
   /** The secrets of tokens. */
   readonly ring: LiveRing
   readonly services: readonly MountedService[]
-  readonly upstream: MultiModelUpstream
+  readonly upstream: DoorUpstream
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
   readonly confirmCredential: ConfirmCredential
   nowSeconds(): number
-}
-
-/** The database behind this door. */
-export interface MultiModelUpstream {
-  isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
-  /** Forwards `body` instead of the request's own, and reads the whole response. */
-  forwardWhole(context: RequestContext, maxBytes: number, body: Buffer): Promise<Reply>
 }
 
 type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply

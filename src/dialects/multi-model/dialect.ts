@@ -4,8 +4,9 @@
  */
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { DoorUpstream } from '../services.ts'
 import { corsHeaders } from './cors.ts'
-import type { CheckDeps, MultiModelUpstream } from './deps.ts'
+import type { CheckDeps } from './deps.ts'
 import { toMultiModelError } from './errors.ts'
 import { readMultiModelPath } from './path.ts'
 import { toAskedFormat, toJsonReply } from './reply.ts'
@@ -16,7 +17,7 @@ export interface MultiModelDialectOptions extends CheckDeps {
   readonly routes: readonly Route[]
   /** Handles a path that has no route. */
   fallback(context: RequestContext): PendingReply
-  readonly upstream?: Pick<MultiModelUpstream, 'isSet'>
+  readonly upstream?: Pick<DoorUpstream, 'isSet'>
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
