@@ -31,6 +31,8 @@ const CONNECTION_WINDOW_BYTES = 1_048_576
  * PouchDB resets a stream when it cancels a long poll, some in a minute. An attacker resets thousands at once.
  */
 const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
+/** With TLS, Node reads more of them before it closes the connection. */
+const MAX_WAITING = MAX_STREAMS + STREAM_RESETS.streamResetBurst
 
 /** A client whose frames lead to nothing is disconnected: see `endIfWasteful`. */
 const MAX_WASTED_BYTES = 131_072
@@ -41,23 +43,26 @@ const MS_BETWEEN_COUNTS = 50
 /** A connection that sent less since the last count is not counted again: idle ones cost nothing. */
 const BYTES_BETWEEN_COUNTS = 32_768
 
-/** New connections of clients that have to wait; each may have sent 64 KiB. Further ones are closed. */
+/** New connections of clients that have to wait; each may have sent 64 KiB. Of more, the first are closed. */
 const MAX_DELAYED = 500
-let delayed = 0
+const delayed = new Set<Socket>()
 
 /** Serves the requests of a connection whose client speaks HTTP/2. */
 export function serveHttp2(socket: Socket, door: Door, idle: IdleLimits): void {
   const ms = door.connections.delayMs(socket)
   if (socket.destroyed) return
-  if (ms === 0) waitToStart(() => socket.destroyed || startSession(socket, door, idle))
-  else if (delayed >= MAX_DELAYED) socket.destroy()
-  else {
-    delayed += 1
-    setTimeout(() => {
-      delayed -= 1
-      serveHttp2(socket, door, idle)
-    }, ms).unref()
+  if (ms === 0) {
+    waitToStart(() => socket.destroyed || startSession(socket, door, idle))
+    return
   }
+  delayed.add(socket)
+  const [first] = delayed
+  if (delayed.size > MAX_DELAYED) first?.destroy()
+  if (first?.destroyed) delayed.delete(first)
+  setTimeout(() => {
+    delayed.delete(socket)
+    serveHttp2(socket, door, idle)
+  }, ms).unref()
 }
 
 function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
@@ -138,7 +143,8 @@ class Http2Connection extends Connection {
   /** Requests that keep the connection from closing: all but feeds. */
   readonly #current = new Set<IncomingRequest>()
   readonly #responses = new Set<Http2Response>()
-  readonly #waiting: (() => void)[] = []
+  /** Each serves a request, and returns `false` if its client has reset it. */
+  readonly #waiting: (() => boolean)[] = []
   readonly #takeTurn = () => this.#serveNext()
   #hasServed = false
   #controlFrames = 0
@@ -188,20 +194,26 @@ class Http2Connection extends Connection {
    * of them does not delay the others. A client may reset a stream before.
    */
   wait(stream: ServerHttp2Stream, head: StreamHead): void {
+    if (this.#waiting.length >= MAX_WAITING) this.#endFlood()
     this.#waiting.push(() => {
-      if (stream.destroyed) return this.#addWaste(WASTE_MS.abortedRequest)
+      if (stream.destroyed) {
+        this.#addWaste(WASTE_MS.abortedRequest)
+        return false
+      }
       try {
         void this.#door.handle(...this.#open(stream, head))
       } catch (error) {
         this.#door.logFailure(error)
         stream.destroy(RESET)
       }
+      return true
     })
     waitForTurn(this.#takeTurn)
   }
 
   #serveNext(): void {
-    this.#waiting.shift()?.()
+    let isServed: boolean | undefined = false
+    while (isServed === false) isServed = this.#waiting.shift()?.()
     if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
   }
 
