@@ -163,6 +163,7 @@ const TOKEN_REASONS: Readonly<Record<TokenReason, string>> = {
   invalid_typ: 'Invalid typ header parameter',
   invalid_kid: 'Invalid kid header parameter',
   unknown_kid: 'Unknown kid',
+  own_key: 'Invalid header parameter',
   bad_key: 'Not a valid key',
   bad_mac: 'Bad HMAC',
   bad_signature: 'Bad signature',

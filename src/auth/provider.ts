@@ -1,7 +1,14 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
 import type { ProviderClaimRules } from '../keys/provider-claims.ts'
 import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
-import { type ReadToken, type RefusedToken, type TokenRules, type VerifiedToken, verifyRead } from '../keys/verify.ts'
+import {
+  type ReadToken,
+  type RefusedToken,
+  refuse,
+  type TokenRules,
+  type VerifiedToken,
+  verifyRead,
+} from '../keys/verify.ts'
 import { isRole } from './handler.ts'
 
 export interface Provider {
@@ -63,28 +70,26 @@ export function verifyWithProvider(
   provider: Provider,
   types: TokenRules['types'],
 ): VerifiedToken | RefusedToken | Promise<VerifiedToken | RefusedToken | undefined> {
-  const token = verifyNow(read, provider, types)
-  return token === undefined || isUnknownKey(token) ? verifyRenewed(read, provider, types) : token
+  const rules = { types, findKeys: (...header: Parameters<FindKeys>) => findKeys(provider, ...header) }
+  const token = verifyRead(read, rules)
+  return isUnknownKey(token) ? verifyRenewed(read, provider, rules) : token
 }
 
 const isUnknownKey = (token: VerifiedToken | RefusedToken): boolean =>
   token.kind === 'refused' && token.reason === 'unknown_kid'
 
-async function verifyRenewed(read: ReadToken | RefusedToken, provider: Provider, types: TokenRules['types']) {
-  await provider.keys.renew()
-  const token = verifyNow(read, provider, types)
+async function verifyRenewed(read: ReadToken | RefusedToken, { keys }: Provider, rules: TokenRules) {
+  await keys.renew()
+  const token = verifyRead(read, rules)
   // the unknown key may be one that the provider began to use since it was last reached
-  return token && isUnknownKey(token) && provider.keys.isFailing() ? undefined : token
+  return isUnknownKey(token) && keys.isFailing() ? undefined : token
 }
 
-function verifyNow(read: ReadToken | RefusedToken, { keys, algorithms }: Provider, types: TokenRules['types']) {
-  const set = keys.get()
-  return (
-    set &&
-    verifyRead(read, {
-      types,
-      findKeys: (algorithm, header) =>
-        algorithms.includes(algorithm.name) ? set.find(algorithm, header) : { kind: 'refused', reason: 'invalid_alg' },
-    })
-  )
+type FindKeys = TokenRules['findKeys']
+
+/** Only a header that may be right makes Cardea fetch keys: `unknown_kid` is the last refusal. */
+function findKeys({ keys, algorithms }: Provider, ...[algorithm, header]: Parameters<FindKeys>): ReturnType<FindKeys> {
+  if (header.hasOwnKey) return refuse('own_key')
+  if (!algorithms.includes(algorithm.name)) return refuse('invalid_alg')
+  return keys.get()?.find(algorithm, header) ?? refuse('unknown_kid')
 }

@@ -100,6 +100,7 @@ const TOKEN_PROBLEMS: Readonly<Record<TokenReason, string>> = {
   invalid_typ: 'its header must have the typ JWT',
   unknown_kid: 'there is no key for its kid',
   invalid_kid: 'its kid is not text',
+  own_key: 'its header brings or names a key of its own',
   bad_key: 'the key cannot be used',
   bad_mac: 'none of the secrets signed it',
   bad_signature: 'none of the keys signed it',

@@ -1,6 +1,6 @@
 /**
  * Verifies JSON Web Tokens in compact form. A signature is checked only with a key of the kind its algorithm is for.
- * Of the header, only `alg` and `kid` choose a key: `jwk`, `jku`, `x5u` and `x5c` are never read.
+ * Of the header, only `alg` and `kid` choose a key: the value of `jwk`, `jku`, `x5u` or `x5c` is never read.
  */
 import { constants, createHmac, verify as verifySignature } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
@@ -18,6 +18,7 @@ export type TokenReason =
   | 'invalid_typ'
   | 'unknown_kid'
   | 'invalid_kid'
+  | 'own_key'
   | 'bad_key'
   | 'bad_mac'
   | 'bad_signature'
@@ -27,7 +28,11 @@ export interface TokenHeader {
   readonly algorithm: Algorithm
   readonly typ: unknown
   readonly kid: unknown
+  /** Whether it asks for a key that the token brings or names itself, or for another signed text (`b64`). */
+  readonly hasOwnKey?: boolean
 }
+
+const OWN_KEY_MEMBERS = ['jwk', 'jku', 'x5u', 'x5c', 'b64']
 
 /** A token whose signature has not been checked and whose payload has not been read. */
 export interface SignedText {
@@ -85,7 +90,8 @@ function readHeader(bytes: Uint8Array): TokenHeader | Refused<TokenFlaw> {
   if (algorithm === undefined) return refuse('invalid_alg')
   // RFC 7515 4.1.11: an extension named there must be supported, and Cardea supports none
   if (Object.hasOwn(header.value, 'crit')) return refuse('crit')
-  return { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid') }
+  const hasOwnKey = OWN_KEY_MEMBERS.some((name) => Object.hasOwn(header.value, name))
+  return { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid'), hasOwnKey }
 }
 
 /** Whether the signature is right. A key that is not for the token's algorithm verifies nothing. */
@@ -111,7 +117,7 @@ function isSignatureOf({ signed, signature }: SignedText, { key }: VerificationK
 
 export type FoundKeys =
   | { readonly kind: 'keys'; readonly keys: readonly VerificationKey[] }
-  | (Refused<'unknown_kid' | 'invalid_kid' | 'bad_key' | 'invalid_alg'> & { readonly problem?: KeyProblem })
+  | (Refused<'unknown_kid' | 'invalid_kid' | 'own_key' | 'bad_key' | 'invalid_alg'> & { readonly problem?: KeyProblem })
 
 export interface TokenRules {
   /** The accepted values of `typ`; `undefined`: it may be absent. */

@@ -107,4 +107,21 @@ describe('tokens of an identity provider', () => {
     for (const result of await Promise.all(unknown)) assert.match(result, /^token_refused/)
     assert.equal(provider.state.fetches, before + 1)
   })
+
+  const headers: readonly [why: string, header: object][] = [
+    ...['jwk', 'jku', 'x5u', 'x5c', 'b64', 'crit'].map((name) => [`has ${name}`, { [name]: {} }] as [string, object]),
+    ['has an algorithm that is not allowed', { alg: 'RS256' }],
+    ['has the type of another token', { typ: 'logout+jwt' }],
+  ]
+  it('are refused without a fetch if the header is wrong, whichever key it names', async (t) => {
+    const { provider, read } = await openTokens(t, 'asserted')
+    for (const kid of ['1', 'unknown'])
+      for (const [why, header] of headers)
+        assert.match(await read({ kid, ...header }), /^(token_refused|absent)/, `${why}, kid ${kid}`)
+    assert.equal(provider.state.fetches, 0)
+    assert.equal(await read(), 'open/u-1')
+    for (const [why, header] of headers)
+      assert.match(await read({ kid: 'unknown', ...header }), /^(token_refused|absent)/, why)
+    assert.equal(provider.state.fetches, 1)
+  })
 })
