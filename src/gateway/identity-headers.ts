@@ -143,7 +143,8 @@ export function identityHeadersForService(
       const own = { iss: 'cardea', aud, sub: name, ...(id && { user_id: id }), roles, iat, exp }
       const token = sign({ ...toClaims({ ...(id && { id }), name, roles, isAdmin: identity.isAdmin }, aud), ...own })
       const headers = ['X-Auth-Token', token, 'X-Auth-User', toHeader(name), 'X-Auth-Roles', toHeader(roles.join(','))]
-      return withHeaders(...headers, ...(id ? ['X-Auth-User-Id', id] : []))
+      // always sent: Caddy passes the name of its variable on in place of a header that is absent
+      return withHeaders(...headers, 'X-Auth-User-Id', id ?? '')
     })
   }
 }

@@ -1,6 +1,6 @@
 // Runs proxies with the configuration of docs/guides/protect-an-application.md in front of a small application, and
 // checks which requests pass and which headers the application receives.
-//   npm run test:long -- nginx | nginx-cache | nginx-sign-in | caddy | haproxy
+//   npm run test:long -- nginx | nginx-cache | nginx-sign-in | caddy | caddy-sign-in | haproxy
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -26,6 +26,7 @@ const BY_NAME: Readonly<Record<string, readonly string[]>> = {
   nginx: ['proxies.ts', 'nginx'],
   'nginx-cache': ['proxies.ts', 'nginx-cache'],
   'nginx-sign-in': ['proxies.ts', 'nginx-sign-in'],
+  'caddy-sign-in': ['proxies.ts', 'caddy-sign-in'],
   caddy: ['proxies.ts', 'caddy'],
   haproxy: ['proxies.ts', 'haproxy'],
 }

@@ -118,6 +118,8 @@ describe('a token of an identity provider', () => {
     const claims = { azp: 'app', preferred_username: 'eve', realm_access: { roles: ['editor', '_admin', 'other'] } }
     const { name, roles } = await sessionOf(asserting.signToken(claims))
     assert.deepEqual([name, roles], ['staff/eve', ['writer']])
+    const gate = await fetch(`${document}/_gate`, { headers: bearer(asserting.signToken(claims)) })
+    assert.deepEqual([gate.headers.get('x-auth-user'), gate.headers.get('x-auth-user-id')], ['staff/eve', ''])
     const boss = await sessionOf(asserting.signToken({ ...claims, realm_access: { roles: ['boss'] } }))
     assert.deepEqual(boss.roles, ['_admin'])
   })

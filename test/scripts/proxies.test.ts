@@ -26,6 +26,7 @@ describe('the examples of proxies', () => {
     'aliasHeadersStrategy: delete',
     'authRequestHeaders: [Authorization, Cookie]',
     'authResponseHeaders: [X-Auth-User, X-Auth-User-Id, X-Auth-Roles, X-Auth-Token]',
+    'preserveLocationHeader: true',
     'Authorization: ""',
     'Remote-User: ""',
     'X-Auth-CouchDB-UserName: ""',

@@ -57,12 +57,18 @@ ${example}
 }
 `
 
-const renderCaddy = ({ port, gate, application }: Place) => `
+const renderCaddy = ({ port, gate, application }: Place, replaced: Readonly<Record<string, string>> = {}) => `
 {
     admin off
 }
-${readExample('caddyfile', { gate, application, replaced: { 'app.example': `http://127.0.0.1:${port}` } })}
+${readExample('caddyfile', { gate, application, replaced: { 'app.example': `http://127.0.0.1:${port}`, ...replaced } })}
 `
+
+/** With the lines of the page that forward to the sign-in page. */
+const renderSignInCaddy = (place: Place) =>
+  renderCaddy(place, {
+    'route {': `${readBlock('caddyfile sign-in', { '127.0.0.1:5984': place.gate })}\nroute {`,
+  })
 
 const NGINX = {
   files: ['nginx', '/usr/sbin/nginx'],
@@ -71,6 +77,14 @@ const NGINX = {
   arguments: (folder, file) => ['-p', folder, '-c', file, '-e', 'stderr'],
   /** Whether clients get 404 for the path of the gate; otherwise it belongs to the application. */
   hidesGate: true,
+}
+
+const CADDY = {
+  files: ['caddy'],
+  version: ['version'],
+  debian: 'caddy',
+  arguments: (_folder, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
+  hidesGate: false,
 }
 
 const renderHaproxy = ({ port, ...addresses }: Place) =>
@@ -85,14 +99,8 @@ export const PROXIES = {
   nginx: { ...NGINX, render: renderNginx },
   'nginx-cache': { ...NGINX, render: renderCachingNginx },
   'nginx-sign-in': { ...NGINX, render: renderSignInNginx, signsIn: true },
-  caddy: {
-    files: ['caddy'],
-    version: ['version'],
-    debian: 'caddy',
-    render: renderCaddy,
-    arguments: (_folder, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
-    hidesGate: false,
-  },
+  caddy: { ...CADDY, render: (place: Place) => renderCaddy(place) },
+  'caddy-sign-in': { ...CADDY, render: renderSignInCaddy, signsIn: true },
   haproxy: {
     files: ['haproxy', '/usr/sbin/haproxy'],
     version: ['-v'],
