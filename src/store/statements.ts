@@ -31,10 +31,12 @@ const TEXTS = {
       SELECT key, name FROM cardea_user_entries WHERE kind = $1 AND (key, name) > ($2, $3) AND key <= $4
       ORDER BY key, name LIMIT ${SEARCH_ROWS}
     ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
-  searchSignIns: `SELECT CAST(signs.signed_in_at AS text) AS key, users.name, users.is_live, users.record
-    FROM cardea_sign_ins AS signs JOIN cardea_users AS users ON users.name = signs.name AND users.is_live = 1
-    WHERE (signs.signed_in_at, signs.name) > ($1, $2) AND signs.signed_in_at <= $3
-    ORDER BY signs.signed_in_at, signs.name LIMIT ${SEARCH_ROWS}`,
+  // rows of administrators and deleted users have no record: they count, because a short page is the last one
+  searchSignIns: `SELECT CAST(page.signed_in_at AS text) AS key, page.name, users.is_live, users.record FROM (
+      SELECT signed_in_at, name FROM cardea_sign_ins WHERE (signed_in_at, name) > ($1, $2) AND signed_in_at <= $3
+      ORDER BY signed_in_at, name LIMIT ${SEARCH_ROWS}
+    ) AS page LEFT JOIN cardea_users AS users ON users.name = page.name AND users.is_live = 1
+    ORDER BY page.signed_in_at, page.name`,
   findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
   // as `listHashWork` does; `at` ends the recursion, which SQLite would otherwise run to the last key
   countUsersByKey: `WITH RECURSIVE keys (key, at) AS (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import type { SearchKind } from '../../src/directory/store-port/users.ts'
+import { SEARCH_ROWS, type SearchKind } from '../../src/directory/store-port/users.ts'
 import { toExternalKey, type User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
 import { createIn, deleteIn, newUser } from './store-values.ts'
@@ -74,6 +74,13 @@ export const USER_SEARCH_TESTS: StoreTests = {
     await deleteIn(store, 'dora')
     assert.deepEqual(await find(store, 'sign-in', '0', '199'), ['0:alice', '50:bob'])
     assert.deepEqual(await store.listSignIns(['alice']), [])
+  },
+
+  async 'users are found behind a page of sign-ins of administrators'({ store }) {
+    await createIn(store, 'alice')
+    const names = Array.from({ length: SEARCH_ROWS }, (_, index) => `admin-${index}`)
+    await store.putSignIns([...names, 'alice'].map((name, index) => ({ name, at: 1 + index, peer: '' })))
+    assert.deepEqual(await find(store, 'sign-in', '0', '999'), [`${1 + SEARCH_ROWS}:alice`])
   },
 
   async 'users are found by role, status and expiry, and no longer after a change'({ store }) {

@@ -32,14 +32,15 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
       await addMissing()
       const found: FoundUser[] = []
       let last: SearchPosition | undefined = after
-      // reads on after damaged records: callers take a page with fewer users than `SEARCH_ROWS` for the last one
+      // reads on after skipped rows: callers take a page with fewer users than `SEARCH_ROWS` for the last one
       while (last && found.length < SEARCH_ROWS) {
         const rows: readonly Row[] = await engine.ask(
           kind === 'sign-in'
             ? one(STATEMENTS.searchSignIns, Number(last.key), toText(last.name), Number(to))
             : one(STATEMENTS.searchUsers, kind, toText(last.key), toText(last.name), toText(to)),
         )
-        found.push(...damaged.skip(rows, readFound))
+        const ofUsers = rows.filter(({ record }) => record !== null)
+        found.push(...damaged.skip(ofUsers, readFound))
         last = rows.length === SEARCH_ROWS ? readPosition(rows.at(-1)) : undefined
       }
       return found.slice(0, SEARCH_ROWS)
