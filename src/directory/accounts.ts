@@ -45,7 +45,10 @@ export function createAccountFinder(
 
 /** Whether one of these roles needs a second factor that the account does not have. */
 export const lacksFactor = ({ roles, totp }: Pick<Account, 'roles' | 'totp'>, required: readonly string[]): boolean =>
-  required.length > 0 && totp === undefined && roles.some((role) => required.includes(role))
+  totp === undefined && needsFactor(roles, required)
+
+export const needsFactor = (roles: readonly string[], required: readonly string[]): boolean =>
+  required.length > 0 && roles.some((role) => required.includes(role))
 
 const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
   account && isValid(account, clock) ? account : undefined

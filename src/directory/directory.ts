@@ -21,7 +21,7 @@ import type { LastSignIn, SignInStore, TokenUse, TokenUseStore } from './store-p
 import { findConfusion } from './users/check-user.ts'
 import { createImportUsers } from './users/import-users.ts'
 import { createHashUpgrade } from './users/upgrade-hash.ts'
-import { listRoles as listRolesOf, type User } from './users/user.ts'
+import { type ExternalAccount, findGivenRoles, listRoles as listRolesOf, type User } from './users/user.ts'
 import { createUserEditor, createUserReader } from './users/user-operations.ts'
 import { createUserSearch } from './users/user-search.ts'
 
@@ -56,6 +56,8 @@ export async function createDirectory(deps: DirectoryDeps) {
     peekAccount,
     /** All roles of a user: its own, and those that identity providers gave it. */
     listRoles,
+    /** The roles that the user has through one account at a provider; `undefined`: the provider gives none. */
+    findGivenRoles: (link: ExternalAccount) => findGivenRoles(link, deps.settings().roleIssuers),
     /** Why the name of a user could be mistaken for that of another. */
     findConfusion: (name: string) => findConfusion(name, parts),
     /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */

@@ -38,5 +38,14 @@ describe('roles that an identity provider gave', () => {
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
       assert.deepEqual(await search(query), [], JSON.stringify(query))
     assert.deepEqual(await search({ role: 'own' }), ['wim'])
+    await directory.createUser({ name: 'ada', roles: ['writer'] })
+    const { counts } = await directory.countUsersBy('role', '', 10)
+    assert.deepEqual(
+      counts.map(({ key, count }) => [key, count]),
+      [
+        ['own', 1],
+        ['writer', 1],
+      ],
+    )
   })
 })

@@ -37,6 +37,7 @@ const { document, multiModel, addresses, cardea, takeEvents } = await startServe
 await cardea.users.create({ name: 'ada', password: 'analytical engine' })
 const link = { provider: 'linked', issuer: linked.issuer, subject: 'u-1' }
 const LINKS = '/_cardea/api/users/ada/external-accounts'
+const LINKS_OF_WIM = '/users/wim/external-accounts'
 await send(document, { method: 'POST', path: LINKS, headers: ADMIN, body: link })
 
 const setActive = (active: boolean) =>
@@ -159,8 +160,22 @@ describe('sign-in at an identity provider', () => {
     for (const provider of [{ 'provider:open': settings }, {}]) {
       const second = await start(provider)
       assert.deepEqual(await second.found(), { members: [], policy: [] })
+      assert.deepEqual((await second.ask('/roles')).roles, [])
+      assert.deepEqual((await second.ask(LINKS_OF_WIM)).accounts[0].roles, undefined)
       await second.close()
     }
+    // they are kept until the next sign-in, which removes them
+    const again = { 'provider:open': { ...settings, users: 'create' } }
+    const third = await start(again)
+    assert.deepEqual(await third.found(), { members: ['wim'], policy: [['writer']] })
+    await third.close()
+    const linking = await start({ 'provider:open': settings })
+    const later = createClient(linking.at)
+    assert.deepEqual((await later.finish('open', await later.visit('open'))).roles, [])
+    await linking.close()
+    const last = await start(again)
+    assert.deepEqual(await last.found(), { members: [], policy: [] })
+    assert.deepEqual((await last.ask(LINKS_OF_WIM)).accounts[0].roles, [])
   })
 
   const refused: readonly [name: string, change: object, response?: Record<string, string>][] = [
@@ -521,6 +536,36 @@ describe('sign-in at an identity provider', () => {
       const claims = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString())
       assert.ok(claims.exp <= signedInBy + 1000, 'the token does not outlive max_lifetime')
     })
+
+    for (const [user, member] of [
+      ['without a second factor here', {}],
+      ['with a second factor here', { totp: { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' } }],
+    ] as const)
+      it(`loses, ${user}, the sessions that a provider opened without one when it gets the role`, async () => {
+        const name = `gus${Object.keys(member).length}`
+        const path = `/_users/org.couchdb.user:${name}`
+        const change = async (values: object) => {
+          const user = JSON.parse((await send(server.document, { path, headers: ADMIN })).body)
+          const put = { method: 'PUT', path, headers: ADMIN, body: { ...user, ...values } }
+          assert.equal((await send(server.document, put)).status, 201)
+        }
+        const open = () => signIn('open', { sub: name, preferred_username: name, roles: [], ...PASSWORD })
+        await open()
+        await change(member)
+        const { browser } = await open()
+        const headers = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
+        const page = { method: 'POST', path: `${PAGE}/token`, headers, body: {} }
+        const { jwt } = JSON.parse((await send(server.multiModel, page)).body)
+        const ask = async () => [
+          (await send(server.document, { path: '/_gate', headers })).status,
+          (await useToken(jwt, name)).statuses[1],
+        ]
+        assert.deepEqual(await ask(), [204, 200])
+        await change({ roles: ['writer'] })
+        assert.deepEqual(await ask(), [401, 401])
+        await change({ roles: [] })
+        assert.deepEqual(await ask(), [204, 200])
+      })
 
     it('is refused with a token, unless the provider says that it asked for one', async () => {
       const rows: readonly [token: string, roles?: readonly string[]][] = [

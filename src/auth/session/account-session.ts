@@ -53,7 +53,7 @@ export interface AccountSessionDeps {
   readonly directory: Pick<
     Directory,
     | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'toActing')
-    | ('isSessionEnded' | 'isForeignTokenLive')
+    | ('isSessionOver' | 'isForeignTokenLive')
   >
   readonly clock: Clock
 }
@@ -69,7 +69,7 @@ export function createAccountSessions(deps: AccountSessionDeps) {
   )
   const findLive = (cookie: ReadCookie, account: Account): RememberedSession | undefined => {
     const found = findRemembered(cookie, account)
-    if (!found || directory.isSessionEnded(found.session.id)) return undefined
+    if (!found || directory.isSessionOver(found.session.id, account)) return undefined
     const { session } = found
     return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? found : undefined
   }

@@ -59,9 +59,9 @@ export function createSignInService(deps: SignInDeps) {
       const signedInAt = deps.directory.findSignInTime(id, account)
       // without the time of the sign-in, the session itself cannot be renewed
       const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + maxLifetimeSeconds
-      const hasFactor = deps.directory.hasProvidedFactor(id, account)
+      const isProvided = signedInAt !== undefined && deps.directory.findPasswordTime(id, account) === undefined
       const opening = {
-        ...{ hasPassword: false, hasFactor, isProvided: hasFactor },
+        ...{ hasPassword: false, hasFactor: deps.directory.hasProvidedFactor(id, account), isProvided },
         validUntil: maxLifetimeSeconds === 0 ? undefined : end,
         lifetimeSeconds: Math.trunc(sessionTimeoutSeconds),
       }

@@ -2,7 +2,7 @@ import { nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { toTokenMark, withoutToken } from '../access-token.ts'
 import type { Account } from '../account.ts'
-import { isValid } from '../accounts.ts'
+import { isValid, needsFactor } from '../accounts.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { Revocation } from '../revocation.ts'
@@ -63,6 +63,8 @@ export function createSessions(parts: DirectoryParts) {
     isSessionLive: (session: Session) => isSessionLive(parts, session),
     /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */
     isSessionEnded: ended.has,
+    /** The same, and whether it lacks a second factor that its user needs by now. */
+    isSessionOver: (id: string, account: Account): boolean => isEnded(ended, id) || isWithoutFactor(parts, id, account),
     /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
     isForeignTokenLive: (token: ForeignToken) => isForeignTokenLive(parts, token),
     /** Whether the cache shows that it is live; `false`: ask `isForeignTokenLive`. */
@@ -114,12 +116,22 @@ async function isSessionLive(parts: DirectoryParts, session: Session): Promise<b
   return isLiveAsKnown(parts, session)
 }
 
-async function isLiveAsKnown({ ended, findAccount }: DirectoryParts, session: Session): Promise<boolean> {
+async function isLiveAsKnown(parts: DirectoryParts, session: Session): Promise<boolean> {
+  const { ended, findAccount } = parts
   // the account first: finding it may load newly ended sessions
   const account = await findAccount(session.name)
   if (!account || isEnded(ended, session.id, session.foreignToken)) return false
+  if (isWithoutFactor(parts, session.id, account)) return false
   return generationOf(account.sessionEpoch, session.id) === session.generation
 }
+
+/**
+ * Whether a provider that asked for no second factor has signed the user in, and a role of the user needs one. A session
+ * opened with the password has it, or can do nothing else than set it up.
+ */
+const isWithoutFactor = ({ settings, ownKey }: DirectoryParts, id: string, owner: Account): boolean =>
+  needsFactor(owner.roles, settings().factorRoles) &&
+  findOpeningTime(id, { owner, proof: 'provider' }, ownKey()) !== undefined
 
 const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
   ids.some((id) => id !== undefined && ended.has(id))

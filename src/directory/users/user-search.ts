@@ -110,10 +110,27 @@ export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Cl
   /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
   async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
     const range = { kind, from: after === undefined ? text : `${after}${FIRST}`, to: `${text}${LAST}` }
-    const counts = await store.countUsersByKey(range, limit)
-    return { counts, next: counts.length < limit ? undefined : counts.at(-1)?.key }
+    const stored = await store.countUsersByKey(range, limit)
+    const idle = kind === 'role' ? await listIdleRoles(store, rolesOf) : []
+    const counts = stored.map((row) => ({ ...row, count: row.count - idle.filter((role) => role === row.key).length }))
+    return {
+      counts: counts.filter(({ count }) => count > 0),
+      next: stored.length < limit ? undefined : stored.at(-1)?.key,
+    }
   },
 })
+
+/** The folded roles that users have through a provider that gives none now, each once per user: the store counts them. */
+async function listIdleRoles(store: UserSearchStore, rolesOf: RolesOf): Promise<readonly string[]> {
+  const ranges = [{ kind: 'external', from: '', to: LAST }] as const
+  const isFirst = ({ user, key }: FoundEntry) => findFirst(user, ranges)?.key === key
+  const all = { after: startOf(ranges, 0), limit: Number.POSITIVE_INFINITY }
+  const { users } = await collect(all, (position) => readOn(store, ranges, position), isFirst)
+  return users.flatMap((user) => {
+    const roles = new Set(rolesOf(user).map(foldCase))
+    return listEntries(user).flatMap(({ kind, key }) => (kind === 'role' && !roles.has(key) ? key : []))
+  })
+}
 
 /** Where a page begins: behind this entry of this range. */
 interface Position {

@@ -131,12 +131,16 @@ export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer
 export const listExternalKeys = (record: UserRecord): readonly string[] =>
   record.kind === 'user' ? (record.links ?? []).map(toExternalKey) : []
 
+/** The roles through one account: those of its last sign-in, if its issuer is one of those that give roles now. */
+export const findGivenRoles = ({ issuer, roles }: ExternalAccount, issuers: readonly string[]) =>
+  issuers.includes(issuer) ? roles : undefined
+
 /** Its own roles, and those that identity providers gave it, as far as these issuers give roles now. */
 export function listRoles(
   { document, links = [] }: Pick<User, 'document' | 'links'>,
   issuers: readonly string[],
 ): readonly string[] {
-  const given = links.flatMap(({ issuer, roles = [] }) => (issuers.includes(issuer) ? roles : []))
+  const given = links.flatMap((link) => findGivenRoles(link, issuers) ?? [])
   return given.length === 0 ? document.roles : [...new Set([...document.roles, ...given])]
 }
 

@@ -140,7 +140,9 @@ export const ROLE_QUERY = object({
 })
 const ROLE = namedObject('Role', {
   name: text('As its first member has it: roles that differ only in case are one row.'),
-  members: integer('At most 10000 are counted.'),
+  members: integer(
+    'At most 10000 are counted. Of 2000 external accounts, roles that the provider no longer gives are left out.',
+  ),
 })
 export type Role = Static<typeof ROLE>
 export const ROLE_PAGE = object({ roles: listOf(ROLE), 'next?': NEXT })

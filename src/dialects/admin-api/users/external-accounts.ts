@@ -1,6 +1,6 @@
 // The accounts at identity providers that sign in as a user.
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import { type ExternalAccount, toExternalKey, type User } from '../../../directory/users/user.ts'
+import { toExternalKey, type User } from '../../../directory/users/user.ts'
 import {
   type Call,
   CURRENT_PASSWORD,
@@ -20,7 +20,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
   'account.external-accounts': operation('GET /account/external-accounts', 'self', {
     summary: 'List the accounts at identity providers that sign in as you',
     reply: EXTERNAL_ACCOUNTS,
-    run: async (deps, call) => showLinks(await requireUser(deps, requireAccountName(call))),
+    run: async (deps, call) => showLinks(deps, await requireUser(deps, requireAccountName(call))),
   }),
   'account.link-account': operation('POST /account/external-accounts', 'self', {
     summary: 'Let your account at an identity provider sign in as you',
@@ -30,7 +30,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       const { name } = await requireUser(deps, requireAccountName(call))
       await call.caller?.requireCurrentPassword(call.body.current_password)
       const account = await requireServer(deps).findExternalAccount(call.body.token)
-      return showLinks(await deps.directory.linkAccount(name, account))
+      return showLinks(deps, await deps.directory.linkAccount(name, account))
     },
   }),
   'account.unlink-account': operation('DELETE /account/external-accounts/{id}', 'self', {
@@ -45,7 +45,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
   'user.external-accounts': operation('GET /users/{name}/external-accounts', 'userAdmin', {
     summary: 'List the accounts at identity providers that sign in as a user',
     reply: EXTERNAL_ACCOUNTS,
-    run: async (deps, call) => showLinks(await requireManagedUser(deps, call)),
+    run: async (deps, call) => showLinks(deps, await requireManagedUser(deps, call)),
   }),
   'user.link-account': operation('POST /users/{name}/external-accounts', 'userAdmin', {
     summary: 'Let an account at an identity provider sign in as a user',
@@ -62,7 +62,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       const { provider, issuer, subject } = call.body
       if (!deps.listIssuers(provider).includes(issuer))
         throw badRequest(`No identity provider ${JSON.stringify(provider)} with this issuer is configured.`)
-      return showLinks(await deps.directory.linkAccount(name, { provider, issuer, subject }))
+      return showLinks(deps, await deps.directory.linkAccount(name, { provider, issuer, subject }))
     },
   }),
   'user.unlink-account': operation('DELETE /users/{name}/external-accounts/{id}', 'userAdmin', {
@@ -87,16 +87,13 @@ async function unlink(deps: OperationDeps, call: Call, user: User) {
   const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
   if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
   await deps.directory.unlinkAccount(user.name, link)
-  return showLinks(await requireUser(deps, user.name))
+  return showLinks(deps, await requireUser(deps, user.name))
 }
 
-const showLinks = ({ links = [] }: User) => ({ accounts: links.map(showLink) })
-
-const showLink = (link: ExternalAccount) => ({
-  id: toExternalKey(link),
-  provider: link.provider,
-  issuer: link.issuer,
-  subject: link.subject,
-  linkedAt: link.linkedAt,
-  ...(link.roles && { roles: link.roles }),
+const showLinks = ({ directory }: OperationDeps, { links = [] }: User) => ({
+  accounts: links.map((link) => {
+    const { provider, issuer, subject, linkedAt } = link
+    const roles = directory.findGivenRoles(link)
+    return { id: toExternalKey(link), provider, issuer, subject, linkedAt, ...(roles && { roles }) }
+  }),
 })
