@@ -44,11 +44,14 @@ export const createDoorSignUp =
 
 export type DoorArrivals = ReturnType<typeof createDoorArrivals>
 
-/** For sign-ins without a name: those that fail count like wrong passwords from the same address. */
+/**
+ * For sign-ins at a provider. Those that fail are limited like wrong passwords from the same address, but counted by
+ * provider: if one is set up wrongly, its users can still sign in with a password or at another provider.
+ */
 export const createDoorArrivals =
   ({ requireAllowed, countFailure }: PasswordLimits, namesProxies: () => boolean) =>
-  async <T>(source: Pick<CredentialSource, 'client'>, arrive: () => Promise<T>): Promise<T> => {
-    const guess = { ...toPeers(source, namesProxies()), name: '' }
+  async <T>(source: Pick<CredentialSource, 'client'>, provider: string, arrive: () => Promise<T>): Promise<T> => {
+    const guess = { ...toPeers(source, namesProxies()), name: '', provider }
     requireAllowed(guess)
     try {
       return await arrive()

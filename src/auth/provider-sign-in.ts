@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
+import { findMember, isJsonObject } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
@@ -222,12 +223,18 @@ function readState(cookie: string, { derive, clock }: Flow): State | undefined {
   return nowSeconds(clock) < state.expiresAt ? state : undefined
 }
 
-/** `openid-client` wraps what `fetch` throws. */
+/** `openid-client` wraps what `fetch` throws. If the provider replied with an error, its code is for the log. */
 function toRefusal(error: unknown): Refusal {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Refusal) return cause
-  return new Refusal('token_refused', { reason: REFUSED, detail: messageOf(error), cause: error })
+  const code = isJsonObject(cause) ? findMember(cause, 'error') : undefined
+  const isCode = typeof code === 'string' && OAUTH_CODE.test(code)
+  const detail = isCode ? `${messageOf(error)}: ${code}` : messageOf(error)
+  return new Refusal('token_refused', { reason: REFUSED, detail, cause: error })
 }
+
+/** Such as `invalid_client`. Other text of a provider could be anything. */
+const OAUTH_CODE = /^[a-z_]{1,40}$/
 
 const REFUSED = 'the response of the identity provider is not accepted; start again'
 

@@ -215,6 +215,28 @@ describe('sign-in at an identity provider', () => {
     assert.deepEqual([statuses[0], statuses.at(-1)], [403, 429])
   })
 
+  it('counts failures by provider: they lock out no password and no other provider', async (t) => {
+    const wrong = await startProvider(t)
+    const { document: url, ...server } = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      auth: { 'peer-failures': 2 },
+      'provider:wrong': { issuer: wrong.issuer, ...client },
+      'provider:linked': { issuer: linked.issuer, ...client },
+    })
+    await server.cardea.users.create({ name: 'pia', password: 'correct horse 1' })
+    wrong.state.clientSecret = 'changed at the provider'
+    const statuses: number[] = []
+    for (const provider of ['wrong', 'wrong', 'wrong', 'linked']) {
+      const browser = createClient(url)
+      statuses.push((await browser.finish(provider, await browser.visit(provider))).status)
+    }
+    assert.deepEqual(statuses, [403, 403, 429, 403])
+    const password = { method: 'POST', path: '/_session', body: { name: 'pia', password: 'correct horse 1' } }
+    assert.equal((await send(url, password)).status, 200)
+    const reasons = server.takeEvents().map(({ reason }) => String(reason))
+    assert.ok(reasons.some((reason) => /^\[provider:wrong\] .*: invalid_client$/.test(reason)))
+  })
+
   it('records a refusal', async (t) => {
     const { document: url, ...server } = await startServer(t, {
       console: { 'public-url': PUBLIC_URL },

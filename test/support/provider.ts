@@ -46,6 +46,7 @@ export async function startProvider(scope: Scope) {
     /** Claims of the next ID tokens, and parameters of the next responses to browsers. */
     idToken: {} as object,
     response: {} as Record<string, string>,
+    clientSecret: CLIENT_SECRET,
   }
   const showKeys = () => {
     state.fetches += 1
@@ -65,12 +66,11 @@ export async function startProvider(scope: Scope) {
     const challenge = createHash('sha256')
       .update(sent.get('code_verifier') ?? '')
       .digest('base64url')
-    const isRight =
-      asked?.get('code_challenge') === challenge &&
-      asked.get('redirect_uri') === sent.get('redirect_uri') &&
-      // RFC 6749 2.3.1: name and secret are encoded as in a form
-      decodeURIComponent(Buffer.from(authorization.slice(6), 'base64').toString()) === `${CLIENT}:${CLIENT_SECRET}`
-    if (!isRight) return undefined
+    const isRight = asked?.get('code_challenge') === challenge && asked.get('redirect_uri') === sent.get('redirect_uri')
+    // RFC 6749 2.3.1: name and secret are encoded as in a form
+    const named = decodeURIComponent(Buffer.from(authorization.slice(6), 'base64').toString())
+    if (named !== `${CLIENT}:${state.clientSecret}`) return { error: 'invalid_client' }
+    if (!isRight) return { error: 'invalid_grant' }
     const claims = { aud: CLIENT, nonce: asked?.get('nonce'), scope: undefined, ...state.idToken }
     return { access_token: 'opaque', token_type: 'Bearer', id_token: signToken(claims) }
   }
@@ -82,8 +82,8 @@ export async function startProvider(scope: Scope) {
     if (pathname === '/keys') return void response.end(JSON.stringify(showKeys()))
     if (pathname !== '/token') return void response.end(JSON.stringify(toDiscovery(issuer, state.discovery)))
     const tokens = redeem(new URLSearchParams(await text(request)), request.headers.authorization ?? '')
-    response.statusCode = tokens ? 200 : 400
-    response.end(JSON.stringify(tokens ?? { error: 'invalid_grant' }))
+    response.statusCode = 'error' in tokens ? 400 : 200
+    response.end(JSON.stringify(tokens))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -13,6 +13,8 @@ export interface Guess {
   readonly peer: string
   /** Address of the connection, where `peer` comes from a header of a proxy that is not configured as trusted. */
   readonly directPeer?: string | undefined
+  /** The identity provider of the attempt. Its failures count apart from all others. */
+  readonly provider?: string | undefined
   /** Of the stored password, if the name has one. A new password starts without failures. */
   readonly salt?: string | undefined
   readonly version?: string | undefined
@@ -38,9 +40,14 @@ export const toLockPrefix = ({ name, salt = '' }: LimitedAccount): string =>
 
 export const toAccountKey = ({ name }: Pick<Guess, 'name'>): string => digestHex('sha256', name)
 
-export function findPeers({ peer, directPeer }: Pick<Guess, 'peer' | 'directPeer'>): readonly string[] {
+export function findPeers({
+  peer,
+  directPeer,
+  provider,
+}: Pick<Guess, 'peer' | 'directPeer' | 'provider'>): readonly string[] {
   const keys = [toPeerKey(peer), directPeer === undefined ? undefined : toPeerKey(directPeer)]
-  return [...new Set(keys.filter((key) => key !== undefined))]
+  const prefix = provider === undefined ? '' : `${provider} `
+  return [...new Set(keys.filter((key) => key !== undefined))].map((key) => `${prefix}${key}`)
 }
 
 /** Client and connection as one text. */

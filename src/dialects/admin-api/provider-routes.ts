@@ -82,7 +82,7 @@ async function requireLinkingUser(
 }
 
 const finish = (context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> =>
-  deps.limitArrivals(context, () => arrive(context, provider, deps))
+  deps.limitArrivals(context, provider, () => arrive(context, provider, deps))
 
 async function arrive(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
