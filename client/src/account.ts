@@ -30,6 +30,13 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
     if (response.ok) return (await response.json()) as T
     throw await toError(response)
   }
+  /** The password has been changed, so a failure must not reach the caller. */
+  const signInAgain = async (name: string, password: string): Promise<void> => {
+    const opened = await credential.signIn({ name, password }).catch(() => undefined)
+    if (opened?.ok) keeper.signedIn(await credential.accept(opened))
+    // a second factor needs a code: announces the end of the session
+    else await keeper.check().catch(() => {})
+  }
   return {
     /** Creates a user, if the server allows sign-up. It does not sign in. */
     async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
@@ -52,12 +59,11 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
     },
     /** Ends all other sessions of the user. */
     async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
+      if (credential.endsWithPassword && !keeper.live) await keeper.renew()
+      const name = keeper.live?.session.name
       const response = await call('PUT', 'password', { password, current_password: currentPassword })
       if (response.ok) {
-        const name = keeper.live?.session.name
-        const opened = credential.endsWithPassword && name ? await credential.signIn({ name, password }) : undefined
-        // with a second factor, the user has to sign in again
-        if (opened?.ok) keeper.signedIn(await credential.accept(opened))
+        if (credential.endsWithPassword && name !== undefined) await signInAgain(name, password)
         return { status: 'changed' }
       }
       const error = findLock(response) ?? (await toError(response))

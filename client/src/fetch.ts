@@ -24,8 +24,11 @@ export const createSessionFetch =
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     const send = () => sendOnce(input instanceof Request ? input.clone() : url, init, { credential, keeper })
     if (keeper.live === undefined) await keeper.renew().catch(() => {})
+    const name = keeper.live?.session.name
+    const isOfAnother = () => name !== undefined && name !== (keeper.live?.session.name ?? name)
     for (let isRepeated = false; ; isRepeated = true) {
       await keeper.renewIfDue()
+      if (isOfAnother()) return toEnded()
       if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
       const [seen, sentAt] = [keeper.live, Date.now()]
       const response = await send()

@@ -102,6 +102,8 @@ export class SessionKeeper {
 
   #findChange(next: LiveSession | null): Change | undefined {
     const before = this.#live
+    // another user has signed in without this client, as at the sign-in page of the server
+    if (next && before && next.session.name !== before.session.name) return 'signed_in'
     if (next && before) return next.expiresAt === before.expiresAt ? undefined : 'renewed'
     if (next) return before === null ? 'signed_in' : undefined
     if (!before) return undefined
@@ -122,7 +124,9 @@ export class SessionKeeper {
     this.#set(message)
   }
 
-  #set({ change, live, askedAt }: Message): void {
+  #set({ change: said, live, askedAt }: Message): void {
+    // the tab that renewed the session may not know that it is another one for this tab
+    const change = (said === 'renewed' && this.#findChange(live)) || said
     const isEnd = change === 'expired' || change === 'revoked'
     if (change === 'signed_in' || change === 'signed_out') this.#beganAt = askedAt
     // two tabs may notice it at the same time

@@ -124,3 +124,50 @@ test('a waiting request can be aborted', async (t) => {
   controller.abort()
   await assert.rejects(waiting, { name: 'AbortError' })
 })
+
+/** A client with the cookies of a browser, which other pages of the origin change too. */
+async function openPage(scope: Scope, server: Server) {
+  let cookie = ''
+  const page = { onRejected: async () => {} }
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const headers = new Headers(init?.headers)
+    headers.set('Cookie', cookie)
+    const response = await globalThis.fetch(input, { ...init, headers })
+    cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? cookie
+    if (response.status === 401) await page.onRejected()
+    const shown = new Headers(response.headers)
+    shown.delete('Set-Cookie')
+    return new Response(response.body, { status: response.status, headers: shown })
+  }
+  const client = createClient({ url: server.document, fetch })
+  const changes: string[] = []
+  client.onChange((change, session) => changes.push(`${change} ${session?.name ?? ''}`.trim()))
+  scope.after(() => client.close())
+  await client.signUp('ada', 'analytical')
+  await client.signUp('bob', 'analytical')
+  await client.signIn(ADA)
+  /** As the sign-in page of the server does. */
+  const signInElsewhere = async (name: string) => {
+    const body = new URLSearchParams({ name, password: 'analytical' })
+    assert.equal((await fetch(`${server.document}/_session`, { method: 'POST', body })).status, 200)
+  }
+  return { page, client, changes, signInElsewhere }
+}
+
+test('another user who signed in without the client is announced, and gets no request of the first', async (t) => {
+  const server = await startServer(t, SIGN_UP)
+  const { page, client, changes, signInElsewhere } = await openPage(t, server)
+  await signInElsewhere('bob')
+  assert.equal((await client.session())?.name, 'bob')
+  assert.deepEqual(changes, ['signed_in ada', 'signed_in bob'])
+  await signInElsewhere('ada')
+  await client.session()
+  await revoke(server)
+  page.onRejected = async () => {
+    page.onRejected = async () => {}
+    await signInElsewhere('bob')
+  }
+  assert.equal((await client.fetch(OWN)).status, 401, 'it is not repeated')
+  assert.deepEqual(changes.slice(2), ['signed_in ada', 'signed_in bob'])
+  assert.equal((await client.fetch(OWN)).status, 200, 'a new request')
+})

@@ -60,3 +60,14 @@ for (const [change, late] of [
     assert.deepEqual(other.log, ['signed_in ada', 'signed_in bob'])
     assert.equal(other.keeper.live?.session.name, 'bob')
   })
+
+test('a tab announces a sign-in when it learns of another user by the renewal of a later tab', async (t) => {
+  const tab = openTab()
+  t.after(() => tab.keeper.close())
+  tab.keeper.signedIn(toLive('ada'))
+  const later = new BroadcastChannel(`cardea ${BASE}`)
+  t.after(() => later.close())
+  later.postMessage({ change: 'renewed', live: toLive('bob'), askedAt: Date.now() })
+  await waitUntil(() => tab.keeper.live?.session.name === 'bob')
+  assert.deepEqual(tab.log, ['signed_in ada', 'signed_in bob'])
+})

@@ -202,13 +202,28 @@ test('requests wait after a revocation, and a new password signs in again', asyn
   assert.equal((await waiting).status, 200)
 })
 
-test('asks for a code', async (t) => {
+test('a new password signs in again as the first call of a page', async (t) => {
   const { openClient } = await open(t)
-  const { client } = openClient()
+  const storage = createStorage()
+  await openClient(storage).client.signIn(ADA)
+  const { client, changes } = openClient(storage)
+  assert.deepEqual(await client.changePassword('analytical', 'difference'), { status: 'changed' })
+  assert.equal((await client.session())?.name, 'ada')
+  assert.deepEqual(changes, ['signed_in'])
+})
+
+test('asks for a code, and after a new password too', async (t) => {
+  const { openClient } = await open(t)
+  const storage = createStorage()
+  const { client } = openClient(storage)
   await client.signIn(ADA)
   const { secret } = await client.secondFactor.enrol()
   const code = renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000))
   const [recovery = ''] = await client.secondFactor.confirm(secret, code)
   assert.deepEqual(await client.signIn(ADA), { status: 'code_required' })
   assert.equal((await client.signIn({ ...ADA, code: recovery })).status, 'signed_in')
+  const { client: page, changes } = openClient(storage)
+  assert.deepEqual(await page.changePassword('analytical', 'difference'), { status: 'changed' })
+  assert.deepEqual(changes, ['revoked'], 'a new session needs a code')
+  assert.equal(storage.getItem(storage.key), null)
 })
