@@ -9,6 +9,8 @@ import { test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Client } from '../../client/src/index.ts'
 import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
+import { startForeignProvider } from '../support/foreign-provider.ts'
+import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { beforeDocument, endFeedsOfClosedConnections } from '../support/upstream.ts'
@@ -171,3 +173,58 @@ for (const credential of ['cookie', 'token'] as const)
     await waitUntil(async () => (await logOf(tab)).includes('replication ended: unauthorized'))
     assert.ok((await logOf(tab)).includes('signed_out'))
   })
+
+test('a user of an identity provider replicates with the cookie of the sign-in page, and signs out at both', {
+  skip: NO_BROWSER,
+}, async (t) => {
+  const callbacks = ['http://127.0.0.1:1/']
+  const provider = await startForeignProvider(t, callbacks)
+  const { document: url } = await startServer(t, beforeDocument(upstream), {
+    'provider:foreign': {
+      issuer: provider.issuer,
+      audience: 'cardea',
+      'client-id': provider.client.client_id,
+      'client-secret': provider.client.client_secret,
+      scopes: 'openid',
+      users: 'create',
+      label: 'Example ID',
+    },
+  })
+  // each must know the address of the other
+  callbacks.push(`${url}/_cardea/sign-in/callback/foreign`)
+  provider.rotate('2')
+  const path = '/_cardea/api/settings/console/public-url'
+  assert.equal((await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })).status, 200)
+  const context = await browser?.newContext()
+  assert.ok(context)
+  t.after(() => context.close())
+  await servePage(context, url)
+  // the pages of the provider ask for a font
+  await context.route(/googleapis/, (route) => route.abort())
+
+  const page = await context.newPage()
+  await page.goto(`${url}/_cardea/sign-in?next=%2Fapp%2F`)
+  await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
+  await page.locator('[name=login]').fill('eve')
+  await page.locator('[name=password]').fill('any')
+  await page.getByRole('button', { name: 'Sign-in' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.waitForURL(`${url}/app/`)
+  await page.waitForFunction(() => 'app' in globalThis)
+  assert.equal((await page.evaluate(() => app.session()))?.name, 'eve')
+  await page.evaluate(() => app.replicate('source', 'copy'))
+  await put('by a user of a provider')
+  await waitUntil(() => isCopied('by a user of a provider'))
+
+  const other = await context.newPage()
+  await other.goto(`${url}/_cardea/sign-in`)
+  await other.getByRole('button', { name: 'Sign out' }).click()
+  await other.getByRole('button', { name: 'Sign out of Example ID too' }).click()
+  await other.getByRole('button', { name: 'Yes, sign me out' }).click()
+  await other.waitForURL(`${url}/_cardea/sign-in`)
+  await other.getByRole('button', { name: 'Sign in with Example ID' }).click()
+  await other.locator('[name=login]').waitFor()
+  await waitUntil(async () =>
+    (await logOf(page)).some((line) => line === 'revoked' || line.startsWith('replication ended')),
+  )
+})

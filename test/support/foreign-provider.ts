@@ -59,6 +59,7 @@ const toConfiguration = (keys: readonly object[], redirectUris: readonly string[
       ...CLIENT,
       grant_types: ['authorization_code', 'client_credentials'],
       redirect_uris: redirectUris,
+      post_logout_redirect_uris: redirectUris.map((uri) => new URL('/_cardea/sign-in', uri).href),
       token_endpoint_auth_method: 'client_secret_post',
       id_token_signed_response_alg: 'ES256',
     },
