@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { start, stop } from '../support/process.ts'
+import { startShared } from '../support/hosted-server.ts'
+import { type Started, start, stop } from '../support/process.ts'
 import type { Scope } from '../support/scope.ts'
 import { type Block, listBlocks, readPage } from './page.ts'
 import { createWalk, fill, notePassword, type RealCouchdb, toStart, unfill, type Walk } from './walk.ts'
@@ -95,11 +96,18 @@ async function serve(walk: Walk, command: string): Promise<void> {
   const key = /--config \S+/.exec(command)?.[0] ?? command
   const earlier = walk.servers.get(key)
   if (earlier) await stop(earlier)
-  const server = start(walk.scope, ['-c', `exec ${fill(walk, command)}`], toStart(walk, ['sh']))
+  const server = startServer(walk, fill(walk, command))
   walk.servers.set(key, server)
   await server.says(READY.find(([start]) => command.includes(start))?.[1] ?? /\n/)
   notePassword(walk, server.stdout())
   walk.printed = server.stdout
+}
+
+/** In a process of its own if the commands of the page are such, or if it is a program of the page. */
+function startServer(walk: Walk, command: string): Started {
+  const [program, ...args] = command.split(/\s+/)
+  if (walk.isHosted && program === 'cardea') return startShared(walk.scope, args, toStart(walk, []))
+  return start(walk.scope, ['-c', `exec ${command}`], toStart(walk, ['sh']))
 }
 
 async function runOrWrite(walk: Walk, block: RunBlock): Promise<void> {

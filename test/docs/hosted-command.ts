@@ -1,18 +1,16 @@
 /**
  * `cardea` for the shell blocks of a page, run by the process that test/support/commands.ts shares out: loading the
- * program takes most of the time of a command. Servers are processes of their own.
+ * program takes most of the time of a command.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { runCommand } from '../support/commands.ts'
-import { BUNDLED } from '../support/process.ts'
 import type { Scope } from '../support/scope.ts'
 
 /** The request is a folder with what the command is given; the response is the exit code, after its output is there. */
-const renderScript = (node: string, calls: string): string => `#!/bin/sh
-case "$1" in serve|start) exec '${node}' '${BUNDLED}' "$@" ;; esac
+const renderScript = (calls: string): string => `#!/bin/sh
 call=$(mktemp -d '${calls}/XXXXXX')
 printf '%s\\0' "$@" > "$call/args"
 env -0 > "$call/env"
@@ -47,7 +45,7 @@ async function answer(request: IncomingMessage): Promise<number | null> {
 export async function installHostedCommand(scope: Scope, file: string): Promise<void> {
   const calls = `${file}-calls`
   mkdirSync(calls)
-  writeFileSync(file, renderScript(process.execPath, calls), { mode: 0o755 })
+  writeFileSync(file, renderScript(calls), { mode: 0o755 })
   const server = createServer((request, response) => {
     void answer(request).then(
       (code) => response.end(String(code)),

@@ -13,6 +13,8 @@ export interface Walk {
   readonly page: string
   /** A file of the page sets where the multi-model door listens. */
   readonly setsEndpoint: boolean
+  /** Its commands run in processes that they share. Those of one page are processes, as for its reader. */
+  readonly isHosted: boolean
   readonly scope: Scope
   readonly folder: string
   /** By the port that the page speaks of: the port in this run. */
@@ -41,9 +43,9 @@ export async function createWalk(scope: Scope, page: string, couchdb?: RealCouch
   const folder = makeFolder(scope)
   prepareFolder(folder)
   const command = join(folder, 'bin', 'cardea')
-  // the commands of one page are processes, as for its reader
-  if (page === readPage('README.md')) symlinkSync(CARDEA, command)
-  else await installHostedCommand(scope, command)
+  const isHosted = page !== readPage('README.md')
+  if (isHosted) await installHostedCommand(scope, command)
+  else symlinkSync(CARDEA, command)
   const ports = new Map<string, number>()
   for (const port of PORTS) if (DOORS.includes(port) || page.includes(port)) ports.set(port, await findFreePort())
   if (couchdb) ports.set('15984', couchdb.port)
@@ -54,7 +56,7 @@ export async function createWalk(scope: Scope, page: string, couchdb?: RealCouch
   if (couchdb) writeFileSync(join(folder, 'couchdb-admin'), `${couchdb.username}:${couchdb.password}`, { mode: 0o600 })
   if (page.includes(POSTGRES)) replaced.set(POSTGRES, await openPostgres(scope))
   const setsEndpoint = listBlocks(page).some(({ notRun, text }) => !notRun && SERVER_ENDPOINT.test(text))
-  return { page, setsEndpoint, scope, folder, ports, replaced, servers: new Map(), printed: undefined }
+  return { page, setsEndpoint, isHosted, scope, folder, ports, replaced, servers: new Map(), printed: undefined }
 }
 
 async function openPostgres(scope: Scope): Promise<string> {
