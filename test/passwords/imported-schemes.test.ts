@@ -156,11 +156,15 @@ it('a cheaper bcrypt hash costs as much as the most expensive one', async () => 
     const { user, system } = process.cpuUsage(before)
     return user + system
   }
-  const expected = await measure(undefined)
-  for (const cost of ['04', '08', '10', '11']) {
-    const ratio = (await measure(encoded(cost))) / expected
-    assert.ok(ratio > 0.5 && ratio < 2, `${cost}: ${ratio}`)
+  // on a busy machine the same work takes up to twice the time: then it is measured again
+  let ratios: Record<string, number> = {}
+  const hasSameCosts = async () => {
+    const expected = await measure(undefined)
+    ratios = {}
+    for (const cost of ['04', '08', '10', '11']) ratios[cost] = (await measure(encoded(cost))) / expected
+    return Object.values(ratios).every((ratio) => ratio > 0.5 && ratio < 2)
   }
+  for (let attempt = 1; !(await hasSameCosts()); attempt += 1) assert.ok(attempt < 10, JSON.stringify(ratios))
 })
 
 it('a step of every unit takes a measurable time', () => {
