@@ -82,9 +82,10 @@ async function compareRequests(servers, path, kind, { rounds, batch, connections
   return { alone: medianOf('alone'), shared: medianOf('shared'), factor: medianOf('factor') }
 }
 
-async function measureStarts(upstream, runs) {
-  const values: number[] = []
-  for (let run = 0; run < runs; run += 1) {
+/** How much later the server with workers listened: of the two that run, and of more starts. */
+async function measureStarts([alone, shared], upstream, runs) {
+  const values = [shared.startMs - alone.startMs]
+  for (let run = 1; run < runs; run += 1) {
     const alone = await withServer(upstream, 1, async ({ startMs }) => startMs)
     values.push((await withServer(upstream, WORKERS, async ({ startMs }) => startMs)) - alone)
   }
@@ -117,10 +118,10 @@ export const bench = {
   async run(rounds, [batch = 2000, connections = 32, warmUps = 10]: readonly number[] = []) {
     await using started = new AsyncDisposableStack()
     const upstream = toLocalUrl(started.adopt(await startScript('upstream.ts'), killChild).port)
-    const starts = await measureStarts(upstream, Math.min(rounds, 5))
     return await withServer(upstream, 1, (alone) =>
       withServer(upstream, WORKERS, async (shared) => {
         const { rows, factor } = await compareAll([alone, shared], { rounds, batch, connections, warmUps })
+        const starts = await measureStarts([alone, shared], upstream, Math.min(rounds, 5))
         const [before, after] = [readMebibytes(alone), readMebibytes(shared)]
         const perWorker = (after - before) / WORKERS
         return {

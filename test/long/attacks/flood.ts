@@ -3,11 +3,12 @@
  * row is one listener, one way to attack and a number of connections. A script has a table of ways, and calls `runFlood`:
  *
  *     node test/long/attacks/pipelining.ts [--seconds 2] [--connections 10,100] [--listeners document,metrics-tls]
- *                                            [--ways read,reconnect] [--tree /path/of/another/checkout] [--json]
+ *                                            [--ways read,reconnect] [--tree /path/of/another/checkout] [--json] [--one-server]
  *
  * Four processes: the server, the attacker, the other client, and this one. The server has a core of its own, and the
  * attacker gets the time that the other client leaves of another one: otherwise the figures would show what the attacker
- * takes. Each row has a server of its own, so that its memory is that of one attack. The first row of a listener has no
+ * takes. Each row has a server of its own, so that its memory is that of one attack, unless `--one-server` keeps that of
+ * the listener. The first row of a listener has no
  * attack, and shows how busy the machine is. The listener `bare` is a minimal server of Node. Exits with 1 if a row of
  * Cardea misses a goal.
  */
@@ -35,6 +36,7 @@ const { values } = parseArgs({
     ways: { type: 'string' },
     tree: { type: 'string', default: OWN_CHECKOUT },
     json: { type: 'boolean', default: false },
+    'one-server': { type: 'boolean', default: false },
   },
 })
 
@@ -334,21 +336,29 @@ function listRows(name, { ways: all }: Flood) {
 }
 
 async function attackListener(name, parts, flood: Flood) {
-  const results: Awaited<ReturnType<typeof runRow>>[] = []
-  for (const row of listRows(name, flood)) {
-    const result = await withFolder(async (folder) => {
-      const server = await startAttacked(name, folder, flood)
-      const others = [parts.attacker, parts.client]
-      try {
-        return await withCores([server.child], others, () => runRow({ ...parts, server }, row))
-      } finally {
-        await server.stop()
-      }
-    })
-    results.push(result)
-    if (!values.json) console.log(render(result))
-  }
+  const rows = listRows(name, flood)
+  const results: Awaited<ReturnType<typeof attackRows>> = []
+  for (const some of values['one-server'] ? [rows] : rows.map((row) => [row]))
+    results.push(...(await attackRows(name, some, parts, flood)))
   return results
+}
+
+function attackRows(name, rows, parts, flood: Flood) {
+  return withFolder(async (folder) => {
+    const server = await startAttacked(name, folder, flood)
+    const results: Awaited<ReturnType<typeof runRow>>[] = []
+    try {
+      for (const row of rows) {
+        const run = () => runRow({ ...parts, server }, row)
+        const result = await withCores([server.child], [parts.attacker, parts.client], run)
+        results.push(result)
+        if (!values.json) console.log(render(result))
+      }
+      return results
+    } finally {
+      await server.stop()
+    }
+  })
 }
 
 const ALL_LISTENERS = Object.keys(LISTENERS).flatMap((name) => (name === 'bare' ? name : [name, `${name}-tls`]))
