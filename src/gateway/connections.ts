@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
+import { MAX_UPSTREAM_HEADER_BYTES } from '../base/header-pairs.ts'
 import { flagResets } from '../base/node-internals/connection-reset.ts'
 import { reportWriteErrorsLate } from '../base/node-internals/late-write-errors.ts'
 import type { UpstreamFigures } from '../observe/part-metrics.ts'
@@ -69,7 +70,6 @@ export function createLiveConnections(settings: () => ConnectionSettings) {
 
 /** Shorter than common servers keep idle connections, so that Cardea closes them first. */
 const KEEP_ALIVE_MS = 4000
-const MAX_HEADER_BYTES = 65_536
 
 function openConnections(url: string, limits: ConnectionLimits): Connections {
   const connect = createConnector(new URL(url), limits)
@@ -100,7 +100,7 @@ function createPool(url: string, limits: ConnectionLimits, connect: buildConnect
     headersTimeout: limits.firstByteTimeoutMs,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
+    maxHeaderSize: MAX_UPSTREAM_HEADER_BYTES,
     connect,
   })
 }

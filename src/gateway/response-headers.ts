@@ -27,7 +27,7 @@ const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['te', 'drop'],
   ['upgrade', 'drop'],
   // only Cardea's main thread says so to its worker threads
-  ['x-cardea-accepted', 'drop'],
+  ['x-cardea-decision', 'drop'],
   // it would delete Cardea's cookies
   ['clear-site-data', 'drop'],
   // they apply to all paths of the origin, including Cardea's own

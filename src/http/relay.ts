@@ -10,7 +10,7 @@ import { createConnection, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../base/errors.ts'
-import { toPairs } from '../base/header-pairs.ts'
+import { MAX_UPSTREAM_HEADER_BYTES, toPairs } from '../base/header-pairs.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { isAccount } from '../directory/account.ts'
 import { type AuthenticatedRequest, isAnonymous } from '../directory/identity.ts'
@@ -45,7 +45,7 @@ interface Decision {
 }
 
 const CLIENT_HEADER = 'x-cardea-relayed-client'
-const DECISION_HEADER = 'x-cardea-accepted'
+const DECISION_HEADER = 'x-cardea-decision'
 
 /** About one connection, or set by Node for each. */
 const HOP_HEADERS: ReadonlySet<string> = new Set([
@@ -79,7 +79,11 @@ export function createRelay(socketPath: string, door: string, beforeRelay: () =>
       method: context.method,
       path: context.target,
       headers: toRelayedHeaders(context, door),
+      // twice: Cardea adds headers to those of the upstream
+      maxHeaderSize: 2 * MAX_UPSTREAM_HEADER_BYTES,
     })
+    // zero: Node would drop the headers above this number
+    outgoing.maxHeadersCount = 0
     const stopBody = sendBody(context, outgoing, reject)
     outgoing.once('response', (incoming) => {
       incoming.once('end', () => {
@@ -110,8 +114,8 @@ function learn({ isAccepted, account }: Decision, context: RequestContext, why: 
 
 function toRelayedHeaders({ client, httpVersion, rawHeaders, hasBody }: RequestContext, door: string): string[] {
   const { directAddress, scheme } = client
-  const hopHeaders = selectHeaders(rawHeaders, isHopHeader)
-  const others = selectHeaders(rawHeaders, (name) => !isHopHeader(name))
+  const hopHeaders = selectHeaders(rawHeaders, isHopOfRequest)
+  const others = selectHeaders(rawHeaders, (name) => !isHopOfRequest(name))
   const { length } = others
   const relayed: RelayedClient = { directAddress, scheme, door, httpVersion, hopHeaders, length }
   return [CLIENT_HEADER, toText(relayed), ...others, ...(hasBody ? ['Expect', '100-continue'] : [])]
@@ -137,6 +141,8 @@ function sendBody(context: RequestContext, outgoing: ReturnType<typeof request>,
 }
 
 const isHopHeader = (name: string): boolean => HOP_HEADERS.has(name)
+/** Node throws if a head announces trailers and the body has no chunks. */
+const isHopOfRequest = (name: string): boolean => isHopHeader(name) || name === 'trailer'
 /** The framing of a response is Node's business, which knows the version of the client. */
 const isResponseHeader = (name: string): boolean => !isHopHeader(name) && name !== 'transfer-encoding'
 

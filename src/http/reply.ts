@@ -77,7 +77,7 @@ function writeHead(response: HttpResponse, { dialect, context, reply, hsts }: De
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
   // a worker thread ends the connection of its client, and uses the one to this thread again
   if (isRelayed(response.req.socket))
-    headers.push(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
+    headers.unshift(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
   else if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)

@@ -78,6 +78,9 @@ const AWAITED = '<awaited>'
 
 const countHeaders = (count: number) => Array.from({ length: count }, (_, index) => `X-Header-${index}: 1`)
 
+/** The upstream responds with more headers than Node keeps, and more bytes of them than it accepts by default. */
+const LARGE_HEAD = '/db/large-head'
+
 interface Row {
   readonly name: string
   readonly bytes: string
@@ -89,6 +92,8 @@ const ROWS: readonly Row[] = [
   { name: 'a wrong password', bytes: head('GET /_session', AS_WRONG) },
   { name: 'a right password', bytes: head('GET /_session', AS_BEN) },
   { name: 'HEAD with a wrong password', bytes: head('HEAD /_session', AS_WRONG) },
+  // relayed, because after a wrong password no worker knows one
+  { name: 'a response with a large head', bytes: head(`GET ${LARGE_HEAD}`, AS_BEN) },
   { name: 'HTTP/1.0 without Host', bytes: 'GET /_users HTTP/1.0\r\n\r\n' },
   { name: 'HTTP/1.0 without Host, forwarded', bytes: `GET /db HTTP/1.0\r\n${AS_BEN}\r\n\r\n` },
   { name: 'HTTP/1.0 that keeps its connection', bytes: 'GET /_users HTTP/1.0\r\nConnection: keep-alive\r\n\r\n' },
@@ -117,6 +122,8 @@ const ROWS: readonly Row[] = [
   { name: 'a forwarded chunked body', bytes: sendChunked('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE) },
   { name: 'bytes that are not ASCII', bytes: head('GET /_users', 'X-Name: \xe4\xf6', 'Cookie: a=\xfc') },
   { name: 'a connection that ends', bytes: head('GET /_users', 'Connection: close') },
+  { name: 'an announced trailer without a body', bytes: head('GET /_users', 'Trailer: X-A') },
+  { name: 'an announced trailer', bytes: sendChunked('POST /_session', LOGIN, JSON_TYPE, 'Trailer: X-A') },
   { name: 'an upgrade', bytes: head('GET /_users', 'Connection: upgrade', 'Upgrade: websocket') },
   {
     name: 'repeated headers of a proxy',
@@ -202,9 +209,11 @@ describe('two workers', () => {
     const note = (thread: Worker) => threads.push(thread)
     process.on('worker', note)
     scope.after(() => process.off('worker', note))
-    const { url } = await openBackend(scope, (request, response, body) =>
-      response.end(JSON.stringify([request.method, request.url, request.rawHeaders, String(body)])),
-    )
+    const { url } = await openBackend(scope, (request, response, body) => {
+      if (request.url === LARGE_HEAD)
+        for (let index = 0; index < 2000; index += 1) response.setHeader(`X-${index}`, '1')
+      response.end(JSON.stringify([request.method, request.url, request.rawHeaders, String(body)]))
+    })
     ;[alone, shared] = await Promise.all([startApp(scope, url, 1), startApp(scope, url, 2)])
   })
   for (const { name, bytes, door = 'document' } of ROWS)

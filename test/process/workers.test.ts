@@ -53,7 +53,7 @@ async function makeConfiguration(scope: Scope) {
   // what the main thread alone says to the workers
   const held: (() => void)[] = []
   const { url } = await openBackend(scope, (request, response) => {
-    const respond = () => response.setHeader('X-Cardea-Accepted', '{').end('{}')
+    const respond = () => response.setHeader('X-Cardea-Decision', '{').end('{}')
     if (request.url === HELD) held.push(respond)
     else respond()
   })
