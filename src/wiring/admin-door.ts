@@ -128,7 +128,8 @@ const createPasswordProofs = ({ passwordProof, config }: Parts) => ({
 })
 
 interface AccountDoor extends Pick<AccountApiOptions, 'cors' | 'reopen' | 'renewalHeaders' | 'signIn'> {
-  readonly recorder: SessionRecorder
+  /** Records the sessions of tokens. Left out: the routes have no tokens. */
+  readonly recorder: SessionRecorder | undefined
 }
 
 /** The name of the sign-in in security events. */
@@ -143,15 +144,17 @@ export const mountAccount = (
     ...createServerDeps(parts),
     ...createPasswordProofs(parts),
     ...door,
-    tokens: createRenewableSessions({
-      ...parts,
-      ...parts.bearer,
-      ...createAccountSignIn(parts),
-      directory: parts.directory,
-      recorder,
-      settings: deriveLive(parts.config, toRenewableSettings).get,
-      endpoint: ACCOUNT_ENDPOINT,
-    }),
+    tokens:
+      recorder &&
+      createRenewableSessions({
+        ...parts,
+        ...parts.bearer,
+        ...createAccountSignIn(parts),
+        directory: parts.directory,
+        recorder,
+        settings: deriveLive(parts.config, toRenewableSettings).get,
+        endpoint: ACCOUNT_ENDPOINT,
+      }),
     authenticate: authenticator.authenticate,
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,
   })

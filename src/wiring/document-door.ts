@@ -159,14 +159,14 @@ function mountDocumentAccount(
   parts: Parts,
   authenticator: Authenticator<RequestContext>,
   settings: Live<DocumentSettings>,
+  recorder?: Parts['recorder'],
 ): Mount {
-  const { cookieHeaders, recorder } = parts
   const signIn = createAccountSignIn(parts)
   return mountAccount(parts, authenticator, {
     cors: createDoorCors(settings.get),
     recorder,
     reopen: async (context, account, opening) => [(await signIn.signIn.open(account, context, opening)).header],
-    renewalHeaders: cookieHeaders.renewalHeaders,
+    renewalHeaders: parts.cookieHeaders.renewalHeaders,
     signIn,
   })
 }
@@ -180,7 +180,7 @@ function createMounts(parts: DoorParts, accept: Accept, settings: Live<DocumentS
   const gate = { ...parts.forwardAuth, authenticate, requireEntry, renewalHeaders, sendsToSignIn }
   if (parts.relayOf) return [...mountRelayedPaths(createDoorCors(settings.get)), ...mountForwardAuth(gate)]
   return [
-    mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings),
+    mountDocumentAccount(parts, accept(ACCEPTED.documentAccount), settings, parts.recorder),
     mountSignIn(parts, requireEntry),
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
     ...mountForwardAuth(gate),

@@ -27,7 +27,8 @@ export interface AccountApiOptions extends OperationRoutesDeps {
   readonly cors: DoorCors
   /** The headers that carry on the session of the request. Left out where the door has no session cookie. */
   readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
-  readonly tokens: RenewableSessions
+  /** Left out for routes in another program: tokens are for the doors. */
+  readonly tokens?: RenewableSessions | undefined
   /** Left out where no application can sign users in with a cookie. */
   readonly signIn?: Omit<AccountSignInDeps, 'directory' | 'origins'>
 }
@@ -56,7 +57,7 @@ export const mountAccountApi = ({
     steps: accountSteps(options, cors),
     routes: [
       ...accountRoutes(options),
-      ...accountTokenRoutes(tokens, cors.origins),
+      ...(tokens ? accountTokenRoutes(tokens, cors.origins) : []),
       ...(signIn ? accountSignInRoutes({ ...options, ...signIn, origins: cors.origins }) : []),
     ],
     confirmCredential,
