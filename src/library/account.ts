@@ -42,12 +42,16 @@ export function toAccountRequest(request: IncomingMessage & { readonly body?: un
   return incoming
 }
 
-function withParsedBody(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
+/** The body as a client sends it. */
+function toText(body: unknown, contentType: string | undefined): string {
+  if (typeof body === 'string') return body
   // a parser of forms gives texts by name
-  const text = isForm(request.headers['content-type'])
-    ? String(new URLSearchParams(request.body as Record<string, string>))
-    : JSON.stringify(request.body)
-  const body = Buffer.from(text)
+  return isForm(contentType) ? String(new URLSearchParams(body as Record<string, string>)) : JSON.stringify(body)
+}
+
+function withParsedBody(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
+  const parsed = request.body
+  const body = Buffer.isBuffer(parsed) ? parsed : Buffer.from(toText(parsed, request.headers['content-type']))
   const { 'transfer-encoding': _coding, ...headers } = request.headers
   const copy = new IncomingMessage(request.socket)
   const { method, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headersDistinct } = request

@@ -187,9 +187,30 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
     })
 
     it('have no other paths', async () => {
-      for (const path of ['/account/nothing', '/account/../_users', '/accounts'])
+      for (const path of [
+        '/account/nothing',
+        '/account/token',
+        '/account/token/renew',
+        '/account/../_users',
+        '/accounts',
+      ])
         assert.match(String((await send(base, { path })).status), /^40[014]$/, path)
     })
+  })
+}
+
+for (const parser of ['raw', 'text']) {
+  it(`the account routes in Express, after express.${parser} for every type`, async (t) => {
+    const cardea = await createTestCardea()
+    t.after(() => cardea.close())
+    await cardea.users.create(ADA)
+    const server = createExpress(cardea, express[parser]({ type: '*/*' }))
+    t.after(() => server.close())
+    const base = await listen(server)
+    assert.equal((await post(base, '/account/sign-in', ADA)).status, 200)
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams(ADA).toString()
+    assert.equal((await send(base, { method: 'POST', path: '/account/sign-in', headers, body })).status, 200)
   })
 }
 
