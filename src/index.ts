@@ -19,6 +19,7 @@ import type { AuthenticatedRequest } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
 import { StartError } from './kernel/start-error.ts'
 import { type FetchOptions, fetchDoor, toAccountRequest } from './library/account.ts'
+import { checkOptions } from './library/arguments.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import type { Credentials } from './library/credentials.ts'
 import type { Events } from './library/events.ts'
@@ -205,6 +206,7 @@ async function openCardea<Members extends object>(
         app.handle(toAccountRequest(incoming), outgoing, 'account'),
       ),
     async authenticate(request, options) {
+      checkOptions(options, 'authenticate', AUTHENTICATE_OPTIONS)
       const { door = 'document', response, service, origins = [], peer } = options ?? {}
       if (response) requireSink(response)
       const isGuess = request instanceof Request && /^basic\b/i.test(request.headers.get('authorization') ?? '')
@@ -221,6 +223,8 @@ async function openCardea<Members extends object>(
     [Symbol.asyncDispose]: () => app.close(),
   }
 }
+
+const AUTHENTICATE_OPTIONS = ['door', 'service', 'origins', 'response', 'peer'] satisfies (keyof AuthenticateOptions)[]
 
 const GIVEN: readonly string[] = ['options', 'files', 'env', 'log', 'claims']
 

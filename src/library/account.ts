@@ -3,6 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { ACCOUNT_PREFIX } from '../dialects/own-paths.ts'
 import { isForm } from '../http/form.ts'
 import type { App, DoorName } from '../wiring/app.ts'
+import { checkOptions } from './arguments.ts'
 import { requirePeer } from './requests.ts'
 import { fetchFrom } from './web-request.ts'
 
@@ -15,9 +16,15 @@ export interface FetchOptions {
 }
 
 export async function fetchDoor(app: App, request: Request, options: FetchOptions): Promise<Response> {
+  app.requireOpen()
   if (!(request instanceof Request)) throw new TypeError('fetch takes a Request of the web platform')
+  if (request.bodyUsed)
+    throw new TypeError('fetch takes a Request whose body is unread: give request.clone() to others')
+  checkOptions(options, 'fetch', ['peer', 'path', 'door'] satisfies (keyof FetchOptions)[])
   const peer = requirePeer(options?.peer, 'fetch')
   const { door, path: mounted = ACCOUNT_PREFIX } = options
+  if (typeof mounted !== 'string' || !mounted.startsWith('/'))
+    throw new TypeError("path must be the path where your program mounts the routes: '/account'")
   const { pathname, search } = new URL(request.url)
   if (door) return fetchFrom(request, { peer, path: pathname + search, serve: (...pair) => app.handle(...pair, door) })
   const below = findBelow(pathname, mounted)

@@ -18,9 +18,20 @@ export function checkFlag(value: unknown, what: string): void {
 
 /** A misspelt member would be ignored in silence. */
 export function requireMembers(value: unknown, what: string, known: readonly string[]): void {
-  if (!isJsonObject(value)) throw badRequest(`${what} must be an object: { ${known.join(', ')} }.`)
+  const wrong = findWrongMember(value, known)
+  if (wrong !== undefined) throw badRequest(`${what} ${wrong}: { ${known.join(', ')} }.`)
+}
+
+/** The same for options that a program writes itself: a mistake in them is one of the program. */
+export function checkOptions(options: unknown, caller: string, known: readonly string[]): void {
+  const wrong = findWrongMember(options ?? {}, known)
+  if (wrong !== undefined) throw new TypeError(`the option object of ${caller} ${wrong}: { ${known.join(', ')} }`)
+}
+
+function findWrongMember(value: unknown, known: readonly string[]): string | undefined {
+  if (!isJsonObject(value)) return 'must be an object'
   const stranger = Object.keys(value).find((member) => !known.includes(member))
-  if (stranger !== undefined) throw badRequest(`${what} has no member ${stranger}: { ${known.join(', ')} }.`)
+  return stranger === undefined ? undefined : `has no member ${stranger}`
 }
 
 const MAX_LIMIT = 1000

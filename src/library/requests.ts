@@ -72,10 +72,10 @@ export function serveNode(request: IncomingMessage, response: ServerResponse, ca
 }
 
 function requireNodePair(request: unknown, response: unknown, caller: string): void {
-  if (!isJsonObject(response) || typeof response['writeHead'] !== 'function')
-    throw new TypeError(`${caller} takes the response of Node: give reply.raw of Fastify`)
   if (!isJsonObject(request) || !isJsonObject(request['socket']))
     throw new TypeError(`${caller} takes a request of Node, with its socket. For a web Request call cardea.fetch`)
+  if (!isJsonObject(response) || typeof response['writeHead'] !== 'function')
+    throw new TypeError(`${caller} takes the response of Node: give reply.raw of Fastify`)
 }
 
 export function addHeaders(response: HeaderSink | Headers, headers: readonly HeaderPair[]): void {

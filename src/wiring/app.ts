@@ -163,24 +163,24 @@ export class App {
     request: IncomingMessage,
     { door, accepted, origins }: IdentifyRules,
   ): Promise<Identified | undefined> {
-    this.#requireOpen()
+    this.requireOpen()
     const identified = await (this.#findDoor(door)?.identify(request, origins) ?? rejectDoor(door))
     return identified && isAccepted(identified.authenticated, accepted) ? identified : undefined
   }
 
   /** Runs `work` on behalf of a request to another server. */
   async runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> {
-    this.#requireOpen()
+    this.requireOpen()
     return this.#doors.document.runFor(request, work)
   }
 
   get directory(): Directory {
-    this.#requireOpen()
+    this.requireOpen()
     return this.#parts.directory
   }
 
   /** A closed server follows no changes, so its answer could be out of date. */
-  #requireOpen(): void {
+  requireOpen(): void {
     if (this.#closing) throw new StartError('This Cardea is closed: create another')
   }
 

@@ -304,6 +304,31 @@ describe('cardea.fetch', () => {
   const misuses: readonly [name: string, work: () => Promise<unknown>, says: RegExp][] = [
     ['no peer', () => cardea.fetch(request, JSON.parse('{}')), /fetch needs the address of the client: \{ peer/],
     ['a host in place of the peer', () => cardea.fetch(request, { peer: 'localhost' }), /address of the client/],
+    [
+      'a path without its slash',
+      () => cardea.fetch(request, { peer: '192.0.2.1', path: 'account' }),
+      /^path must be the path where your program mounts the routes: '\/account'$/,
+    ],
+    ['a path that is no text', () => cardea.fetch(request, JSON.parse('{"peer":"192.0.2.1","path":42}')), /^path must/],
+    [
+      'an unknown option of fetch',
+      () => cardea.fetch(request, JSON.parse('{"peer":"192.0.2.1","mount":"/account"}')),
+      /^the option object of fetch has no member mount: \{ peer, path, door \}$/,
+    ],
+    [
+      'an unknown option of authenticate',
+      () => cardea.authenticate(request, JSON.parse('{"services":"shop"}')),
+      /^the option object of authenticate has no member services: \{ door, service, origins, response, peer \}$/,
+    ],
+    [
+      'a body that was read',
+      async () => {
+        const read = new Request(request.url, { method: 'POST', body: '{}' })
+        await read.text()
+        return cardea.fetch(read, { peer: '192.0.2.1' })
+      },
+      /^fetch takes a Request whose body is unread/,
+    ],
     ['no Request', () => cardea.fetch(JSON.parse('{}'), { peer: '192.0.2.1' }), /takes a Request/],
     [
       'a web Request with a password, without its peer',
