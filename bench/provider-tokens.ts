@@ -26,7 +26,7 @@ async function openScene(scope) {
   await directory.createUser({ name: 'ada' })
   await directory.linkAccount('ada', { provider: 'staff', issuer, subject: 'u-1' })
   const place = { name: 'staff', issuer, issuers: [issuer], discovery: '', jwksUri: '' }
-  const keys = createProviderKeys({ place, maxAgeMs: 86_400_000, clock: SYSTEM_CLOCK, log: SILENT_LOG })
+  const keys = createProviderKeys(place, 86_400_000, SYSTEM_CLOCK, SILENT_LOG)
   await keys.renew()
   const [jwk] = JSON.parse(await (await fetch(`${issuer}/keys`)).text()).keys
   const publicKey = createPublicKey({ key: jwk, format: 'jwk' })

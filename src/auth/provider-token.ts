@@ -16,6 +16,7 @@ import { createTokenCache } from '../keys/token-cache.ts'
 import { findIssuer, type ReadToken, type RefusedToken, readToken, type VerifiedToken } from '../keys/verify.ts'
 import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } from './handler.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { unavailable } from './provider-connections.ts'
 
 /** It proves no password, and a browser does not send it by itself. */
 export const PROVIDER_TOKEN: CredentialKind = {
@@ -91,7 +92,6 @@ const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 export const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })
 
 export const NOT_LINKED = 'this account is not linked to a user'
-const UNAVAILABLE_SECONDS = 5
 
 /** For a user who links the account of a token. Throws a `Refusal` if no provider accepts it as an access token. */
 export const createExternalAccountFinder =
@@ -109,7 +109,7 @@ function readClaims(
   provider: Provider,
   clock: Clock,
 ): ProviderClaims | Refusal {
-  if (token === undefined) return new Refusal('provider_unavailable', { retryAfterSeconds: UNAVAILABLE_SECONDS })
+  if (token === undefined) return unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
   if (token.kind === 'refused')
     return new Refusal('token_refused', { detail: `token of ${provider.name}: ${token.reason}` })
   const claims = readProviderClaims(token.claims, token.header, { ...provider.rules, nowSeconds: nowSeconds(clock) })

@@ -24,13 +24,6 @@ export interface ProviderPlace {
   readonly jwksUri: string
 }
 
-export interface ProviderKeysDeps {
-  readonly place: ProviderPlace
-  readonly maxAgeMs: number
-  readonly clock: Clock
-  readonly log: Log
-}
-
 /** One set of keys, as it was fetched. */
 export interface ProviderKeySet {
   /** Whether a key of this version is in the set. */
@@ -46,49 +39,22 @@ const MAX_INTERVAL_MS = 300_000
 
 export type ProviderKeys = ReturnType<typeof createProviderKeys>
 
-export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeysDeps) {
-  let keys: ProviderKeySet | undefined
-  let fetchedMs = Number.NEGATIVE_INFINITY
-  let triedMs = Number.NEGATIVE_INFINITY
-  let failures = 0
-  let running: Promise<void> | undefined
+/** `maxAgeMs`: how long the last keys count while the provider cannot be reached. */
+export function createProviderKeys(place: ProviderPlace, maxAgeMs: number, clock: Clock, log: Log) {
+  const { state, refresh, pauseMs } = createFetcher(place, clock, log)
   let next: Promise<void> | undefined
-  // counted from the last attempt, whether it succeeded or not
-  const pauseMs = () =>
-    triedMs + Math.min(INTERVAL_MS * 2 ** Math.max(0, failures - 1), MAX_INTERVAL_MS) - clock.nowMs()
-  const attempt = async (): Promise<void> => {
-    try {
-      keys = await fetchKeys(place)
-      fetchedMs = clock.nowMs()
-      if (failures > 0) log.info('the keys of the identity provider are available again', { provider: place.name })
-      failures = 0
-    } catch (error) {
-      failures += 1
-      log.warn('the keys of the identity provider cannot be fetched', {
-        provider: place.name,
-        reason: messageOf(error),
-      })
-    } finally {
-      triedMs = clock.nowMs()
-      running = undefined
-    }
-  }
-  const refresh = (): Promise<void> => {
-    running ??= attempt()
-    return running
-  }
   return {
     /** The keys; `undefined`: none was fetched, or too long ago. */
     get(nowMs = clock.nowMs()): ProviderKeySet | undefined {
-      const ageMs = nowMs - fetchedMs
+      const ageMs = nowMs - state.fetchedMs
       if (ageMs >= REFRESH_MS && pauseMs() <= 0) void refresh()
-      return ageMs < maxAgeMs ? keys : undefined
+      return ageMs < maxAgeMs ? state.keys : undefined
     },
     /** Resolves after the fetch that is running, or after the next one if it is allowed soon. */
     renew(): Promise<void> {
       const waitMs = pauseMs()
-      if (running || waitMs <= 0) return refresh()
-      if (failures > 0) return Promise.resolve()
+      if (state.running || waitMs <= 0) return refresh()
+      if (state.failures > 0) return Promise.resolve()
       next ??= sleep(waitMs)
         .then(refresh)
         .finally(() => {
@@ -97,7 +63,48 @@ export function createProviderKeys({ place, maxAgeMs, clock, log }: ProviderKeys
       return next
     },
     /** Whether the last fetch failed. */
-    isFailing: (): boolean => failures > 0,
+    isFailing: (): boolean => state.failures > 0,
+  }
+}
+
+interface Fetched {
+  keys?: ProviderKeySet
+  fetchedMs: number
+  triedMs: number
+  /** Since the last success. */
+  failures: number
+  running?: Promise<void> | undefined
+}
+
+/** Fetches the keys, once at a time, and knows how long to wait before the next fetch. */
+function createFetcher(place: ProviderPlace, clock: Clock, log: Log) {
+  const state: Fetched = { fetchedMs: Number.NEGATIVE_INFINITY, triedMs: Number.NEGATIVE_INFINITY, failures: 0 }
+  const provider = place.name
+  const fetchOnce = async (): Promise<void> => {
+    try {
+      state.keys = await fetchKeys(place)
+      state.fetchedMs = clock.nowMs()
+      if (state.failures > 0) log.info('the keys of the identity provider are available again', { provider })
+      state.failures = 0
+    } catch (error) {
+      state.failures += 1
+      log.warn('the keys of the identity provider cannot be fetched', { provider, reason: messageOf(error) })
+    } finally {
+      state.triedMs = clock.nowMs()
+      state.running = undefined
+    }
+  }
+  return {
+    state,
+    refresh: (): Promise<void> => {
+      state.running ??= fetchOnce()
+      return state.running
+    },
+    /** Counted from the last attempt, whether it succeeded or not. */
+    pauseMs(): number {
+      const intervalMs = Math.min(INTERVAL_MS * 2 ** Math.max(0, state.failures - 1), MAX_INTERVAL_MS)
+      return state.triedMs + intervalMs - clock.nowMs()
+    },
   }
 }
 

@@ -111,7 +111,7 @@ function openProviders({ liveConfig, config, directory, log }: SignInBase) {
   const providers: Providers = new Map(
     liveConfig.get().settings.open.provider.flatMap((entry) => {
       const { place, maxAgeMs, ...provider } = toProviderSettings(entry)
-      const keys = createProviderKeys({ place, maxAgeMs, clock: SYSTEM_CLOCK, log })
+      const keys = createProviderKeys(place, maxAgeMs, SYSTEM_CLOCK, log)
       keys.get()
       return place.issuers.map((issuer) => [issuer, { ...provider, keys }] as const)
     }),

@@ -38,7 +38,7 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
     name: 'open',
     place,
     client: undefined,
-    keys: createProviderKeys({ place, maxAgeMs: DAY_MS, clock, log: SILENT_LOG }),
+    keys: createProviderKeys(place, DAY_MS, clock, SILENT_LOG),
     algorithms: ['ES256'],
     users,
     keepsNames: false,

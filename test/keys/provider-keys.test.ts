@@ -19,12 +19,7 @@ describe('keys of an identity provider', () => {
   it('are used for a day while the provider is down, which is asked less and less often', async (t) => {
     const { issuer, state } = await startProvider(t)
     let nowMs = 0
-    const keys = createProviderKeys({
-      place: toPlace(issuer),
-      maxAgeMs: DAY_MS,
-      clock: { nowMs: () => nowMs },
-      log: SILENT_LOG,
-    })
+    const keys = createProviderKeys(toPlace(issuer), DAY_MS, { nowMs: () => nowMs }, SILENT_LOG)
     assert.equal(keys.get(), undefined)
     await keys.renew()
     assert.ok(keys.get())
@@ -52,7 +47,7 @@ describe('keys of an identity provider', () => {
     let nowMs = 0
     const failures: string[] = []
     const log = { ...SILENT_LOG, warn: (text: string) => void failures.push(text) }
-    const keys = createProviderKeys({ place: toPlace(issuer), maxAgeMs: DAY_MS, clock: { nowMs: () => nowMs }, log })
+    const keys = createProviderKeys(toPlace(issuer), DAY_MS, { nowMs: () => nowMs }, log)
     for (; nowMs < DAY_MS; nowMs += 60_000) {
       keys.get()
       await keys.renew()
@@ -62,12 +57,7 @@ describe('keys of an identity provider', () => {
 
   it('are fetched once for requests at the same time', async (t) => {
     const { issuer, state } = await startProvider(t)
-    const keys = createProviderKeys({
-      place: toPlace(issuer),
-      maxAgeMs: DAY_MS,
-      clock: { nowMs: () => 0 },
-      log: SILENT_LOG,
-    })
+    const keys = createProviderKeys(toPlace(issuer), DAY_MS, { nowMs: () => 0 }, SILENT_LOG)
     await Promise.all(Array.from({ length: 50 }, () => keys.renew()))
     assert.equal(state.fetches, 1)
   })
@@ -76,7 +66,7 @@ describe('keys of an identity provider', () => {
     const { issuer, state } = await startProvider(t)
     let nowMs = 0
     const clock = { nowMs: () => nowMs }
-    const keys = createProviderKeys({ place: toPlace(issuer), maxAgeMs: DAY_MS, clock, log: SILENT_LOG })
+    const keys = createProviderKeys(toPlace(issuer), DAY_MS, clock, SILENT_LOG)
     await keys.renew()
     nowMs = 4990
     const before = keys.get()
