@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { FactorPolicy, UnprotectedAccount } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
@@ -12,6 +11,7 @@ import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { NameLink } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Card, Chips, Heading } from '../../ui/parts.tsx'
+import { Overridden, useSharedValue } from '../../ui/shared-value.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
@@ -19,6 +19,11 @@ import { useSubmit } from '../../ui/use-submit.ts'
 
 /** The role of administrators. */
 const ADMINISTRATORS = '_admin'
+
+const toRoles = (lines: string): readonly string[] => lines.split('\n').filter((role) => role !== '')
+
+const toLabel = (roles: readonly string[]): string =>
+  roles.map((role) => (role === ADMINISTRATORS ? texts.policy.administrators : role)).join(', ')
 
 /** Who needs a second factor, and who has none. */
 export function PolicyPage() {
@@ -30,7 +35,7 @@ export function PolicyPage() {
       <Loaded resource={policy} what={texts.policy.what} shape="cards">
         {(data) => (
           <div class="stack wide">
-            <PolicyForm key={data.roles.join()} policy={data} onChange={policy.reload} />
+            <PolicyForm policy={data} onChange={policy.reload} />
             <Missing policy={data} />
           </div>
         )}
@@ -46,17 +51,21 @@ interface PolicyFormProps {
 
 function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
   const own = useSession().name
-  const [isForAdministrators, setForAdministrators] = useState(roles.includes(ADMINISTRATORS))
-  const [others, setOthers] = useState<readonly string[]>(roles.filter((role) => role !== ADMINISTRATORS))
-  const value = [...(isForAdministrators ? [ADMINISTRATORS] : []), ...others].join(', ')
-  const base = roles.join(', ')
+  // one name per line, as a name that is being typed may contain a comma
+  const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(roles.join('\n'))
+  const wanted = toRoles(value)
+  const isForAdministrators = wanted.includes(ADMINISTRATORS)
+  const others = wanted.filter((role) => role !== ADMINISTRATORS)
+  const change = (isForAll: boolean, names: readonly string[]) =>
+    setValue([...(isForAll ? [ADMINISTRATORS] : []), ...names].join('\n'))
   const isNew = isForAdministrators && !roles.includes(ADMINISTRATORS)
   const { submit, isBusy, problem } = useSubmit(async () => {
-    await api.put('/settings/admin/second-factor-roles', { value, expected: base })
+    const body = { value: wanted.join(', '), expected: toRoles(base).join(', ') }
+    // after a refusal too: another policy may be the reason
+    await api.put('/settings/admin/second-factor-roles', body).finally(onChange)
     // an administrator without a second factor sees only the page that sets it up from now on
     if (isNew || missing.some(({ name }) => name === own)) location.reload()
     notify(texts.policy.saved)
-    onChange()
   })
   return (
     <Card title={texts.policy.title}>
@@ -64,16 +73,26 @@ function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
         <CheckField
           label={texts.policy.administrators}
           isChecked={isForAdministrators}
-          onChange={setForAdministrators}
+          onChange={(isForAll) => change(isForAll, others)}
         />
-        <NamesField label={texts.policy.roles} names={others} onNames={setOthers} of="roles" />
+        <NamesField
+          key={base}
+          label={texts.policy.roles}
+          names={others}
+          onNames={(names) => change(isForAdministrators, names)}
+          of="roles"
+        />
         <p class="quiet">
           {texts.policy.effect} {texts.policy.tokens}
         </p>
         {isNew && <p class="notice warning">{texts.policy.ownEffect}</p>}
-        <Problem text={problem} />
+        {isOverridden ? (
+          <Overridden current={toLabel(roles)} own={toLabel(wanted)} onKeep={keep} onReplace={replace} />
+        ) : (
+          <Problem text={problem} />
+        )}
         <div class="row">
-          <Button type="submit" kind="primary" isBusy={isBusy} disabled={value === base}>
+          <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isChanged || isOverridden}>
             {texts.policy.save}
           </Button>
         </div>

@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { ServerOption, SettingChange, SettingPreview } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
+import { Overridden, useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { useSubmit } from '../../ui/use-submit.ts'
@@ -17,26 +17,17 @@ interface ChangeOptionProps {
 /** Checked by the server as you type; it also says what the change does. */
 export function ChangeOption({ option, onChange }: ChangeOptionProps) {
   const current = option.isSecret ? '' : option.value
-  const [value, setValue] = useState(current)
-  /** What the change is based on. */
-  const [base, setBase] = useState(current)
-  const isChanged = value !== current
-  const isUntouched = value === base
-  useEffect(() => {
-    if (isUntouched) setValue(current)
-    if (isUntouched || !isChanged) setBase(current)
-  }, [current, isChanged])
+  const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(current)
   const preview = usePreview(option, useDebounced(value), isChanged)
   // after a refusal too: another value may be the reason
   const set = useSubmit(() => setOption(option, { value, base }, onChange).finally(onChange))
   const unset = useSubmit(() => unsetOption(option, onChange).then(onChange))
-  const isOverridden = base !== current && isChanged && !isUntouched
   const problem = preview?.problems.join(' ') || set.problem || unset.problem
   return (
     <form class="stack" onSubmit={set.submit}>
       <ValueField option={option} value={value} problem={isOverridden ? '' : problem} onValue={setValue} />
       {isOverridden && (
-        <Overridden option={option} value={value} onKeep={() => setValue(current)} onReplace={() => setBase(current)} />
+        <Overridden by={option.changedBy} current={current} own={value} onKeep={keep} onReplace={replace} />
       )}
       {isChanged && preview && preview.problems.length === 0 && <Effects effects={preview.effects} />}
       <div class="row">
@@ -65,24 +56,6 @@ function usePreview(option: ServerOption, value: string, isChanged: boolean): Se
   )
   return data
 }
-
-interface OverriddenProps {
-  readonly option: ServerOption
-  readonly value: string
-  readonly onKeep: () => void
-  readonly onReplace: () => void
-}
-
-/** Another administrator set the option while this one typed. */
-const Overridden = ({ option, value, onKeep, onReplace }: OverriddenProps) => (
-  <div class="notice warning stack" role="alert">
-    <p>{texts.settings.overridden(option.changedBy, option.value || texts.settings.empty)}</p>
-    <div class="row">
-      <Button onClick={onKeep}>{texts.settings.keep(option.value || texts.settings.empty)}</Button>
-      <Button onClick={onReplace}>{texts.settings.replace(value || texts.settings.empty)}</Button>
-    </div>
-  </div>
-)
 
 interface Change {
   readonly value: string
