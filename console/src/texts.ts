@@ -433,7 +433,11 @@ export const texts = {
       `${plural(count, 'other session ends', 'other sessions end')} at once, at both doors.`,
     endAllText: (count: number) => `${plural(count, 'session ends', 'sessions end')} at once, at both doors.`,
     intro: 'Who is signed in now, from where, and since when.',
-    search: 'Search for the beginning',
+    search: {
+      user: 'Search for the beginning of a name',
+      address: 'Search for the beginning of an address',
+      client: 'Search for the beginning of a client',
+    },
     by: 'Search by',
     keys: { user: 'User', address: 'Address', client: 'Client' },
     age: 'Age',
@@ -768,7 +772,7 @@ export const texts = {
   },
   secrets: {
     what: 'The secrets',
-    intro: 'What signs and verifies, by the beginning of its SHA-256. No secret is ever shown.',
+    intro: 'The secrets that sign and verify. Of each, only the beginning of its SHA-256 is shown.',
     reload: 'Reload from files',
     reloaded: (count: number) => `${plural(count, 'secret', 'secrets')} read again.`,
     setBy: 'Set by the option',

@@ -89,7 +89,7 @@ export function List<P extends ListPage, T>(props: ListProps<P, T>) {
               sort={list.query['sort'] ?? ''}
               {...(canSelect && { selection: list.selection })}
             />
-            <ListEnd text={count(page)} hasMore={page.next !== undefined} list={list} narrow={narrow} />
+            {page.next !== undefined && <ListEnd text={count(page)} list={list} narrow={narrow} />}
           </>
         )
       }
@@ -99,19 +99,19 @@ export function List<P extends ListPage, T>(props: ListProps<P, T>) {
 
 interface ListEndProps {
   readonly text: string
-  readonly hasMore: boolean
   readonly list: Pick<ListState<unknown>, 'shown' | 'max'>
   readonly narrow: string
 }
 
 /** The line below a list that shows more of it. */
-const ListEnd = ({ text, hasMore, list: { shown, max }, narrow }: ListEndProps) => (
+const ListEnd = ({ text, list: { shown, max }, narrow }: ListEndProps) => (
   <p class="list-end row between quiet">
     <span>{text}</span>
-    {hasMore && shown < max && (
+    {shown < max ? (
       <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
+    ) : (
+      <span>{narrow}</span>
     )}
-    {hasMore && shown >= max && <span>{narrow}</span>}
   </p>
 )
 

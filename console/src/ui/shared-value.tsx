@@ -14,7 +14,15 @@ export function useSharedValue(current: string) {
     if (isUntouched || !isChanged) setBase(current)
   }, [current, isChanged])
   const isOverridden = base !== current && isChanged && !isUntouched
-  return { value, setValue, base, isChanged, isOverridden, keep: () => setValue(current), replace: () => setBase(current) }
+  return {
+    value,
+    setValue,
+    base,
+    isChanged,
+    isOverridden,
+    keep: () => setValue(current),
+    replace: () => setBase(current),
+  }
 }
 
 interface OverriddenProps {

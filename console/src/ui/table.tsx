@@ -124,12 +124,14 @@ function TickAll({ selection, keys }: { readonly selection: Selection; readonly 
   const isAll = keys.length > 0 && keys.every((key) => selection.keys.has(key))
   return (
     <th class="tick" scope="col">
-      <input
-        type="checkbox"
-        aria-label={texts.table.selectAll}
-        checked={isAll}
-        onChange={() => selection.onChange(new Set(isAll ? [] : keys))}
-      />
+      <label class="check" data-label={texts.table.selectAll}>
+        <input
+          type="checkbox"
+          aria-label={texts.table.selectAll}
+          checked={isAll}
+          onChange={() => selection.onChange(new Set(isAll ? [] : keys))}
+        />
+      </label>
     </th>
   )
 }

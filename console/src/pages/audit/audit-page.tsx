@@ -136,10 +136,12 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
           },
         ]}
       />
-      <p class="list-end row between quiet">
-        <span>{texts.audit.count(records.length)}</span>
-        {hasMore && <Button onClick={onMore}>{texts.actions.more}</Button>}
-      </p>
+      {hasMore && (
+        <p class="list-end row between quiet">
+          <span>{texts.audit.count(records.length)}</span>
+          <Button onClick={onMore}>{texts.actions.more}</Button>
+        </p>
+      )}
     </>
   )
 }

@@ -54,7 +54,7 @@ export function SessionsPage() {
         ) : (
           <Toolbar
             name="search"
-            label={texts.sessions.search}
+            label={texts.sessions.search[by as keyof typeof texts.sessions.search]}
             value={search}
             found={list.data && describeCount(list.data)}
           >
