@@ -66,7 +66,6 @@ export const texts = {
     copied: 'Copied',
     download: 'Download',
     print: 'Print',
-    save: 'Save',
     done: 'Done',
     add: 'Add',
     remove: 'Remove',
@@ -188,7 +187,6 @@ export const texts = {
   },
   overview: {
     what: 'The overview',
-    intro: 'What goes on at both doors, on all nodes.',
     range: 'Time range',
     rangeLabels: { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
     ranges: {
@@ -727,7 +725,7 @@ export const texts = {
   transfer: {
     importTitle: 'Import users',
     importText:
-      'A file of cardea export, with the passwords that users have; or a list as CSV or JSON lines with name, and as far as needed password, roles, grants (shop:rw), expires, active, mustChangePassword. What a list leaves out stays as it is.',
+      'A file of cardea export brings the passwords of its users. A list as CSV or JSON lines needs a name in each line; password, roles, grants (shop:rw), expires, active and mustChangePassword are optional. What a list leaves out stays as it is.',
     importAction: (count: number) => (count === 0 ? 'Import' : `Import ${plural(count, 'user', 'users')}`),
     file: 'File',
     found: (users: number, others: number) =>

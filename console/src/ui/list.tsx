@@ -105,7 +105,7 @@ interface ListEndProps {
 
 /** The line below a list that shows more of it. */
 const ListEnd = ({ text, list: { shown, max }, narrow }: ListEndProps) => (
-  <p class="list-end row between quiet">
+  <p class="after-table row between quiet">
     <span>{text}</span>
     {shown < max ? (
       <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>

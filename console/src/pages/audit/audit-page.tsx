@@ -137,7 +137,7 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
         ]}
       />
       {hasMore && (
-        <p class="list-end row between quiet">
+        <p class="after-table row between quiet">
           <span>{texts.audit.count(records.length)}</span>
           <Button onClick={onMore}>{texts.actions.more}</Button>
         </p>
