@@ -1,3 +1,5 @@
+// Basic: a name with its password or, in place of the password, an access token. The sign-in of the multi-model door
+// accepts access tokens too.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { readBase64, readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
@@ -133,8 +135,6 @@ const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCr
   kind: 'refused',
   error: new Refusal(code, { reason: 'Authorization header has invalid base64 value' }),
 })
-
-// An access token in place of the password: in Basic at both doors, and at the sign-in of the multi-model door.
 
 /** An access token in place of the password. */
 export const ACCESS_TOKEN: CredentialKind = {

@@ -1,3 +1,4 @@
+// Notes for lists and events: who signed in or failed to, and which sessions are opened and used.
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isClientError, Refusal, textOf } from '../base/errors.ts'
@@ -121,8 +122,6 @@ const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string
 
 /** The reason of a refusal for the log. */
 export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? textOf(refusal)
-
-// Notes which sessions are opened and used, for lists of sessions.
 
 interface SessionRecorderDeps {
   readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findSignInTime'>

@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings.ts'
 import type { StartError } from '../kernel/start-error.ts'
 import { ConfigError, loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
-import { DEFAULT_FOLDER, isFolderMade } from './init.ts'
+import { DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 
 /** The named configuration, otherwise the folder of a plain `cardea start`, so that commands find its server. */
 export function toInput({ flags, env, cwd }: Context) {

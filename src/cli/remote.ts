@@ -10,8 +10,6 @@ import { isJsonObject, readJson } from '../base/json.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { readSecret } from './passwords.ts'
 
-// HTTP for commands.
-
 interface Request extends Pick<RequestOptions, 'method' | 'path' | 'socketPath'> {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | undefined

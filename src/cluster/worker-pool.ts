@@ -270,7 +270,7 @@ export class WorkerPool {
       connections: new Map(),
       ended: ended.promise,
       beats,
-      seen: { beat: 0, atMs: 0 },
+      seen: { beat: 0, atMs: performance.now() },
       isReady: false,
       hasSuccessor: false,
       isLeaving: false,

@@ -80,8 +80,7 @@ export async function createDirectory(deps: DirectoryDeps) {
   }
 }
 
-// When accounts last signed in, and when access tokens were last used, for administrators.
-
+/** When accounts last signed in, for administrators. */
 function createSignInNotes(store: SignInStore, clock: Clock) {
   const write = (signIns: readonly LastSignIn[]) => store.putSignIns(signIns)
   // a deleted user takes its last sign-in along, so nothing else is purged
@@ -102,6 +101,7 @@ function createSignInNotes(store: SignInStore, clock: Clock) {
 /** Of a token that was removed, the last use is kept no longer than this. */
 const KEPT_SECONDS = 400 * 24 * 60 * 60
 
+/** When access tokens were last used, for administrators. */
 function createTokenUses(store: TokenUseStore, clock: Clock) {
   const write = (uses: readonly TokenUse[]) => store.putTokenUses(uses)
   const queue = new NoteQueue(write, (nowSeconds) => store.purgeTokenUses(nowSeconds - KEPT_SECONDS), clock)

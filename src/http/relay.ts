@@ -249,10 +249,19 @@ function restoreHead(incoming: IncomingMessage): RelayedClient {
 
 /** A process that was killed leaves its folder behind: nothing accepts connections at its socket. */
 async function removeLeftFolders(): Promise<void> {
-  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
+  for (const name of listTemporaryFolder().filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
     const folder = join(tmpdir(), name)
     const isOwn = statSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.()
     if (isOwn && (await isAbandoned(join(folder, SOCKET_NAME)))) rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function listTemporaryFolder(): readonly string[] {
+  try {
+    return readdirSync(tmpdir())
+  } catch {
+    // it need not be readable: left folders stay then
+    return []
   }
 }
 

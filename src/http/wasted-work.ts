@@ -18,7 +18,7 @@ const MAX_CLIENTS = 10_000
 
 /** The waste of each client. It is paid off as time passes. */
 export class WastedWork {
-  /** When the client has paid off everything, in milliseconds of `performance.now()`. The last to waste is the last. */
+  /** By client, in the order of their last waste: when all of it is paid off, in milliseconds of `performance.now()`. */
   readonly #paidAtMs = new Map<string, number>()
 
   add(client: string, ms: number): void {

@@ -1,4 +1,4 @@
-// Makes secrets of tokens. Never shows one.
+// Makes secrets of tokens, and lists those of a folder. Never shows one.
 
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -60,14 +60,14 @@ export async function listFolder(folder: string): Promise<readonly ListedSecret[
   for (const { name, path } of files) {
     const bytes = await loadSmallFile(path)
     const secret = readSecretFile(bytes)
-    const use = listed.length === 0 ? 'active' : KINDS[secret.kind] ? 'passive' : 'unused'
+    const use = listed.length === 0 ? 'active' : VERIFIES[secret.kind] ? 'passive' : 'unused'
     listed.push({ name, use, kind: kindOf(secret), sha256: digestHex('sha256', trim(bytes)) })
   }
   return listed
 }
 
 /** Whether a secret of this kind verifies tokens. */
-const KINDS = { signer: true, public: true, empty: false, too_long: false, not_ec: false } as const
+const VERIFIES = { signer: true, public: true, empty: false, too_long: false, not_ec: false } as const
 
 function kindOf(secret: Secret): SecretKind | undefined {
   if (secret.kind === 'signer') return secret.signer.key.alg

@@ -1,5 +1,4 @@
-// The current configuration: builds the first config snapshot (`snapshot.ts`) and keeps it until a reload (`reload.ts`)
-// replaces it.
+// The current configuration: builds the first config snapshot (`snapshot.ts`) and keeps it until a reload replaces it.
 import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'

@@ -1,3 +1,4 @@
+// Changes options at run time, and lists them as the console shows them, with what a change would do.
 import { Refusal } from '../base/errors.ts'
 import type { Codec } from '../config/codecs.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
@@ -61,8 +62,6 @@ async function listStored({ runtime }: LiveConfig) {
       : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
   )
 }
-
-// Every option of the table as the console shows it, and what a change of one would do.
 
 /** Both lists in the order of the table. */
 export async function listOptions(liveConfig: LiveConfig) {

@@ -1,3 +1,4 @@
+// The options that the store keeps: what its records mean, and the layer of the configuration that they form.
 import { hash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
@@ -12,8 +13,6 @@ import type { WriteOutcome } from '../directory/store-port/changes.ts'
 import type { Setting, SettingStore } from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
 import type { Json } from '../directory/users/user.ts'
-
-// What the records of the store's table of settings mean.
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]

@@ -1,8 +1,7 @@
+// What happened at the doors, counted by minute and by hour for charts.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import type { MetricOf } from './metric-table.ts'
 import type { Metrics } from './metrics.ts'
-
-// What happened at the doors, counted by minute and by hour for charts.
 
 export const MINUTE = 60
 export const HOUR = 3600

@@ -111,13 +111,13 @@ export function writeDocument(user: User, idPrefix: string): Written {
     ['name', name],
     ['type', 'user'],
     ['roles', document.roles],
-    ...(losses.some((loss) => NO_PASSWORD.has(loss)) ? [] : toHashMembers(user.password)),
+    ...(losses.some((loss) => LOSES_PASSWORD.has(loss)) ? [] : toHashMembers(user.password)),
     ...document.members,
   ]
   return { text: renderObject(members), losses }
 }
 
-const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated', 'limits'])
+const LOSES_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated', 'limits'])
 
 function findLosses(user: User): readonly Loss[] {
   const { isActive, password, multiModel } = user

@@ -1,4 +1,4 @@
-// Reads documents of ArangoDB's collection of users.
+// Reads and writes documents of ArangoDB's collection of users.
 
 import { digestHex } from '../base/encoding.ts'
 import { badRequest } from '../base/errors.ts'
@@ -148,7 +148,7 @@ function readTime(entry: JsonObject, member: string): number {
 export function writeMultiModelUser(user: User): Written {
   const { name, isActive, multiModel } = user
   const losses = findLosses(user)
-  const simple = losses.some((loss) => NO_PASSWORD.has(loss)) ? undefined : toSimpleAuthData(user.password)
+  const simple = losses.some((loss) => LOSES_PASSWORD.has(loss)) ? undefined : toSimpleAuthData(user.password)
   const members: readonly (readonly [string, Json])[] = [
     ['_key', toKey(name)],
     ['user', name],
@@ -162,7 +162,7 @@ export function writeMultiModelUser(user: User): Written {
   return { text: renderObject(members), losses }
 }
 
-const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor', 'limits'])
+const LOSES_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor', 'limits'])
 
 /** Derived from the name, so that a second restore finds the same user; a name can contain characters a key cannot. */
 const toKey = (name: string): string => digestHex('sha256', name).slice(0, 32)

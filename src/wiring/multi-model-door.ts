@@ -9,7 +9,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { toWireNames } from '../config/options.ts'
 import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
-import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/page.ts'
+import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/routes.ts'
 import {

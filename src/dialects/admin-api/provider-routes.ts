@@ -7,7 +7,7 @@
 import type { DoorArrivals } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
-import type { ApplicationSignIn } from '../../auth/session/renewable-session.ts'
+import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import { Refusal, textOf } from '../../base/errors.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { readForm } from '../../http/form.ts'

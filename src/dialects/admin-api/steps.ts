@@ -6,8 +6,8 @@ import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { API_SEGMENT } from '../own-paths.ts'
+import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { findSegmentRight } from './operations.ts'
-import { isFromBrowser, PAGE_TOKEN_HEADER } from './page.ts'
 import { ACCESS, type Access, requireRight } from './rights.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */

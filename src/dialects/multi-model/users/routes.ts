@@ -4,7 +4,8 @@ import { bindDeps, type MultiModelDeps } from '../deps.ts'
 import { type MultiModelRoute, RIGHTS } from '../rights.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
-import { changeUser, checkPassword, createUser, getUser, listUsers, removeUser, replaceUser } from './write.ts'
+import { getUser, listUsers } from './read.ts'
+import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
 
 /** The API of users: `/_api/user` and everything below. */
 export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {

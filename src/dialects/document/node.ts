@@ -1,4 +1,4 @@
-/** `/_node/{node}/_config/…`: reads and changes Cardea's own configuration, administrators in `[admins]` included. */
+// `/_node/…`: the name and versions of this node, and Cardea's own configuration, administrators in `[admins]` included.
 import { badRequest, Refusal } from '../../base/errors.ts'
 import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
 import type { DoorUpstream } from '../services.ts'
@@ -111,8 +111,6 @@ async function deleteAdministrator(context: RequestContext, name: string, deps: 
 async function requireOwnPassword(context: RequestContext, name: string, deps: NodeDeps): Promise<void> {
   if (context.authenticated?.identity.name === name) await deps.requirePassword(context)
 }
-
-// `/_node/…`: the name and versions of this node, and the routes of its configuration.
 
 /** For administrators: no row names another right. */
 export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly DocumentRoute[] {

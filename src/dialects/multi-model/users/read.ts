@@ -1,0 +1,66 @@
+import { FIELD_ROWS } from '../../../directory/users/fields.ts'
+import { listUserPages } from '../../../directory/users/list-user-pages.ts'
+import { readField, type User } from '../../../directory/users/user.ts'
+import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import type { MultiModelDeps } from '../deps.ts'
+import { toMergedReply, toStreamedReply } from '../reply.ts'
+import { requireUser } from './require-user.ts'
+
+/** A user in replies: nothing about its password. */
+type UserObject = Readonly<Record<string, unknown>>
+
+const SHOWN = FIELD_ROWS.flatMap(([name, { multiModel: member, empty }]) => (member ? [{ name, member, empty }] : []))
+
+export const toUserObject = (user: User): UserObject =>
+  Object.fromEntries(SHOWN.map(({ name, member }) => [member, readField(user, name)]))
+
+/** Administrators have no record in the directory. */
+const toAdministratorObject = (name: string): UserObject =>
+  Object.fromEntries(SHOWN.map(({ name: field, member, empty }) => [member, field === 'name' ? name : empty]))
+
+export async function getUser(
+  deps: MultiModelDeps,
+  _context: RequestContext,
+  { user: name = '' }: Params,
+): Promise<Reply> {
+  if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
+  return toMergedReply(200, toUserObject(await requireUser(deps.directory, name)))
+}
+
+/** A large directory is streamed page by page. */
+export async function listUsers({ directory }: MultiModelDeps): Promise<Reply> {
+  const administrators = directory.listAdministrators().map(({ name }) => name)
+  return toStreamedReply(renderUsers(mergeNames(listUserPages(directory), administrators)))
+}
+
+/** Administrators and users, each name once, in the order of their bytes. */
+async function* mergeNames(
+  pages: AsyncIterable<readonly User[]>,
+  administrators: readonly string[],
+): AsyncGenerator<readonly UserObject[]> {
+  const waiting = administrators.toSorted(compareBytes)
+  for await (const page of pages) {
+    const objects: UserObject[] = []
+    for (const user of page) {
+      while (waiting[0] !== undefined && compareBytes(waiting[0], user.name) < 0) objects.push(shift(waiting))
+      objects.push(waiting[0] === user.name ? shift(waiting) : toUserObject(user))
+    }
+    yield objects
+  }
+  yield waiting.map(toAdministratorObject)
+}
+
+const shift = (names: string[]): UserObject => toAdministratorObject(names.shift() ?? '')
+
+const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+async function* renderUsers(pages: AsyncIterable<readonly UserObject[]>): AsyncGenerator<string> {
+  yield '{"error":false,"code":200,"result":['
+  let separator = ''
+  for await (const objects of pages) {
+    if (objects.length === 0) continue
+    yield separator + objects.map((object) => JSON.stringify(object)).join(',')
+    separator = ','
+  }
+  yield ']}'
+}
