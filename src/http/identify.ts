@@ -89,7 +89,9 @@ export function toIncoming(
   const incoming = new IncomingMessage(socket)
   incoming.method = method
   const given = Object.entries(Symbol.iterator in headers ? Object.fromEntries(headers) : headers)
-  const pairs = given.map(([name, value]) => [name.toLowerCase(), [value ?? []].flat()] as const)
+  // HTTP/2 has `:authority` in place of `Host`
+  const toName = (name: string) => (name === ':authority' ? 'host' : name.toLowerCase())
+  const pairs = given.map(([name, value]) => [toName(name), [value ?? []].flat()] as const)
   incoming.headers = Object.fromEntries(pairs.map(([name, values]) => [name, values.join(', ')]))
   incoming.headersDistinct = Object.fromEntries(pairs.map(([name, values]) => [name, [...values]]))
   return incoming

@@ -63,8 +63,9 @@ const INSTEAD = 'give reply.raw of Fastify, the headers of a web Response'
 export function serveNode(request: IncomingMessage, response: ServerResponse, caller: string, serve: Serve) {
   const serveChecked = async (): Promise<void> => {
     requireNodePair(request, response, caller)
-    // the socket of a request that a framework makes for tests can only be read
-    await ('writable' in request.socket ? serve(request, response) : serveInMemory(request, response, serve))
+    // the doors read HTTP/1.1; and the socket of a request that a framework makes for tests can only be read
+    const isOwnForm = request.httpVersionMajor === 1 && 'writable' in request.socket
+    await (isOwnForm ? serve(request, response) : serveInMemory(request, response, serve))
   }
   const done = serveChecked()
   done.catch(() => {})

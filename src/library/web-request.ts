@@ -43,11 +43,16 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'tr
 
 const hasBody = ({ method }: Request, status: number): boolean => method !== 'HEAD' && ![204, 304].includes(status)
 
-/** For a request that a framework has made for a test, as `fastify.inject` does: its socket can only be read. */
+/** For a request of HTTP/2, or one that a framework has made for a test, as `fastify.inject` does. */
 export async function serveInMemory(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
-  const { method, url: path = '/', headers, socket } = request
+  const { method, url: path = '/', socket } = request
+  const { ':authority': host = request.headers.host, ...sent } = request.headers
+  const headers = Object.fromEntries(Object.entries({ ...sent, host }).filter(([name]) => !name.startsWith(':')))
   const target = { peer: socket.remoteAddress ?? '127.0.0.1', path, serve }
-  const answer = await exchange({ method, headers }, request, target)
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const protocol = 'encrypted' in socket ? 'https:' : 'http:'
+  const answer = await exchange({ method, headers, protocol, signal: gone.signal }, request, target)
   for (const [name, values = []] of Object.entries(answer.headersDistinct))
     if (!HOP_BY_HOP.has(name)) response.setHeader(name, values)
   response.statusCode = answer.statusCode ?? 500
@@ -69,8 +74,11 @@ async function exchange(sent: RequestOptions, body: Readable | null, target: Tar
   })
   request.once('response', resolve).once('error', reject)
   // the door may reject a body before it has read it: the response says so
-  if (body) pipeline(body, request).catch(() => {})
-  else request.end()
+  if (body) {
+    // else Node would send the body of a DELETE without its length
+    request.useChunkedEncodingByDefault = true
+    pipeline(body, request).catch(() => {})
+  } else request.end()
   return promise
 }
 
