@@ -3,7 +3,7 @@
  * how many requests to one run at the same time.
  */
 import type * as OpenId from 'openid-client'
-import { boundedFetch, isSecureUrl } from '../base/bounded-fetch.ts'
+import { boundedFetch } from '../base/bounded-fetch.ts'
 import type { Clock } from '../base/clock.ts'
 import { messageOf, Refusal } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
@@ -32,10 +32,10 @@ async function connectTo({ name, rules, client }: Provider) {
   if (!client) throw new TypeError(`[provider:${name}] has no client`)
   // loaded when a browser first signs in this way
   const openid = await import('openid-client')
-  const { document } = await fetchDiscovery(client.place).catch((error: unknown) => {
+  const discovery = await fetchDiscovery(client.place).catch((error: unknown) => {
     throw unavailable(`[provider:${name}] ${messageOf(error)}`)
   })
-  const server = toMetadata(document, name)
+  const server = toMetadata(discovery, name)
   const config = new openid.Configuration(
     server,
     rules.clientId,
@@ -48,10 +48,10 @@ async function connectTo({ name, rules, client }: Provider) {
   return { openid, config }
 }
 
-const isEndpoint = (value: unknown): value is string => typeof value === 'string' && isSecureUrl(value)
+type Discovery = Awaited<ReturnType<typeof fetchDiscovery>>
 
 /** Checks what `openid-client` uses without a check. A page for signing out that browsers cannot open counts as none. */
-function toMetadata(document: Readonly<Record<string, unknown>>, name: string): OpenId.ServerMetadata {
+function toMetadata({ document, isEndpoint }: Discovery, name: string): OpenId.ServerMetadata {
   for (const member of ['authorization_endpoint', 'token_endpoint'])
     if (!isEndpoint(findMember(document, member)))
       throw unavailable(`[provider:${name}] its discovery document: ${member} is missing or not https`)

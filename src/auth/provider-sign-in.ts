@@ -81,6 +81,8 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     finish: (name: string, query: string, cookie = '') => finish(flow.require(name), query, cookie, flow),
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
+    /** Throws a `Refusal` if a role of this user needs a second factor that the provider did not ask for. */
+    requireFactor: (name: string, arrival: Arrival): Promise<Account> => requireFactor(name, arrival, deps),
     /** Ends all sessions of the user that a logout token is about. Throws a `Refusal` if it is not valid, or was used. */
     logOut: (name: string, text: string) => logOut(text, flow.require(name), deps),
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */
@@ -171,20 +173,26 @@ async function redeem(provider: Provider, query: string, state: State, flow: Flo
 }
 
 async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
-  const { provider, external, name, roles, issuedAt } = arrival
+  const { provider, external, name, issuedAt } = arrival
   const { directory } = deps
   const found = await findUser(provider, { ...external, name, issuedAt }, deps)
   if (found instanceof Refusal) throw found
   const account = await requireAccount(found, directory)
   const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  // those that it gave while it created users are removed
-  const given = provider.users === 'create' ? roles : []
+  const given = listGiven(arrival)
   if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given)
-  const { mustSetUpFactor: _met, ...current } = await requireAccount(found, directory)
-  const flaw = checkFactor({ ...arrival, roles: current.roles }, deps.factorRoles())
+  return requireFactor(found, arrival, deps)
+}
+
+/** The roles that the provider gives. Those that it gave while it created users are removed. */
+const listGiven = ({ provider, roles }: Arrival): readonly string[] => (provider.users === 'create' ? roles : [])
+
+async function requireFactor(name: string, arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
+  const { mustSetUpFactor: _met, ...account } = await requireAccount(name, deps.directory)
+  const flaw = checkFactor({ ...arrival, roles: [...account.roles, ...listGiven(arrival)] }, deps.factorRoles())
   if (flaw !== undefined) throw refuse(flaw)
-  return current
+  return account
 }
 
 async function requireAccount(name: string, directory: ProviderSignInDeps['directory']): Promise<Account> {

@@ -19,10 +19,7 @@ import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvide
 import { unavailable } from './provider-connections.ts'
 
 /** It proves no password, and a browser does not send it by itself. */
-export const PROVIDER_TOKEN: CredentialKind = {
-  name: 'provider token',
-  withoutPassword: 'A user without a password gets a link to set one from an administrator.',
-}
+export const PROVIDER_TOKEN: CredentialKind = { name: 'provider token' }
 
 export interface ProviderTokenDeps {
   readonly providers: Providers

@@ -3,10 +3,14 @@ import { readUtf8 } from './encoding.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
-/** Whether the network cannot change what is sent: TLS, or a server on this machine. */
-export function isSecureUrl(text: string): boolean {
+/**
+ * Whether the network cannot change what is sent: TLS, or a server on this machine. `source`: the URL of the document that
+ * names it. Another machine must not choose to which servers of this one Cardea sends requests.
+ */
+export function isSecureUrl(text: string, source = ''): boolean {
   const url = URL.parse(text)
-  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname)))
+  if (url?.protocol !== 'http:') return url?.protocol === 'https:'
+  return LOOPBACK.test(url.hostname) && URL.parse(source)?.protocol !== 'https:'
 }
 
 const TIMEOUT_MS = 5000

@@ -65,8 +65,6 @@ export interface CredentialKind {
   readonly sentByBrowser?: 'header' | 'connection'
   /** What proves the password of the user. `undefined`: it proves only a delegation. */
   readonly provesPassword?: 'itself' | 'its session'
-  /** What its user can do instead, where the password is needed. */
-  readonly withoutPassword?: string
   /**
    * Whether it would still be accepted for this state of its account. Left out: it is read again. A password is not:
    * after a change of password, each open stream would count as a failed sign-in.

@@ -36,8 +36,10 @@ export async function requirePassword(
 const NEEDS_PASSWORD =
   'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
 
-const toNeedsPassword = ({ credential }: Authenticated): string =>
-  [NEEDS_PASSWORD, credential?.kind.withoutPassword ?? []].flat().join(' ')
+const WITHOUT_PASSWORD = 'A user without a password gets a link to set one from an administrator.'
+
+const toNeedsPassword = ({ identity }: Authenticated): string =>
+  isAccount(identity) && identity.links?.length ? `${NEEDS_PASSWORD} ${WITHOUT_PASSWORD}` : NEEDS_PASSWORD
 
 const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`

@@ -32,10 +32,11 @@ export function readLogoutClaims(claims: Claims, rules: LogoutRules): LogoutClai
   if (!isJsonObject(events) || !isJsonObject(findMember(events, EVENT))) return refuse('events is missing')
   if (Object.hasOwn(claims, 'nonce')) return refuse('it has a nonce')
   if (![findMember(claims, 'aud')].flat().includes(rules.clientId)) return refuse('it is for another client')
-  if (typeof issuer !== 'string' || typeof id !== 'string') return refuse('iss or jti is missing')
+  if (typeof issuer !== 'string' || typeof id !== 'string' || id === '') return refuse('iss or jti is missing')
   if (typeof subject !== 'string' || subject === '') return refuse('sub is missing, and sid alone is not supported')
   const issuedAt = findNumber(claims, 'iat') ?? 0
-  const expiresAt = Math.min(findNumber(claims, 'exp') ?? issuedAt + LIFETIME, issuedAt + LIFETIME) + rules.skewSeconds
+  const end = Object.hasOwn(claims, 'exp') ? (findNumber(claims, 'exp') ?? 0) : issuedAt + LIFETIME
+  const expiresAt = Math.min(end, issuedAt + LIFETIME) + rules.skewSeconds
   if (issuedAt > rules.nowSeconds + rules.skewSeconds) return refuse('it is not valid yet')
   return rules.nowSeconds >= expiresAt ? refuse('it has expired') : { kind: 'read', issuer, subject, id, expiresAt }
 }

@@ -32,7 +32,13 @@ export interface ProviderClaims {
 }
 
 /** `typ` in the header of an access token. A logout token has another one. */
-export const ACCESS_TOKEN_TYPES: readonly (string | undefined)[] = [undefined, 'JWT', 'at+jwt', 'application/at+jwt']
+export const ACCESS_TOKEN_TYPES: readonly (string | undefined)[] = [
+  undefined,
+  'JWT',
+  'at+jwt',
+  'AT+JWT',
+  'application/at+jwt',
+]
 
 /** Why the token is refused: for the log, and for the client that has proved to hold a token of the provider. */
 export function readProviderClaims(

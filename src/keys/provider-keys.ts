@@ -128,9 +128,10 @@ export async function fetchDiscovery({ issuer, issuers, discovery }: ProviderPla
   const found = findMember(reading.value, 'issuer')
   if (found !== issuer && !issuers.some((each) => each === found))
     throw new Error(`${url}: its issuer is ${JSON.stringify(found)}, not ${JSON.stringify(issuer)}`)
+  const isEndpoint = (value: unknown): value is string => typeof value === 'string' && isSecureUrl(value, url)
   const jwksUri = findMember(reading.value, 'jwks_uri')
-  if (typeof jwksUri !== 'string' || !isSecureUrl(jwksUri)) throw new Error(`${url}: jwks_uri is missing or not https`)
-  return { jwksUri, document: reading.value }
+  if (!isEndpoint(jwksUri)) throw new Error(`${url}: jwks_uri is missing or not https`)
+  return { jwksUri, document: reading.value, isEndpoint }
 }
 
 /** A token without `kid` is for a provider with few keys: each that fits its algorithm is tried. */

@@ -251,6 +251,21 @@ describe('sign-in at an identity provider', () => {
     )
   })
 
+  it('records the user of the account that is refused', async (t) => {
+    const { document: url, ...server } = await startServer(t, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:linked': { issuer: linked.issuer, ...client },
+    })
+    await server.cardea.users.create({ name: 'ada', password: null })
+    await send(url, { method: 'POST', path: LINKS, headers: ADMIN, body: link })
+    const off = { active: false }
+    await send(url, { method: 'PUT', path: '/_cardea/api/users/ada/active', headers: ADMIN, body: off })
+    const browser = createClient(url)
+    await browser.finish('linked', await browser.visit('linked'))
+    const refusal = server.takeEvents().find(({ event }) => event === 'sign-in.refused')
+    assert.deepEqual([refusal?.['subject'], refusal?.['reason']], ['ada', '[provider:linked] the user is disabled'])
+  })
+
   it('refuses a response without the issuer, where the provider sends it', async () => {
     const browser = createClient()
     const query = new URLSearchParams(await browser.visit('linked'))
@@ -400,6 +415,26 @@ describe('sign-in at an identity provider', () => {
       assert.equal(again.status, 403, 'no other account is linked')
     })
 
+    it('ends in a session that is asked for no other password', async (t) => {
+      await cardea.users.create({ name: 'moe', password: 'correct horse 1' })
+      const body = { password: 'correct horse 2', mustChangePassword: true }
+      await send(document, { method: 'PUT', path: '/_cardea/api/users/moe/password', headers: ADMIN, body })
+      t.after(() => Object.assign(linked.state, { idToken: {} }))
+      Object.assign(linked.state, { idToken: { sub: 'moe-1' } })
+      const browser = createClient()
+      const reply = await browser.finish('linked', await browser.visit('linked', await invite('moe')))
+      assert.deepEqual(reply, { status: 200, name: 'moe', roles: [], linked: true })
+      const headers = { Cookie: `AuthSession=${browser.cookies.get('AuthSession') ?? ''}` }
+      assert.equal((await send(document, { path: '/_gate', headers })).status, 204)
+      const change = {
+        method: 'PUT',
+        path: '/_cardea/account/password',
+        headers,
+        body: { password: 'correct horse 3' },
+      }
+      assert.match((await send(document, change)).body, /gets a link to set one from an administrator/)
+    })
+
     it('is refused with an unknown link, and for a user with a second factor', async () => {
       assert.equal((await createClient().post('/providers/linked', { invitation: 'A'.repeat(43) })).status, 404)
       await cardea.users.create({ name: 'tess', password: 'correct horse 1' })
@@ -439,6 +474,8 @@ describe('sign-in at an identity provider', () => {
       ['with a nonce', { nonce: 'n' }],
       ['without sub', { sub: undefined, sid: 's' }],
       ['without an id', { jti: undefined }],
+      ['with an empty id', { jti: '' }],
+      ['with an expiry that is no number', { exp: 'never' }],
       ['of another issuer', { iss: creating.issuer }],
       ['that is old', { iat: 1000, exp: undefined }],
       ['that has expired', { exp: 1000 }],
@@ -542,6 +579,22 @@ describe('sign-in at an identity provider', () => {
       const { reply } = await signIn('open', { ...editor, ...PASSWORD, roles: [] })
       assert.deepEqual(reply, { status: 200, name: 'max', roles: [], linked: false })
       assert.match((await signIn('linked', { sub: 'f-1', ...MFA })).reply.reason, NEEDED, 'nothing is configured')
+    })
+
+    it('leaves a password link unused', async () => {
+      await server.cardea.users.create({ name: 'vic', password: null, roles: ['writer'] })
+      const path = '/_cardea/api/users/vic'
+      const invited = await send(server.document, { method: 'POST', path: `${path}/password-link`, headers: ADMIN })
+      const token = JSON.parse(invited.body).url.split('/').at(-1)
+      Object.assign(linked.state, { idToken: { sub: 'v-1' } })
+      const browser = createClient(server.document)
+      const reply = await browser.finish('linked', await browser.visit('linked', { invitation: token }))
+      assert.match(reply.reason, NEEDED)
+      const { body } = await send(server.document, { path: `${path}/external-accounts`, headers: ADMIN })
+      assert.deepEqual(JSON.parse(body).accounts, [])
+      const find = { method: 'POST', path: '/_cardea/api/password-links/find', body: { token } }
+      assert.equal((await send(server.document, find)).status, 200)
+      Object.assign(linked.state, { idToken: {} })
     })
 
     it('opens a session that needs no second factor here, also for the web interface of ArangoDB', async () => {

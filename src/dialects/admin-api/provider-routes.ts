@@ -9,6 +9,7 @@ import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import { Refusal, textOf } from '../../base/errors.ts'
+import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
@@ -20,6 +21,7 @@ import { flag, object, text } from './schemas/schema.ts'
 import { type InvitationDeps, linkInvited, requireInvitation } from './users/password-links.ts'
 
 export interface ProviderRoutesDeps extends InvitationDeps {
+  readonly directory: InvitationDeps['directory'] & Pick<Directory, 'listLinked'>
   readonly providerSignIn: ProviderSignIn
   readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
@@ -86,8 +88,9 @@ const finish = (context: RequestContext, provider: string, deps: ProviderRoutesD
 
 async function arrive(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
+  let arrival: Arrival | undefined
   try {
-    const arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
+    arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
     const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
       ...showIdentity(identity),
@@ -98,7 +101,9 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const reason = error.detail ?? textOf(error)
-    deps.events.record('sign-in.refused', { reason: `[provider:${provider}] ${reason}`, handler: PROVIDER_ENDPOINT })
+    const [subject] = arrival ? await deps.directory.listLinked(arrival.external) : []
+    const refused = { subject, reason: `[provider:${provider}] ${reason}`, handler: PROVIDER_ENDPOINT }
+    deps.events.record('sign-in.refused', refused)
     // the user of the browser must know what to do
     throw error.code === 'token_refused' ? new Refusal('forbidden', { reason: toSentence(error), cause: error }) : error
   }
@@ -109,7 +114,9 @@ const toSentence = (error: Refusal): string => `The sign-in was refused: ${textO
 /** The provider has proved the account, but not the password of the user here. */
 async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {
   const { providerSignIn, openSession } = deps
-  if (arrival.invitation !== undefined) await linkInvited(deps, arrival.invitation, arrival.external)
+  const { invitation, external } = arrival
+  const requireFactor = (name: string) => providerSignIn.requireFactor(name, arrival)
+  if (invitation !== undefined) await linkInvited(deps, invitation, external, requireFactor)
   const account = await providerSignIn.findAccount(arrival)
   const opening = { hasPassword: false, hasFactor: arrival.hasFactor, isProvided: true }
   const { header } = await openSession(account, context, opening)

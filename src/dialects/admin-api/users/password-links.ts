@@ -1,9 +1,9 @@
 /**
- * One-time links with which a user sets a password, or links an account at an identity provider. The secret in a link is stored as a digest and never part of a path:
- * paths are logged. A link ends when it is used, after an hour, with the next link of the user, and with every change of
- * the user, because its creator may not be allowed to manage the changed user. The store removes the link together with
- * the change. The `version` of a link detects a change between reading the user and storing the link. Without
- * `console.public-url` a link is a path: the host that a request names may be that of an attacker, who would get the link.
+ * One-time links with which a user sets a password, or links an account at an identity provider. The secret in a link is
+ * stored as a digest and never part of a path: paths are logged. A link ends when it is used, after an hour, with the
+ * next one, and with every change of the user, because its creator may not be allowed to manage the changed user. The
+ * `version` of a link detects a change between reading the user and storing the link. Without `console.public-url` a link
+ * is a path: the host that a request names may be that of an attacker.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -11,7 +11,7 @@ import { digestHex } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
-import { type ExternalAccount, findTotp, isExpired, type User } from '../../../directory/users/user.ts'
+import { type ExternalAccount, findTotp, isExpired, type User, withField } from '../../../directory/users/user.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
 import { CONSOLE_PATH } from '../../own-paths.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
@@ -80,14 +80,22 @@ export async function requireInvitation(deps: InvitationDeps, token: string): Pr
   return link.digest
 }
 
-/** Uses the link: it is not valid afterwards. */
+/**
+ * Uses the link: it is not valid afterwards. `requireAllowed` throws if the account could not sign in as the user. The
+ * user could have set a password with the link, so the current one need not be changed any more.
+ */
 export async function linkInvited(
   deps: InvitationDeps,
   digest: string,
   account: Omit<ExternalAccount, 'linkedAt'>,
+  requireAllowed: (name: string) => Promise<unknown>,
 ): Promise<void> {
   const { link } = await requireLink(deps, digest)
-  await deps.directory.linkAccount(link.name, account, createUnchangedCheck(deps, link))
+  await requireAllowed(link.name)
+  const check = createUnchangedCheck(deps, link)
+  await deps.directory.linkAccount(link.name, account, (user) =>
+    withField(check(user), 'mustChangePassword', undefined),
+  )
   await deps.passwordLinks.removePasswordLink(digest)
   deps.events.record('password-link.used', { subject: link.name })
 }
