@@ -130,9 +130,10 @@ const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
   strictSingleValueFields: false,
 })
 
-/** After an early reply the client may still send what the window allows. */
-const countBodyBytes = ({ req }: Http2Response): number =>
-  req.complete ? req.bytesReceived : Math.max(req.bytesReceived, STREAM_WINDOW_BYTES)
+const countBytesOf = ({ raw }: StreamHead): number => raw.reduce((bytes, text) => bytes + text.length, 0)
+
+/** A request whose turn has not come. */
+type Waiting = [ServerHttp2Stream, StreamHead]
 
 class Http2Connection extends Connection {
   override readonly isMultiplexed = true
@@ -143,17 +144,18 @@ class Http2Connection extends Connection {
   /** Requests that keep the connection from closing: all but feeds. */
   readonly #current = new Set<IncomingRequest>()
   readonly #responses = new Set<Http2Response>()
-  /** Each serves a request, and returns `false` if its client has reset it. */
-  readonly #waiting: (() => boolean)[] = []
+  readonly #waiting: Waiting[] = []
   readonly #takeTurn = () => this.#serveNext()
   #hasServed = false
   #controlFrames = 0
   /** Of heads, and of the bodies of requests that are over. */
   #usefulBytes = 0
-  /** Of those that were wasted. Time pays them. */
-  #paidBytes = 0
-  #countedBytes = 0
-  #countedAtMs = performance.now()
+  /** Of bodies that ended before their clients knew: what the windows allow may still arrive. */
+  #lateBytes = 0
+  /** At the last count. */
+  #counted = { atMs: performance.now(), bytes: 0, wasted: 0 }
+  /** Bytes that were wasted, less those that time has paid. */
+  #unpaidBytes = 0
   #idleSinceMs = performance.now()
 
   constructor(socket: Socket, session: ServerHttp2Session, door: Door, idle: IdleLimits) {
@@ -173,7 +175,6 @@ class Http2Connection extends Connection {
   }
 
   #open(stream: ServerHttp2Stream, head: StreamHead): [Http2Request, Http2Response] {
-    for (const text of head.raw) this.#usefulBytes += text.length
     const request = new Http2Request(stream, head, this.#socket)
     const response = new Http2Response(stream, request)
     this.#responses.add(response)
@@ -183,7 +184,9 @@ class Http2Connection extends Connection {
 
   #forget(response: Http2Response): void {
     this.#responses.delete(response)
-    this.#usefulBytes += countBodyBytes(response)
+    this.#usefulBytes += response.req.bytesReceived
+    if (!response.req.complete)
+      this.#lateBytes = Math.min(CONNECTION_WINDOW_BYTES, this.#lateBytes + STREAM_WINDOW_BYTES)
     if (!response.writableFinished) this.#addWaste(WASTE_MS.abortedRequest)
     this.#hasServed = true
     this.#idleSinceMs = performance.now()
@@ -195,26 +198,31 @@ class Http2Connection extends Connection {
    */
   wait(stream: ServerHttp2Stream, head: StreamHead): void {
     if (this.#waiting.length >= MAX_WAITING) this.#endFlood()
-    this.#waiting.push(() => {
-      if (stream.destroyed) {
-        this.#addWaste(WASTE_MS.abortedRequest)
-        return false
-      }
-      try {
-        void this.#door.handle(...this.#open(stream, head))
-      } catch (error) {
-        this.#door.logFailure(error)
-        stream.destroy(RESET)
-      }
-      return true
-    })
+    this.#usefulBytes += countBytesOf(head)
+    this.#waiting.push([stream, head])
     waitForTurn(this.#takeTurn)
   }
 
   #serveNext(): void {
-    let isServed: boolean | undefined = false
-    while (isServed === false) isServed = this.#waiting.shift()?.()
+    let isServed = false
+    while (!isServed && this.#waiting.length > 0) isServed = this.#serve(...(this.#waiting.shift() as Waiting))
     if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
+  }
+
+  /** Returns `false` if its client has reset it. */
+  #serve(stream: ServerHttp2Stream, head: StreamHead): boolean {
+    if (stream.destroyed) {
+      this.#usefulBytes += stream.readableLength - countBytesOf(head)
+      this.#addWaste(WASTE_MS.abortedRequest)
+      return false
+    }
+    try {
+      void this.#door.handle(...this.#open(stream, head))
+    } catch (error) {
+      this.#door.logFailure(error)
+      stream.destroy(RESET)
+    }
+    return true
   }
 
   /** Its turn has come before. */
@@ -264,16 +272,17 @@ class Http2Connection extends Connection {
   endIfWasteful(): void {
     this.#controlFrames = 0
     const { bytesRead, bytesWritten } = this.#socket
-    if (bytesRead - this.#countedBytes < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
-    const { effectiveRecvDataLength: unread = 0 } = this.#session.state
-    let wasted = bytesRead - this.#usefulBytes - unread - bytesWritten / 4
+    const last = this.#counted
+    if (bytesRead - last.bytes < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
+    let wasted = bytesRead - this.#usefulBytes - bytesWritten / 4
     for (const { req } of this.#responses) wasted -= req.bytesReceived
-    const nowMs = performance.now()
-    const free = ((nowMs - this.#countedAtMs) / 1000) * WASTED_BYTES_PER_SECOND
-    this.#paidBytes = Math.min(wasted, this.#paidBytes + free)
-    this.#countedBytes = bytesRead
-    this.#countedAtMs = nowMs
-    if (wasted - this.#paidBytes > MAX_WASTED_BYTES) this.#endFlood()
+    for (const [stream] of this.#waiting) wasted -= stream.readableLength
+    this.#counted = { atMs: performance.now(), bytes: bytesRead, wasted }
+    const late = Math.max(0, Math.min(this.#lateBytes, wasted - last.wasted))
+    this.#lateBytes -= late
+    const paid = ((this.#counted.atMs - last.atMs) / 1000) * WASTED_BYTES_PER_SECOND
+    this.#unpaidBytes = Math.max(0, this.#unpaidBytes + wasted - last.wasted - late - paid)
+    if (this.#unpaidBytes > MAX_WASTED_BYTES) this.#endFlood()
   }
 
   #endFlood(): void {

@@ -17,6 +17,9 @@ const { NGHTTP2_NO_ERROR } = constants
 /** Resets a stream. Without an error Node would end its body before, and a part of it would look like the whole. */
 export const RESET = new Error('the stream was reset')
 
+/** A chunk that Node emits is one frame, or a part of one. */
+const FRAME_HEAD_BYTES = 9
+
 /** The head of a stream. */
 export interface StreamHead {
   /** By name, with the pseudo-headers. Node has joined repeated ones. */
@@ -33,8 +36,8 @@ export interface StreamHead {
  * `Transfer-Encoding` before a body of unknown length. The guard then checks both versions by the same rules.
  */
 export class Http2Request extends IncomingMessage {
-  /** Of the body that has arrived. */
-  bytesReceived = 0
+  /** Of the frames of the body that was read. */
+  #bytesRead = 0
   readonly #stream: ServerHttp2Stream
 
   constructor(stream: ServerHttp2Stream, { headers, raw, trailers, hasBody }: StreamHead, socket: Socket) {
@@ -58,7 +61,7 @@ export class Http2Request extends IncomingMessage {
   #readBody(): void {
     this.#stream
       .on('data', (chunk: Buffer) => {
-        this.bytesReceived += chunk.length
+        this.#bytesRead += FRAME_HEAD_BYTES + chunk.length
         if (!this.push(chunk)) this.#stream.pause()
       })
       .on('end', () => {
@@ -73,6 +76,11 @@ export class Http2Request extends IncomingMessage {
 
   override _read(): void {
     this.#stream.resume()
+  }
+
+  /** Of the body that has arrived. */
+  get bytesReceived(): number {
+    return this.#bytesRead + this.#stream.readableLength
   }
 
   /** That of IncomingMessage would close the connection. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { createConnection } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
@@ -140,6 +141,50 @@ test('a body that is too large ends its stream alone, with a reply', async (t) =
   const closed = once(upload, 'close')
   assert.equal((await load(upload)).status, 413)
   await closed
+  assert.equal((await load(send(session, '/echo'))).status, 200)
+})
+
+/** Uploads that are legitimate, and look like floods if a byte of them is counted twice or not at all. */
+const UPLOADS = [
+  { name: 'a large one', count: 1, bytes: 8_000_000, pieceBytes: 16_000 },
+  { name: 'one in small pieces', count: 1, bytes: 1_000_000, pieceBytes: 50 },
+  { name: 'many at a time', count: 30, bytes: 200_000, pieceBytes: 10_000 },
+]
+const forward: Route = {
+  path: '/forward',
+  methods: {
+    POST: async (context) => ({
+      status: 200,
+      headers: [],
+      body: `${(await buffer(context.openBody() ?? Readable.from([]))).length}`,
+    }),
+  },
+}
+for (const { name, count, bytes, pieceBytes } of UPLOADS)
+  test(`uploads are no floods: ${name}`, async (t) => {
+    const door = await open(t, { routes: [forward] })
+    const session = door.connect()
+    const upload = async () => {
+      const stream = send(session, '/forward', { ':method': 'POST' })
+      const loaded = load(stream)
+      for (let sent = 0; sent < bytes; sent += pieceBytes)
+        if (!stream.write(Buffer.alloc(pieceBytes))) await once(stream, 'drain')
+      stream.end()
+      return loaded
+    }
+    for (const loaded of await Promise.all(Array.from({ length: count }, upload)))
+      assert.deepEqual(loaded, { status: 200, body: `${bytes}` })
+  })
+
+test('uploads that are rejected while they are sent leave the connection', async (t) => {
+  const door = await open(t)
+  const session = door.connect()
+  const rejected = Array.from({ length: 30 }, () => {
+    const stream = send(session, '/echo', { ':method': 'POST' })
+    stream.end(Buffer.alloc(200_000))
+    return load(stream)
+  })
+  for (const { status } of await Promise.all(rejected)) assert.equal(status, 413)
   assert.equal((await load(send(session, '/echo'))).status, 200)
 })
 
