@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { findInstalledPostgres, preparePostgresBinaries, SHARED_PROGRAMS } from './postgres-binaries.ts'
-import { SHARED_POSTGRES } from './postgres-server.ts'
+import { SHARED_CLUSTER, SHARED_POSTGRES } from './postgres-server.ts'
 
 function createPrivateFolder(t: { after(clear: () => void): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-private-')) // its mode is 0700
@@ -33,8 +33,9 @@ test('every test file that starts a PostgreSQL fails when it does not start', as
   // A user without write permission cannot create the data folder here; root can, and `nobody` cannot reach it.
   const temporary = createPrivateFolder(t)
   chmodSync(temporary, 0o500)
-  const { NODE_TEST_CONTEXT: _, [SHARED_POSTGRES]: __, [SHARED_PROGRAMS]: ___, ...environment } = process.env
-  const env = { ...environment, TMPDIR: temporary }
+  const shared = ['NODE_TEST_CONTEXT', SHARED_POSTGRES, SHARED_PROGRAMS, SHARED_CLUSTER]
+  const own = Object.entries(process.env).filter(([name]) => !shared.includes(name))
+  const env = { ...Object.fromEntries(own), TMPDIR: temporary }
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)
   const { renderGroup } = await import(new URL('../../scripts/test-groups.ts', import.meta.url).href)
