@@ -1,6 +1,7 @@
 // The claims of a logout token: OpenID Connect Back-Channel Logout 1.0, 2.4 and 2.6.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { findNumber } from './document-claims.ts'
+import type { ProviderClaimRules } from './provider-claims.ts'
 import { type Claims, type Refused, refuse } from './verify.ts'
 
 /** Providers that follow an earlier draft send `JWT` or nothing. */
@@ -10,11 +11,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** Seconds after its issue for which it is accepted. */
 const LIFETIME = 300
 
-interface LogoutRules {
-  readonly clientId: string
-  readonly skewSeconds: number
-  readonly nowSeconds: number
-}
+type LogoutRules = Pick<ProviderClaimRules, 'clientId' | 'skewSeconds' | 'nowSeconds'>
 
 interface LogoutClaims {
   readonly kind: 'read'
