@@ -14,7 +14,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway', [200, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['session', [40, 4, 0], 5],
-  ['gateway-handler', [32, 1], 5],
+  ['gateway-handler', [32, 1], 9],
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [16], 2],
   ['http2', [40, 4, 0, 5], 4],
