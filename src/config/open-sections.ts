@@ -117,6 +117,8 @@ export type ServiceDoor = (typeof DOORS)[number]
 const WORDS: readonly string[] = ['user', 'required', 'preflight', ...DOORS]
 const FORM = /^(\/\S+)\s+(\S+)((?:\s+\S+)*)$/
 const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
+/** Answered by Cardea itself at both doors. */
+const KEY_SET = /^\/\.well-known\/jwks\.json(?:\/|$)/
 const EXPECTED =
   'expected /mount http://host:port, then any of document, multi-model (its doors), user or required, preflight; no part of the mount begins with _'
 
@@ -158,6 +160,7 @@ function readService({ key: name, text }: OpenEntry): Service | string {
   const url = findUrl(address)
   const areWordsKnown = words.every((word) => WORDS.includes(word)) && clients.length < 2
   if (path === '' || !isPlain || url === undefined || !areWordsKnown) return EXPECTED
+  if (KEY_SET.test(path)) return `${path} belongs to Cardea: choose another mount`
   const doors = DOORS.filter((door) => words.includes(door))
   return {
     name,
