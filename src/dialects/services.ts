@@ -24,6 +24,8 @@ export interface MountedService {
   readonly clients?: ServiceClients | undefined
   /** Whether it answers CORS preflights itself. */
   ownsPreflights(): boolean
+  /** Whether an `Authorization` header holds a credential of Cardea, valid or not. Others are the application's. */
+  isOwnCredential(authorization: string): boolean
   forward(context: RequestContext): Promise<Reply>
 }
 
@@ -49,12 +51,9 @@ export const toServiceRoutes = <Right>(
 export const coversPath = (scope: TokenScope, service: MountedService | undefined, database: string): boolean =>
   service === undefined ? scope.databases.includes(database) : scope.services.includes(service.name)
 
-/**
- * A service never sees a credential of Cardea that was not accepted, not even the wrong password of a user. `isOwn`:
- * whether an `Authorization` header holds a credential of Cardea, valid or not.
- */
+/** A service never sees a credential of Cardea that was not accepted, not even the wrong password of a user. */
 export const holdBackOwnCredentials =
-  (forward: MountedService['forward'], isOwn: (authorization: string) => boolean): MountedService['forward'] =>
+  (forward: MountedService['forward'], isOwn: MountedService['isOwnCredential']): MountedService['forward'] =>
   (context) => {
     const authorization = context.header('authorization')
     const isUnaccepted = authorization !== undefined && isAnonymous(context.authenticated)

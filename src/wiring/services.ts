@@ -7,11 +7,12 @@ import type { DoorParts } from './parts.ts'
 
 export function createServices(parts: DoorParts, door: ServiceDoor, revalidate: Revalidate): readonly MountedService[] {
   const { liveConfig, config, tokenSecrets, jwtKeys, providers } = parts
-  const isOwn = createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, providers })
+  const isOwnCredential = createIsOwnCredential({ ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, providers })
   const services = readServices(liveConfig.get().settings.open.services).filter(({ doors }) => doors.includes(door))
   return services.map((service) => ({
     ...service,
     ownsPreflights: () => service.hasPreflights && !OWNS_CORS[door](config.get()),
-    forward: holdBackOwnCredentials(createServiceUpstream(service, door, parts, revalidate).forward, isOwn),
+    isOwnCredential,
+    forward: holdBackOwnCredentials(createServiceUpstream(service, door, parts, revalidate).forward, isOwnCredential),
   }))
 }

@@ -1,8 +1,8 @@
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
-import { Refusal } from '../../base/errors.ts'
-import { type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
+import { isClientError, Refusal } from '../../base/errors.ts'
+import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { readPlainSegment } from '../plain-segment.ts'
 import { coversPath, forwardPreflight, isClientOf } from '../services.ts'
@@ -27,7 +27,14 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
       context.streamEpoch ??= streams?.epoch
     },
   },
-  { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
+  {
+    name: 'authenticate',
+    run: (context) =>
+      setIdentity(
+        context,
+        isOpenService(context, settings()) ? readOpen(context, authenticate) : authenticate(context),
+      ),
+  },
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
   { name: 'required actions', run: rejectBeforeRequiredActions },
@@ -45,6 +52,23 @@ function setIdentity(
   if (found instanceof Promise) return found.then((authenticated) => setIdentity(context, authenticated))
   context.authenticated = found
   return undefined
+}
+
+const isOpenService = (context: RequestContext, settings: DocumentSettings): boolean => {
+  const { service } = rightOf(context)
+  return service !== undefined && service.clients === undefined && !isValidUserRequired(settings)
+}
+
+/** An application that is open to everyone may have tokens of its own, which this door cannot read. */
+async function readOpen(context: RequestContext, authenticate: DocumentDeps['authenticate']): Promise<Authenticated> {
+  try {
+    return await authenticate(context)
+  } catch (error) {
+    const authorization = context.header('authorization')
+    const isOwn = authorization === undefined || rightOf(context).service?.isOwnCredential(authorization) !== false
+    if (isOwn || !isClientError(error)) throw error
+    return ANONYMOUS
+  }
 }
 
 /** An access token may be valid for some databases and services only. */

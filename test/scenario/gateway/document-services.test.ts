@@ -69,6 +69,9 @@ describe('a service at the document door', () => {
     ['an administrator', '/ledger/x', ADMIN, 200],
     ['a cookie with another signature', '/shop/x', { Cookie: 'AuthSession=YWRhOjY1NjU2NTY1OmFiYw' }, 401],
     ['a wrong password', '/open/x', { Authorization: basic('ada', 'wrong') }, 401],
+    ['a token of the application', '/open/x', { Authorization: 'Bearer theirs' }, 200],
+    ['a token of the application, for users', '/shop/x', { Authorization: 'Bearer theirs' }, 400],
+    ['an invalid cookie', '/open/x', { Cookie: 'AuthSession=zz' }, 400],
     ['a path that leads out of the mount', '/shop/..;/x', { Cookie: ada }, 400],
     ['a path with an encoded slash', '/shop/a%2F..%2Fx', { Cookie: ada }, 400],
     ['a path that is encoded twice', '/shop/%252e%252e/x', { Cookie: ada }, 400],
@@ -79,6 +82,16 @@ describe('a service at the document door', () => {
       assert.equal((await send(front.document, { path, headers })).status, status)
       assert.equal(backend.seen.length - before, status === 200 ? 1 : 0)
     })
+
+  it('gets a token of its own from an anonymous client, and no token of Cardea', async () => {
+    const token = { Authorization: 'Bearer eyJhbGciOiJIUzI1NiIsImtpZCI6InRoZWlycyJ9.eyJzdWIiOiJhZGEifQ.c2lnbmVk' }
+    assert.equal((await send(front.document, { path: '/open/x', headers: token })).status, 200)
+    const seen = backend.seen.at(-1)
+    assert.deepEqual([seen?.all('authorization'), seen?.all('x-auth-user')], [[token.Authorization], []])
+    const before = backend.seen.length
+    assert.notEqual((await send(closed.document, { path: '/open/x', headers: token })).status, 200)
+    assert.equal(backend.seen.length, before)
+  })
 
   it('is closed without a word where the door requires a valid user', async () => {
     assert.equal((await send(closed.document, { path: '/open/x' })).status, 401)
@@ -155,6 +168,11 @@ for (const text of ['/shop http://127.0.0.1:1 user required', '/shop http://127.
   test(`[services] ${text} is rejected at start`, async () => {
     await assert.rejects(createTestCardea({ options: { services: { shop: text } } }), /its doors/)
   })
+
+test('[services] leaves the path of the key set to Cardea', async () => {
+  const options = { services: { keys: '/.well-known/jwks.json http://127.0.0.1:1' } }
+  await assert.rejects(createTestCardea({ options }), /keys: \/\.well-known\/jwks\.json belongs to Cardea/)
+})
 
 describe('a service at the document door with gate.sign-in', async () => {
   const { document } = await startServer({ after }, services, { gate: { 'sign-in': true } })
