@@ -31,6 +31,8 @@ import { toDecoy, toIterationLimits, toLimitSettings } from './settings.ts'
 import { createSignInParts } from './sign-in.ts'
 
 const BEAT_MS = 250
+/** A connection that has just arrived is read before it counts as idle: its request may be there. */
+const FIRST_READ_MS = 100
 
 export async function runWorker(start: WorkerStart): Promise<void> {
   const port = parentPort as MessagePort // a worker thread has one
@@ -178,15 +180,14 @@ async function finishRequests(
   doors: readonly Door[],
   stopFeeds: () => void,
 ): Promise<void> {
+  const endsAtMs = performance.now() + graceMs
   // a connection that this thread has not seen yet may be on its way
   await serving.received()
-  if (kind === 'retire') {
-    for (const { connections } of doors) connections.retire()
-    await waitAtMost([serving.closed()], graceMs)
-  }
+  for (const { connections } of doors) connections.retire()
+  await waitAtMost([serving.closed()], kind === 'retire' ? graceMs : Math.min(graceMs, FIRST_READ_MS))
   for (const { connections } of doors) connections.stop()
   stopFeeds()
   if (kind === 'retire') return serving.closed()
-  await waitAtMost([serving.closed()], graceMs)
+  await waitAtMost([serving.closed()], Math.max(0, endsAtMs - performance.now()))
   await serving.drop()
 }

@@ -358,8 +358,25 @@ describe('two workers', () => {
     await replaced
   })
 
-  it('end with the process', async () => {
-    await stop(doors.cardea)
+  it('end with the process, after the requests that they have', async () => {
+    const set = createAsk(doors.document)('PUT', '/_node/_local/_config/door/stop-timeout', {
+      as: ADMIN,
+      body: '"600"',
+    })
+    await must(set)
+    const known = await addUser(doors, 'known-at-the-end')
+    const unknown = await addUser(doors, 'relayed-at-the-end')
+    const clients = Array.from({ length: CLIENTS }, () => openClient(doors.document))
+    for (const client of clients) assert.equal((await client.get('/db/doc', known)).status, 200)
+    const before = held.length
+    const asked = clients.map((client, index) => client.get(HELD, index % 2 === 0 ? known : unknown))
+    await waitUntil(() => held.length === before + CLIENTS)
+    const stopped = stop(doors.cardea)
+    await waitUntil(() => /"msg":"stopping"/.test(doors.cardea.stderr() + doors.cardea.stdout()))
+    for (const respond of held.slice(before)) respond()
+    for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
+    // far before the stop timeout
+    await stopped
     assert.doesNotMatch(doors.cardea.stderr(), /a worker thread has (?:ended|failed)|cannot be started/)
   })
 })
