@@ -1,6 +1,6 @@
 // The account of the user: sign-up, password, second factor, sign-out.
 import { type Credential, JSON_HEADERS } from './credential.ts'
-import { type ChangePasswordResult, findLock, type SignUpResult, toError } from './results.ts'
+import { type ChangePasswordResult, ClientError, findLock, type SignUpResult, toError } from './results.ts'
 import type { SessionKeeper } from './session-keeper.ts'
 
 interface AccountDeps {
@@ -48,12 +48,17 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
       if (response.status === 409) return { status: 'name_taken' }
       const error = findLock(response) ?? (await toError(response))
       if (!('code' in error)) return error
-      if (error.status === 400) return { status: 'rejected', reason: error.message }
+      // the document door rejects a name with 403
+      if (error.status === 400 || (error.status === 403 && !account))
+        return { status: 'rejected', reason: error.message }
+      if (error.status === 401) throw new ClientError(401, error.code, 'Sign-up is closed: chttpd_auth.allow_sign_up.')
       throw error
     },
     /** Ends this session; `everywhere`: all sessions of the user. */
     async signOut({ everywhere = false } = {}): Promise<void> {
-      if (everywhere) await read(await call('POST', 'sessions/end-others', {}))
+      const ended = everywhere ? await call('POST', 'sessions/end-others', {}) : undefined
+      // 401: this session has ended already
+      if (ended && ended.status !== 401) await read(ended)
       await credential.signOut()
       keeper.signedOut()
     },

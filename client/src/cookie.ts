@@ -21,7 +21,8 @@ export function createCookieCredential(
   let cookie = ''
   const send: Credential['send'] = async (input, init = {}) => {
     const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
-    if (cookie) headers.set('Cookie', cookie)
+    const own = headers.get('Cookie')
+    if (cookie) headers.set('Cookie', own ? `${own}; ${cookie}` : cookie)
     const response = await fetch(input, { ...init, headers, credentials: 'include' })
     for (const line of response.headers.getSetCookie?.() ?? []) {
       const [pair, value] = COOKIE.exec(line) ?? []
@@ -45,7 +46,7 @@ export function createCookieCredential(
       if (!response.ok) throw await toError(response)
       const shown = (await response.json()) as Shown & { readonly userCtx?: Shown }
       const who = shown.userCtx ?? shown
-      return who.name === null ? null : toLiveSession(who, response)
+      return typeof who.name === 'string' ? toLiveSession(who, response) : null
     },
     // every request renews the cookie
     isDue: () => false,

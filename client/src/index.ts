@@ -47,7 +47,19 @@ export interface ClientOptions {
 
 export type Client = ReturnType<typeof createClient>
 
+const OPTIONS = ['url', 'credential', 'account', 'storage', 'fetch']
+
+/** For programs without types. */
+function checkOptions(options: ClientOptions | undefined): void {
+  if (!options?.url) throw new TypeError('createClient needs an object with url, the URL of a door.')
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
+  if (unknown !== undefined) throw new TypeError(`createClient has no option ${unknown}.`)
+  if (!['cookie', 'token'].includes(options.credential ?? 'cookie'))
+    throw new TypeError(`credential must be cookie or token: ${options.credential}`)
+}
+
 export function createClient(options: ClientOptions) {
+  checkOptions(options)
   const { storage = createMemoryStorage(), fetch = globalThis.fetch.bind(globalThis) } = options
   const base = toBase(options.url)
   const hasToken = options.credential === 'token'

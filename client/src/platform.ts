@@ -29,6 +29,8 @@ const platform = globalThis as unknown as Platform
 
 /** The URL of a door, with a slash at its end. A page may give a path of its own origin. */
 export function toBase(url: string): string {
+  if (!URL.canParse(url, platform.location?.href))
+    throw new TypeError(`url must be a URL, in Node an absolute one: ${url}`)
   const { href } = new URL(url, platform.location?.href)
   return href.endsWith('/') ? href : `${href}/`
 }

@@ -22,7 +22,7 @@ export function createTokenCredential(
   const account = `${base}_cardea/account`
   const key = `cardea ${base}`
   // read again for each request: another tab may have renewed it
-  const find = (): StoredToken | null => JSON.parse(storage.getItem(key) ?? 'null')
+  const find = (): StoredToken | null => readStored(storage.getItem(key))
   const isPast = (time: 'dueAt' | 'expiresAt') => Date.now() >= (find()?.[time] ?? Number.POSITIVE_INFINITY)
   const isDue = () => isPast('dueAt')
   const keep = (stored: StoredToken): LiveSession => {
@@ -70,8 +70,19 @@ export function createTokenCredential(
       if (!stored) return
       const response = await call('DELETE', '/token', { renewalToken: stored.renewalToken })
       replace(stored, null)
-      if (!response.ok) throw await toError(response)
+      if (!response.ok && response.status !== 401) throw await toError(response)
     },
+  }
+}
+
+/** An entry that is not JSON counts as none. */
+function readStored(text: unknown): StoredToken | null {
+  if (typeof text === 'object' && text !== null)
+    throw new TypeError('storage must answer at once: its getItem returned an object, perhaps a promise.')
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return null
   }
 }
 

@@ -47,9 +47,21 @@ test('says why a new user is rejected', async (t) => {
   })
 })
 
+test('rejects a name that the door does not accept', async (t) => {
+  const { client } = await open(t)
+  assert.deepEqual(await client.signUp('_ada', 'analytical'), {
+    status: 'rejected',
+    reason: 'Username may not start with underscore.',
+  })
+})
+
 test('throws an error that no result describes', async (t) => {
   const { client } = await open(t, { chttpd_auth: { allow_sign_up: false } })
-  await assert.rejects(client.signUp('ada', 'analytical'), { name: 'ClientError', status: 401 })
+  await assert.rejects(client.signUp('ada', 'analytical'), {
+    name: 'ClientError',
+    status: 401,
+    message: /^Sign-up is closed/,
+  })
 })
 
 test('says for how long a name is locked', async (t) => {
@@ -170,4 +182,31 @@ test('another user who signed in without the client is announced, and gets no re
   assert.equal((await client.fetch(OWN)).status, 401, 'it is not repeated')
   assert.deepEqual(changes.slice(2), ['signed_in ada', 'signed_in bob'])
   assert.equal((await client.fetch(OWN)).status, 200, 'a new request')
+})
+
+test('a client that is set up wrong says what is wrong', async () => {
+  const url = 'http://127.0.0.1/'
+  const storage = { getItem: async () => null, setItem: () => {}, removeItem: () => {} }
+  for (const [given, message] of [
+    [undefined, /needs an object with url/],
+    [{ url: '/' }, /absolute/],
+    [{ url, credentials: 'token' }, /no option credentials/],
+    [{ url, credential: 'tokens' }, /cookie or token: tokens/],
+  ] as const)
+    assert.throws(() => createClient(given as never), { name: 'TypeError', message })
+  const client = createClient({ url, credential: 'token', storage: storage as never })
+  await assert.rejects(client.session(), { name: 'TypeError', message: /at once/ })
+  const damaged = { getItem: () => '{oops', setItem: () => {}, removeItem: () => {} }
+  assert.equal(await createClient({ url, credential: 'token', storage: damaged }).session(), null)
+  assert.equal(await createClient({ url, fetch: async () => Response.json({}) }).session(), null)
+})
+
+test('keeps the cookies of the caller, and signs out everywhere although the session has ended', async (t) => {
+  const { server, client, changes } = await open(t)
+  await client.signUp('ada', 'analytical')
+  await client.signIn(ADA)
+  assert.equal((await client.fetch(OWN, { headers: { Cookie: 'lang=de' } })).status, 200)
+  await revoke(server)
+  await client.signOut({ everywhere: true })
+  assert.equal(changes.at(-1), 'signed_out')
 })
