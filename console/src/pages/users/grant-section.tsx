@@ -109,7 +109,7 @@ export function AddGrant({ label, hint, hasSuggestions = false, onAdd }: AddGran
         aria-label={label}
         placeholder={hint}
         autoComplete="off"
-        list="known-databases"
+        list={hasSuggestions ? 'known-databases' : ''}
         value={name}
         onInput={(event) => setName(event.currentTarget.value)}
       />
