@@ -204,8 +204,8 @@ class Http2Connection extends Connection {
   }
 
   #serveNext(): void {
-    let isServed = false
-    while (!isServed && this.#waiting.length > 0) isServed = this.#serve(...(this.#waiting.shift() as Waiting))
+    let next = this.#waiting.shift()
+    while (next && !this.#serve(...next)) next = this.#waiting.shift()
     if (this.#waiting.length > 0) waitForTurn(this.#takeTurn)
   }
 

@@ -94,6 +94,7 @@ function readKept(section: string, text: string | undefined): KeptAdministratorS
 /** A text that is no JSON is still a second factor, for which no code is right. */
 function readTotp(text: string | undefined): Json {
   const reading = readJson(text ?? '')
+  // what JSON.parse returns is Json
   return reading.kind === 'json' ? (reading.value as Json) : null
 }
 
