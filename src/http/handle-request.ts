@@ -124,13 +124,19 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
   deps.admit(context, request.socket)
   checkRequest(request, deps.limits.get(), routed.dialect)
   if (hasChunks(request)) {
-    const isForwarded = () => context.isBodyForwarded && !isAnonymous(context.authenticated)
-    limitTinyChunks(request, isForwarded, () => rejectTinyChunks(active))
+    limitTinyChunks(
+      request,
+      () => mayHaveTinyChunks(context),
+      () => rejectTinyChunks(active),
+    )
     // Only these bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
   return deps.relay ? dispatchOrRelay(context, routed.dialect, deps.relay) : dispatch(context, routed.dialect)
 }
+
+const mayHaveTinyChunks = ({ bodyReader, authenticated }: IncomingRequest): boolean =>
+  bodyReader === 'main-thread' || (bodyReader === 'upstream' && !isAnonymous(authenticated))
 
 /** Whether the client decides how many pieces its body arrives in. */
 const hasChunks = (request: IncomingMessage): boolean =>

@@ -10,7 +10,16 @@ import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { findOnlyCookie, readCookies } from './cookies.ts'
-import type { Client, Dialect, HeaderPair, HttpResponse, Match, Path, RequestContext } from './request-context.ts'
+import type {
+  BodyReader,
+  Client,
+  Dialect,
+  HeaderPair,
+  HttpResponse,
+  Match,
+  Path,
+  RequestContext,
+} from './request-context.ts'
 import type { Router } from './router.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
@@ -59,8 +68,7 @@ export class IncomingRequest implements RequestContext {
   route: string | undefined
   span: RequestSpan | undefined
   unauthorizedHeaders: HeaderPair[] | undefined
-  /** Whether the body is forwarded as it arrives. */
-  isBodyForwarded = false
+  bodyReader: BodyReader | undefined
   readonly #request: IncomingMessage
   readonly #response: HttpResponse
   readonly #options: IncomingRequestOptions
@@ -221,10 +229,10 @@ export class IncomingRequest implements RequestContext {
     }
   }
 
-  openBody(): Readable | undefined {
+  openBody(reader: BodyReader = 'upstream'): Readable | undefined {
     if (!this.hasBody) return undefined
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
-    this.isBodyForwarded = true
+    this.bodyReader = reader
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits.get()
     return openBodyStream(this.#bodySource, silenceMs, maxBytes)
   }

@@ -127,7 +127,7 @@ function sendBody(context: RequestContext, outgoing: ReturnType<typeof request>,
   if (!context.hasBody) outgoing.end()
   else {
     outgoing.once('continue', () => {
-      body = context.openBody()
+      body = context.openBody('main-thread')
       body?.once('error', (error) => {
         fail(error)
         outgoing.destroy()

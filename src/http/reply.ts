@@ -72,13 +72,14 @@ export function writeReply(request: IncomingMessage, response: HttpResponse, del
   return { isLast, isFeed: false }
 }
 
-function writeHead(response: HttpResponse, { dialect, context, reply, hsts }: Delivery, isLast: boolean): void {
+function writeHead(response: HttpResponse, delivery: Delivery, isLast: boolean): void {
+  const { dialect, context, reply, hsts, isBroken } = delivery
   const all = headersOf(reply, dialect, context, response.req)
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
+  const isFromWorker = isRelayed(response.req.socket)
+  if (isFromWorker) headers.unshift(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
   // a worker thread ends the connection of its client, and uses the one to this thread again
-  if (isRelayed(response.req.socket))
-    headers.unshift(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
-  else if (isLast) headers.push('Connection', 'close')
+  if (isFromWorker ? isBroken : isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)

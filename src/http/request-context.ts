@@ -36,6 +36,9 @@ export interface Path {
   readonly prefix?: string
 }
 
+/** Who reads a body as it arrives. The main thread checks what a worker thread relays to it. */
+export type BodyReader = 'upstream' | 'main-thread'
+
 /** One request. Code that needs a part asks for that part. */
 export interface RequestContext {
   /** For logs and the response header. */
@@ -75,9 +78,9 @@ export interface RequestContext {
   /**
    * The body as a stream; `undefined` if the request has none. The stream fails with a Refusal if the client sends
    * nothing for too long or sends bytes that are not HTTP. Destroying it keeps the connection. Until the first read it
-   * can be opened again.
+   * can be opened again. `reader` is who gets it.
    */
-  openBody(): Readable | undefined
+  openBody(reader?: BodyReader): Readable | undefined
   readonly client: Client
   /** The certificate that the client connected with; `undefined`: none, or this listener accepts none. */
   readonly certificate: ClientCertificate | undefined

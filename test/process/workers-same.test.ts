@@ -67,6 +67,11 @@ const send = (line: string, body: string, ...headers: readonly string[]): string
 const sendChunked = (line: string, body: string, ...headers: readonly string[]): string =>
   `${head(line, 'Transfer-Encoding: chunked', ...headers)}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
+const sendTinyChunks = (line: string, bytes: number, count: number, ...headers: readonly string[]): string =>
+  head(line, 'Transfer-Encoding: chunked', ...headers) +
+  `${bytes}\r\n${'x'.repeat(bytes)}\r\n`.repeat(count) +
+  '0\r\n\r\n'
+
 const AS_BEN = `Authorization: ${basic('ben', 'pw')}`
 const AS_WRONG = `Authorization: ${basic('ben', 'wrong')}`
 const JSON_TYPE = 'Content-Type: application/json'
@@ -120,6 +125,11 @@ const ROWS: readonly Row[] = [
   },
   { name: 'a forwarded body', bytes: send('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE, 'Connection: X-A', 'X-A: 1') },
   { name: 'a forwarded chunked body', bytes: sendChunked('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE) },
+  { name: 'small chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_BEN) },
+  { name: 'small chunks of nobody', bytes: sendTinyChunks('PUT /db/doc', 4, 3000) },
+  { name: 'small chunks with a wrong password', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_WRONG) },
+  { name: 'tiny chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 1, 9000, AS_BEN) },
+  { name: 'small chunks for a sign-in', bytes: sendTinyChunks('POST /_session', 4, 3000, JSON_TYPE) },
   { name: 'bytes that are not ASCII', bytes: head('GET /_users', 'X-Name: \xe4\xf6', 'Cookie: a=\xfc') },
   { name: 'a connection that ends', bytes: head('GET /_users', 'Connection: close') },
   { name: 'an announced trailer without a body', bytes: head('GET /_users', 'Trailer: X-A') },
