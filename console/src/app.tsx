@@ -3,6 +3,7 @@ import { hasPageToken, isSignInOpen } from './api/client.ts'
 import { askSession, firstSession } from './api/first-session.ts'
 import type { Session } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
+import { loadFirstPage } from './frame/page-table.tsx'
 import { SessionContext, toSignedIn } from './frame/session.ts'
 import { PasswordLinkPage } from './pages/password-link.tsx'
 import { Closed, SignIn, SignInAgain } from './pages/sign-in.tsx'
@@ -15,6 +16,7 @@ type State =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'ready'; readonly session: Session }
 
+const firstPage = loadFirstPage()
 const RELOADED = 'cardea-reloaded'
 
 /** A page that another site linked to is delivered without the session. The second delivery has it. */
@@ -32,6 +34,8 @@ export function App() {
     try {
       const session = await asked
       if (session.name !== null && !hasPageToken() && reloadOnce()) return
+      // frame and page in one go: the page asks for its data before the browser lays out the frame
+      if (session.name !== null) await firstPage
       setState({ kind: 'ready', session })
     } catch (error) {
       setState({ kind: 'failed', error })

@@ -9,9 +9,7 @@ import 'uplot/dist/uPlot.min.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { applyTheme } from './frame/apply-theme.ts'
-import { loadFirstPage } from './frame/page-table.tsx'
 
-loadFirstPage()
 applyTheme()
 const root = document.getElementById('app')
 if (root) render(<App />, root)

@@ -85,7 +85,16 @@ export const texts = {
     unreachable: 'The server does not respond. Check that Cardea is running, then try again.',
     status: (status: number) => `The server answered with status ${status}.`,
   },
-  time: { now: 'just now', days: 'd', hours: 'h', minutes: 'min', seconds: 's', never: 'never' },
+  time: {
+    now: 'just now',
+    ago: (amount: string) => `${amount} ago`,
+    in: (amount: string) => `in ${amount}`,
+    days: 'd',
+    hours: 'h',
+    minutes: 'min',
+    seconds: 's',
+    never: 'never',
+  },
   table: { sort: 'Sort by this column', selectAll: 'Select all', select: (name: string) => `Select ${name}` },
   signIn: {
     title: 'Sign in',

@@ -16,7 +16,7 @@ import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
 import { Navigation } from './navigation.tsx'
 import { Page } from './page.tsx'
-import { findPage, type PageRow, pagesFor } from './page-table.tsx'
+import { findCode, findPage, loadCode, type PageRow, pagesFor } from './page-table.tsx'
 import { Palette } from './palette.tsx'
 import { mustActFirst, useSession } from './session.ts'
 import { useShortcuts } from './shortcuts.ts'
@@ -60,16 +60,17 @@ export function Frame() {
 }
 
 /** The page itself, as soon as its code is there. After an upgrade of the server an open window may ask for old code. */
-function PageContent({ page: { name, load } }: { readonly page: PageRow }) {
-  const code = useResource(name, load)
-  if (code.data) return <code.data />
+function PageContent({ page }: { readonly page: PageRow }) {
+  const code = useResource(page.name, () => loadCode(page))
+  const Content = findCode(page)
+  if (Content) return <Content />
   return (
     <Page>
       {code.error === undefined ? (
         <Loading shape="rows" />
       ) : (
         <Failure
-          what={texts.pages[name]}
+          what={texts.pages[page.name]}
           error={new Error(texts.errors.unreachable)}
           onRetry={() => location.reload()}
         />

@@ -108,11 +108,22 @@ const PAGES: readonly PageRow[] = [
 const findByName = (pages: readonly PageRow[], name: string | undefined) =>
   name === undefined ? pages[0] : pages.find((page) => page.name === name)
 
-/** Starts loading the page that the address names while the server is still asked who signed in. */
-export const loadFirstPage = (): void =>
-  void findByName(PAGES, readRoute(location.hash).path[0])
-    ?.load()
-    .catch(() => {})
+const loaded = new Map<PageRow, FunctionComponent>()
+
+/** The code of a page, if it is there. */
+export const findCode = (page: PageRow): FunctionComponent | undefined => loaded.get(page)
+
+export async function loadCode(page: PageRow): Promise<FunctionComponent> {
+  const code = await page.load()
+  loaded.set(page, code)
+  return code
+}
+
+/** Loads the page that the address names while the server is asked who signed in. The page says if that failed. */
+export async function loadFirstPage(): Promise<void> {
+  const page = findByName(PAGES, readRoute(location.hash).path[0])
+  if (page) await loadCode(page).catch(() => {})
+}
 
 /** The page of this address. The first one is the start. */
 export const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>

@@ -4,7 +4,7 @@ import type uPlot from 'uplot'
 import { useResource } from '../api/use-resource.ts'
 import { findTop, toCount, toShort } from '../numbers.ts'
 import { texts } from '../texts.ts'
-import { toMoment, toTick } from './format.ts'
+import { toMoment, toTick } from '../times.ts'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
 

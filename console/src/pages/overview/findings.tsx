@@ -1,7 +1,7 @@
 import type { Overview, OverviewHealth } from '../../api/types.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { toDuration } from '../../ui/time.tsx'
+import { toDuration } from '../../times.ts'
 
 interface Finding {
   readonly isFailure: boolean

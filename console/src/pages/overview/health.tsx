@@ -1,10 +1,11 @@
 import type { Line, Overview, OverviewHealth } from '../../api/types.ts'
 import { toCount } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
+import { toDuration } from '../../times.ts'
 import { Badge, Card, type Fact } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time, toDuration } from '../../ui/time.tsx'
+import { Time } from '../../ui/time.tsx'
 import { Verification } from './verification.tsx'
 
 const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)

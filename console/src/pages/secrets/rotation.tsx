@@ -2,9 +2,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { RotationState, RotationStep } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
+import { toClock } from '../../times.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { toClock } from '../../ui/format.ts'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 
 const STEPS: readonly RotationStep[] = ['add', 'activate', 'retire']

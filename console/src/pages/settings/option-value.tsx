@@ -1,6 +1,6 @@
 import type { ServerOption } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
-import { toDuration } from '../../ui/time.tsx'
+import { toDuration } from '../../times.ts'
 
 /** The configured value, with what it means. Secrets are never shown. */
 export function OptionValue({ option }: { readonly option: ServerOption }) {

@@ -6,7 +6,7 @@ import { useIsAdministrator } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { toClock } from '../../ui/format.ts'
+import { toClock } from '../../times.ts'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import type { Column } from '../../ui/table.tsx'
 
