@@ -25,7 +25,7 @@ async function openScene(scope) {
   const { directory } = await openTestNode(scope, { clock: SYSTEM_CLOCK })
   await directory.createUser({ name: 'ada' })
   await directory.linkAccount('ada', { provider: 'staff', issuer, subject: 'u-1' })
-  const place = { name: 'staff', issuer, issuers: [issuer], discovery: '', jwksUri: '' }
+  const place = { name: 'staff', issuer, issuers: [issuer], discovery: issuer, jwksUri: '' }
   const keys = createProviderKeys(place, 86_400_000, SYSTEM_CLOCK, SILENT_LOG)
   await keys.renew()
   const [jwk] = JSON.parse(await (await fetch(`${issuer}/keys`)).text()).keys

@@ -36,17 +36,24 @@ async function connectTo({ name, rules, client }: Provider) {
     throw unavailable(`[provider:${name}] ${messageOf(error)}`)
   })
   const server = toMetadata(discovery, name)
-  const config = new openid.Configuration(
-    server,
+  const isForTenants = !client.place.issuers.includes(server.issuer)
+  const config = await openid.discovery(
+    isForTenants ? ENTRA_ID : new URL(server.issuer),
     rules.clientId,
     { [openid.clockTolerance]: rules.skewSeconds },
     authenticateClient(openid, client.secret, server),
+    // `boundedFetch` accepts plain HTTP on loopback only
+    { [openid.customFetch]: async () => Response.json(server), execute: [openid.allowInsecureRequests] },
   )
   config[openid.customFetch] = fetchBounded
-  // `boundedFetch` accepts plain HTTP on loopback only
-  openid.allowInsecureRequests(config)
   return { openid, config }
 }
+
+/**
+ * For a document of this server with {tenantid} in its issuer, `openid-client` requires that the issuer of an ID token is
+ * that text with the `tid` of the same token. Other clouds of Entra ID have other addresses and the same documents.
+ */
+const ENTRA_ID = new URL('https://login.microsoftonline.com/organizations/v2.0')
 
 type Discovery = Awaited<ReturnType<typeof fetchDiscovery>>
 

@@ -149,17 +149,20 @@ async function finish(provider: Provider, query: string, cookie: string, flow: F
   const state = readState(cookie, flow)
   const sent = new URLSearchParams(query)
   if (state?.provider !== name || sent.get('state') !== state.id) throw refuse(STALE)
-  const issuer = sent.get('iss')
-  const isOther = issuer !== null && flow.providers.get(issuer)?.name !== name
+  const issuers = sent.getAll('iss')
+  const isOther = issuers.length > 1 || issuers.some((issuer) => flow.providers.get(issuer)?.name !== name)
   // nothing is stored for a response that cannot count
   if (isOther || sent.has('error') || !sent.get('code')) throw refuse(REFUSED)
-  return flow.limitRunning(name, () => redeem(provider, query, state, flow))
+  return flow.limitRunning(name, () => redeem(provider, sent, state, flow))
 }
 
-async function redeem(provider: Provider, query: string, state: State, flow: Flow): Promise<Arrival> {
+async function redeem(provider: Provider, sent: URLSearchParams, state: State, flow: Flow): Promise<Arrival> {
   if (!(await flow.directory.useOnce(`sign-in:${state.id}`, state.expiresAt))) throw refuse(STALE)
   const { openid, config } = await flow.connect(provider)
-  const url = new URL(`${flow.toCallback(provider.name)}?${query}`)
+  const issuer = sent.get('iss')
+  // the issuer of several tenants is that of no response: `openid-client` finds its own, and the ID token is compared below
+  if (issuer !== null) sent.set('iss', config.serverMetadata().issuer)
+  const url = new URL(`${flow.toCallback(provider.name)}?${sent}`)
   const checks = {
     expectedState: state.id,
     expectedNonce: flow.derive('nonce', state.id),
@@ -169,7 +172,9 @@ async function redeem(provider: Provider, query: string, state: State, flow: Flo
   const tokens = await openid.authorizationCodeGrant(config, url, checks).catch((error: unknown) => {
     throw toRefusal(error)
   })
-  return { ...state, ...(await readIdToken(tokens.id_token ?? '', provider, flow)), provider }
+  const found = await readIdToken(tokens.id_token ?? '', provider, flow)
+  if (issuer !== null && issuer !== found.external.issuer) throw refuse(REFUSED)
+  return { ...state, ...found, provider }
 }
 
 async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {

@@ -1,10 +1,14 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
+import { findMember } from '../base/json.ts'
 import type { ProviderClaimRules } from '../keys/provider-claims.ts'
 import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
 import {
+  type Claims,
+  type FoundKeys,
   type ReadToken,
   type RefusedToken,
   refuse,
+  type TokenHeader,
   type TokenRules,
   type VerifiedToken,
   verifyRead,
@@ -70,7 +74,7 @@ export function verifyWithProvider(
   provider: Provider,
   types: TokenRules['types'],
 ): VerifiedToken | RefusedToken | Promise<VerifiedToken | RefusedToken | undefined> {
-  const rules = { types, findKeys: (...header: Parameters<FindKeys>) => findKeys(provider, ...header) }
+  const rules: TokenRules = { types, findKeys: (_, header, claims) => findKeys(provider, header, claims) }
   const token = verifyRead(read, rules)
   return isUnknownKey(token) ? verifyRenewed(read, provider, rules) : token
 }
@@ -85,11 +89,9 @@ async function verifyRenewed(read: ReadToken | RefusedToken, { keys }: Provider,
   return isUnknownKey(token) && keys.isFailing() ? undefined : token
 }
 
-type FindKeys = TokenRules['findKeys']
-
 /** Only a header that may be right makes Cardea fetch keys: `unknown_kid` is the last refusal. */
-function findKeys({ keys, algorithms }: Provider, ...[algorithm, header]: Parameters<FindKeys>): ReturnType<FindKeys> {
+function findKeys({ keys, algorithms }: Provider, header: TokenHeader, claims: Claims): FoundKeys {
   if (header.hasOwnKey) return refuse('own_key')
-  if (!algorithms.includes(algorithm.name)) return refuse('invalid_alg')
-  return keys.get()?.find(algorithm, header) ?? refuse('unknown_kid')
+  if (!algorithms.includes(header.algorithm.name)) return refuse('invalid_alg')
+  return keys.get()?.find(header, findMember(claims, 'iss')) ?? refuse('unknown_kid')
 }

@@ -191,7 +191,7 @@ async function checkProviders({ settings }: Examined): Promise<Found> {
     const { place, client, algorithms } = toProviderSettings({ name, values })
     try {
       const keys = await fetchKeys(place)
-      if (!algorithms.some((each) => hasKeyFor(keys, each)))
+      if (!algorithms.some((each) => hasKeyFor(keys, each, place.issuers[0])))
         throw new Error(
           `none of its keys is for ${algorithms.join(', ')}: compare algorithms with its signature algorithm`,
         )
@@ -199,7 +199,7 @@ async function checkProviders({ settings }: Examined): Promise<Found> {
         ? []
         : await checkBrowserSignIn(`[provider:${name}]`, { place, client }, settings)
     } catch (error) {
-      const [url, why] = [place.jwksUri || place.discovery || place.issuer, messageOf(error)]
+      const [url, why] = [place.jwksUri || place.discovery, messageOf(error)]
       const [, advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`] =
         PROVIDER_ADVICE.find(([reason]) => reason.test(why)) ?? []
       return [{ level: 'problem', message: `[provider:${name}] ${why}`, advice }]
@@ -208,9 +208,9 @@ async function checkProviders({ settings }: Examined): Promise<Found> {
   return (await Promise.all(found)).flat()
 }
 
-function hasKeyFor(keys: ProviderKeySet, name: string): boolean {
+function hasKeyFor(keys: ProviderKeySet, name: string, issuer: string | undefined): boolean {
   const algorithm = ALGORITHMS.get(name)
-  return algorithm !== undefined && keys.find(algorithm, { algorithm, typ: undefined, kid: undefined }).kind === 'keys'
+  return algorithm !== undefined && keys.find({ algorithm, typ: undefined, kid: undefined }, issuer).kind === 'keys'
 }
 
 /** Why the sign-in page has no button for a provider with a client. */

@@ -49,7 +49,10 @@ export const PROVIDER_OPTIONS = {
     { help: 'What the sign-in page asks the provider for.' },
   ),
   label: row(text, '', 'What the sign-in page calls the provider. Empty: its name.'),
-  discovery: row(url, '', 'URL of the discovery document. Empty: the issuer with /.well-known/openid-configuration.'),
+  discovery: row(url, '', {
+    help: 'URL of the discovery document. Empty: the issuer with /.well-known/openid-configuration.',
+    more: 'With several tenants, {tenantid} is organizations in it: the document of Entra ID for all of them.',
+  }),
   'jwks-uri': row(url, '', 'URL of the keys. Empty: the one in the discovery document.'),
   'keys-max-age': row(timer(), 86_400, {
     help: 'Seconds for which the last keys are used while the provider cannot be reached.',

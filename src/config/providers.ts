@@ -70,6 +70,15 @@ const TENANT = '{tenantid}'
 export const listIssuers = ({ issuer, tenants }: ProviderValues): readonly string[] =>
   issuer.includes(TENANT) ? tenants.map((tenant) => issuer.replace(TENANT, tenant)) : [issuer]
 
+/** Entra ID names its document for users of every tenant so. Its issuer is the text with {tenantid}. */
+const EVERY_TENANT = 'organizations'
+
+/** The URL of the discovery document. */
+export function findDiscovery(values: ProviderValues): string {
+  const [first = ''] = values.tenants.length > 1 ? [values.issuer.replace(TENANT, EVERY_TENANT)] : listIssuers(values)
+  return values.discovery || `${first.replace(/\/$/, '')}/.well-known/openid-configuration`
+}
+
 /** What is wrong with a provider by itself. */
 const CHECKS: readonly ((values: ProviderValues) => string | undefined)[] = [
   ({ issuer }) => (issuer === '' ? 'issuer is missing' : undefined),

@@ -41,9 +41,10 @@ export function readJwk(value: unknown, trust: JwkTrust = { secrets: false }): V
 }
 
 function readNames(jwk: Members): KeyNames | undefined {
-  const [alg, kid] = [findMember(jwk, 'alg'), findMember(jwk, 'kid')]
+  const [alg, kid, issuer] = ['alg', 'kid', 'issuer'].map((name) => findMember(jwk, name))
   if (!isTextOrAbsent(alg) || !isTextOrAbsent(kid)) return undefined
-  return { ...(alg !== undefined && { alg }), ...(kid !== undefined && { kid }) }
+  const isBound = typeof issuer === 'string'
+  return { ...(alg !== undefined && { alg }), ...(kid !== undefined && { kid }), ...(isBound && { issuer }) }
 }
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'

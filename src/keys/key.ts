@@ -66,6 +66,7 @@ interface AnyKey {
   /** The only algorithm the key may be used with; left out: every algorithm of its kind. */
   readonly alg?: string
   readonly kid?: string
+  readonly issuer?: string
   /** Digest of the key, its `alg` and `kid`. */
   readonly version: string
 }
@@ -123,6 +124,8 @@ export const toKeyProblem = (code: KeyProblemCode): KeyProblem => ({
 export interface KeyNames {
   readonly alg?: string
   readonly kid?: string
+  /** A key of Entra ID: the issuer that it is for. With {tenantid} in it: all. */
+  readonly issuer?: string
 }
 
 /** Whether this key may be used with this algorithm at all (RFC 8725 3.1). */

@@ -8,7 +8,6 @@ import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
-import type { Algorithm } from './algorithms.ts'
 import { readJwkSet } from './jwk.ts'
 import { isKeyFor, type VerificationKey } from './key.ts'
 import type { FoundKeys, TokenHeader } from './verify.ts'
@@ -17,8 +16,9 @@ export interface ProviderPlace {
   readonly name: string
   /** The accepted issuers. The discovery document must name one of them, or `issuer`. */
   readonly issuers: readonly string[]
+  /** With {tenantid} in it if the issuers are tenants. */
   readonly issuer: string
-  /** Empty: the usual place below the issuer. */
+  /** The URL of the discovery document. */
   readonly discovery: string
   /** Empty: the one in the discovery document. */
   readonly jwksUri: string
@@ -28,7 +28,8 @@ export interface ProviderPlace {
 export interface ProviderKeySet {
   /** Whether a key of this version is in the set. */
   has(version: string): boolean
-  find(algorithm: Algorithm, header: TokenHeader): FoundKeys
+  /** `issuer`: that of the token. */
+  find(header: TokenHeader, issuer: unknown): FoundKeys
 }
 
 /** After this time the keys are fetched again, beside the requests. */
@@ -114,15 +115,12 @@ export async function fetchKeys(place: ProviderPlace): Promise<ProviderKeySet> {
   if (set.kind === 'problem') throw new Error(`the key set is not valid: ${set.reason}`)
   return {
     has: (version) => set.keys.some((key) => key.version === version),
-    find: (algorithm, header) => findKeys(set.keys, algorithm, header),
+    find: (header, issuer) => findKeys(set.keys, header, issuer),
   }
 }
 
-const WELL_KNOWN = '/.well-known/openid-configuration'
-
 /** The discovery document. It must be about the issuer: otherwise the keys of another one would count as its keys. */
-export async function fetchDiscovery({ issuer, issuers, discovery }: ProviderPlace) {
-  const url = discovery || `${(issuers[0] ?? issuer).replace(/\/$/, '')}${WELL_KNOWN}`
+export async function fetchDiscovery({ issuer, issuers, discovery: url }: ProviderPlace) {
   const reading = readJson(await fetchText(url), { noDuplicates: true })
   if (reading.kind !== 'json' || !isJsonObject(reading.value)) throw new Error(`${url}: not a JSON object`)
   const found = findMember(reading.value, 'issuer')
@@ -135,8 +133,13 @@ export async function fetchDiscovery({ issuer, issuers, discovery }: ProviderPla
 }
 
 /** A token without `kid` is for a provider with few keys: each that fits its algorithm is tried. */
-function findKeys(keys: readonly VerificationKey[], algorithm: Algorithm, { kid }: TokenHeader): FoundKeys {
-  const named = kid === undefined ? keys : keys.filter((key) => key.kid === kid)
-  const fitting = named.filter((key) => isKeyFor(key, algorithm))
+function findKeys(keys: readonly VerificationKey[], { kid, algorithm }: TokenHeader, issuer: unknown): FoundKeys {
+  const fitting = keys.filter(
+    (key) => (kid === undefined || key.kid === kid) && isKeyFor(key, algorithm) && isKeyOf(key, issuer),
+  )
   return fitting.length > 0 ? { kind: 'keys', keys: fitting } : { kind: 'refused', reason: 'unknown_kid' }
 }
+
+/** In the key set of Entra ID for several tenants, some keys are those of one tenant. */
+const isKeyOf = ({ issuer: own }: VerificationKey, issuer: unknown): boolean =>
+  own === undefined || own === issuer || own.includes('{')

@@ -122,7 +122,8 @@ export type FoundKeys =
 export interface TokenRules {
   /** The accepted values of `typ`; `undefined`: it may be absent. */
   readonly types: readonly (string | undefined)[]
-  readonly findKeys: (algorithm: Algorithm, header: TokenHeader) => FoundKeys
+  /** The claims are not verified yet. */
+  readonly findKeys: (algorithm: Algorithm, header: TokenHeader, claims: Claims) => FoundKeys
 }
 
 export interface VerifiedToken {
@@ -158,7 +159,7 @@ export function verifyRead(read: ReadToken | RefusedToken, rules: TokenRules): V
   const { token, claims } = read
   const { header } = token
   if (!rules.types.some((type) => type === header.typ)) return refuse('invalid_typ')
-  const found = rules.findKeys(header.algorithm, header)
+  const found = rules.findKeys(header.algorithm, header, claims)
   if (found.kind === 'refused') return found
   const key = found.keys.find((each) => isSignedBy(token, each, header.algorithm))
   if (!key) return refuse(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')

@@ -11,7 +11,7 @@ import type { Log } from '../base/log.ts'
 import { expandPeers } from '../config/addresses.ts'
 import { toDigests } from '../config/auth-codecs.ts'
 import { type Config, toWireNames } from '../config/options.ts'
-import { listIssuers } from '../config/providers.ts'
+import { findDiscovery, listIssuers } from '../config/providers.ts'
 import type { ProviderEntry, Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/deps.ts'
 import type { UsersSettings } from '../dialects/document/users/deps.ts'
@@ -278,8 +278,9 @@ export const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings
 
 /** A provider without its keys, and where they are. */
 export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' | 'values'>) {
-  const { issuer, discovery, label } = values
-  const place = { name, issuer, issuers: listIssuers(values), discovery, jwksUri: values['jwks-uri'] }
+  const { issuer, label } = values
+  const [issuers, discovery] = [listIssuers(values), findDiscovery(values)]
+  const place = { name, issuer, issuers, discovery, jwksUri: values['jwks-uri'] }
   return {
     name,
     place,

@@ -32,7 +32,7 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
   const { issuer } = provider
   let nowMs = START_MS
   const clock = { nowMs: () => nowMs }
-  const place = { name: 'open', issuer, issuers: [issuer], discovery: '', jwksUri: '' }
+  const place = { name: 'open', issuer, issuers: [issuer], discovery: issuer, jwksUri: '' }
   const name = readClaimPath('sub')
   const known = {
     name: 'open',

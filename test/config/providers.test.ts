@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { findDiscovery } from '../../src/config/providers.ts'
 import { readSettings } from '../../src/config/read.ts'
 
 const read = (text: string, environment: Record<string, string> = {}) =>
@@ -25,6 +26,19 @@ describe('[provider:<name>]', () => {
     assert.equal(provider?.values['client-id'], 'web')
     assert.equal(provider?.values.users, 'link')
   })
+
+  const documents: readonly [name: string, text: string, url: string][] = [
+    ['below the issuer', '', 'https://id.example.com'],
+    ['below a tenant', 'issuer = https://e.com/{tenantid}/v2.0\ntenants = a', 'https://e.com/a/v2.0'],
+    ['for all tenants', 'issuer = https://e.com/{tenantid}/v2.0\ntenants = a, b', 'https://e.com/organizations/v2.0'],
+  ]
+  for (const [name, text, url] of documents)
+    it(`has its discovery document ${name}`, () => {
+      const [provider] = read(`${SHOP}${text}`).settings.open.provider
+      const values = provider?.values ?? assert.fail()
+      assert.equal(findDiscovery(values), `${url}/.well-known/openid-configuration`)
+      assert.equal(findDiscovery({ ...values, discovery: 'https://x.example' }), 'https://x.example')
+    })
 
   const wrong: readonly [name: string, text: string, message: RegExp][] = [
     ['without TLS', '[provider:a]\nissuer = http://id.example.com\naudience = x', /expected an https/],

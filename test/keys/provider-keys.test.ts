@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
+import { ALGORITHMS } from '../../src/keys/algorithms.ts'
 import { createProviderKeys, fetchKeys } from '../../src/keys/provider-keys.ts'
 import { startProvider } from '../support/provider.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -10,7 +11,7 @@ const toPlace = (issuer: string, others: object = {}) => ({
   name: 'test',
   issuer,
   issuers: [issuer],
-  discovery: '',
+  discovery: issuer,
   jwksUri: '',
   ...others,
 })
@@ -73,6 +74,19 @@ describe('keys of an identity provider', () => {
     const found = await Promise.all(Array.from({ length: 1000 }, () => keys.renew().then(() => keys.get())))
     assert.equal(state.fetches, 2)
     assert.ok(found.every((set) => set !== undefined && set !== before))
+  })
+
+  it('of one tenant of Entra ID verify no token of another one', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    const isFor = async (owner: string | undefined) => {
+      state.jwk = { issuer: owner }
+      const keys = await fetchKeys(toPlace(issuer))
+      const header = { algorithm: ALGORITHMS.get('ES256') ?? assert.fail(), typ: undefined, kid: '1' }
+      return ['https://e.com/a', 'https://e.com/b'].map((each) => keys.find(header, each).kind === 'keys')
+    }
+    assert.deepEqual(await isFor('https://e.com/a'), [true, false])
+    assert.deepEqual(await isFor('https://e.com/{tenantid}'), [true, true])
+    assert.deepEqual(await isFor(undefined), [true, true])
   })
 
   const wrong: readonly [name: string, discovery: object, reason: RegExp][] = [

@@ -200,6 +200,50 @@ describe('sign-in at an identity provider', () => {
       assert.equal(await browser.nameOf(), null)
     })
 
+  describe('at Entra ID, with several tenants', async () => {
+    const entra = await startProvider(scope)
+    const toIssuer = (tenant: string) => `${entra.issuer}/${tenant}/v2.0`
+    const shared = toIssuer('{tenantid}')
+    // its document for all tenants does not say that responses have an issuer
+    entra.state.discovery = { issuer: shared, authorization_response_iss_parameter_supported: undefined }
+    const { document: url } = await startServer(scope, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:entra': { issuer: shared, tenants: 'tenant-a, tenant-b', ...client, users: 'create' },
+    })
+    const [a, b] = [
+      { iss: toIssuer('tenant-a'), tid: 'tenant-a' },
+      { iss: toIssuer('tenant-b'), tid: 'tenant-b' },
+    ]
+    const tenants: readonly [name: string, idToken: object, status: number, issuers?: readonly string[]][] = [
+      ['accepts a user of the first one', a, 200],
+      ['accepts a user of another one', b, 200],
+      ['accepts a response with the issuer of the user', b, 200, [b.iss]],
+      ['refuses a response with the issuer of another tenant', b, 403, [a.iss]],
+      ['refuses a response with the issuer of all tenants', a, 403, [shared]],
+      ['refuses a response with two issuers', a, 403, [a.iss, b.iss]],
+      ['refuses a tenant that is not listed', { iss: toIssuer('tenant-c'), tid: 'tenant-c' }, 403],
+      ['refuses the issuer of all tenants', { iss: shared, tid: '{tenantid}' }, 403],
+      ['refuses an issuer that is not that of the tenant', { ...a, tid: 'tenant-b' }, 403],
+      ['refuses a token without a tenant', { iss: a.iss }, 403],
+      ['refuses another nonce', { ...a, nonce: 'other' }, 403],
+    ]
+    for (const [name, idToken, status, issuers = []] of tenants)
+      it(name, async () => {
+        entra.state.idToken = { sub: 'e-1', preferred_username: 'ean', ...idToken }
+        const browser = createClient(url)
+        const query = new URLSearchParams(await browser.visit('entra'))
+        query.delete('iss')
+        for (const issuer of issuers) query.append('iss', issuer)
+        assert.equal((await browser.finish('entra', String(query))).status, status)
+      })
+
+    it('knows the same subject of two tenants as two accounts', async () => {
+      const path = '/_cardea/api/users'
+      const { users } = JSON.parse((await send(url, { path, headers: ADMIN })).body)
+      assert.deepEqual([users.length, users[0].name], [2, 'ean'])
+    })
+  })
+
   it('is 429 after too many invented responses from an address', async (t) => {
     const { document: url } = await startServer(t, {
       console: { 'public-url': PUBLIC_URL },

@@ -43,6 +43,8 @@ export async function startProvider(scope: Scope) {
     isDown: false,
     fetches: 0,
     discovery: {} as object,
+    /** More members of its keys. */
+    jwk: {} as object,
     /** Claims of the next ID tokens, and parameters of the next responses to browsers. */
     idToken: {} as object,
     response: {} as Record<string, string>,
@@ -50,7 +52,7 @@ export async function startProvider(scope: Scope) {
   }
   const showKeys = () => {
     state.fetches += 1
-    return { keys: keys.map(({ jwk }) => jwk) }
+    return { keys: keys.map(({ jwk }) => ({ ...jwk, ...state.jwk })) }
   }
   /** The requests of browsers by their code. Each works once. */
   const codes = new Map<string, URLSearchParams>()
