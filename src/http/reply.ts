@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { hasBody } from './body.ts'
 import { decisionHeaders, isRelayed } from './relay.ts'
 import type {
   Client,
@@ -18,7 +19,6 @@ import type {
 } from './request-context.ts'
 import { resetSocket } from './slow-clients.ts'
 import { schemeOf } from './trust.ts'
-import { drainSlowly, hasUnreadBody, limitDrainTime } from './unread-body.ts'
 
 /** Where a dialect has no name of its own for the header with the id of a request. */
 export const REQUEST_ID_HEADER = 'X-Request-Id'
@@ -149,9 +149,9 @@ function headersOf(reply: Reply, dialect: Dialect, context?: RequestContext, req
 
 /** Node throws if a head announces trailers and the response cannot have any. */
 function mayHaveTrailers({ status, headers }: Reply, request: IncomingMessage | undefined): boolean {
-  const hasBody = request !== undefined && request.method !== 'HEAD' && status !== 204 && status !== 304
+  const mayHaveBody = request !== undefined && request.method !== 'HEAD' && status !== 204 && status !== 304
   const isChunked = request?.httpVersion !== '1.0' && !headers.some(([name]) => CONTENT_LENGTH.test(name))
-  return hasBody && isChunked
+  return mayHaveBody && isChunked
 }
 
 const isTrailer = (name: string): boolean => name.length === 'trailer'.length && name.toLowerCase() === 'trailer'
@@ -224,3 +224,72 @@ const PARSER_CODES = new Map<string, ErrorCode>([
 /** An error of Node's HTTP parser as a Refusal. */
 export const toParserRefusal = ({ code = 'unknown' }: { readonly code?: string }): Refusal =>
   new Refusal(PARSER_CODES.get(code) ?? 'malformed_request', { detail: code })
+
+/** A declared body up to this size is read and discarded, which costs less than a new connection. */
+const MAX_DISCARDED_BYTES = 65_536
+
+/**
+ * Whether so much of the body is unread that the connection cannot be kept. `isCut`: no more of it is accepted. In HTTP/2
+ * the reply ends the body of its stream, and the connection goes on.
+ */
+function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean {
+  if (request.httpVersionMajor === 2) return false
+  if (request.complete || !hasBody(request)) return false
+  if (isCut) return true
+  // the worker thread has it, and decides
+  if (isRelayed(request.socket)) return false
+  const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  return request.headers.expect !== undefined || declared > MAX_DISCARDED_BYTES
+}
+
+/** Discards the rest of a body. Closes the connection if that takes longer than `timeoutMs`. */
+function limitDrainTime(request: IncomingMessage, timeoutMs: number): void {
+  const { socket } = request
+  if (request.httpVersionMajor === 2) return
+  if (request.complete || !hasBody(request) || socket.destroyed) return
+  const timer = setTimeout(() => {
+    if (!request.complete) socket.destroy()
+  }, timeoutMs)
+  // Node does so itself only for a body of which nothing was read. A reader of a part has paused it.
+  request.resume()
+  const stop = () => {
+    clearTimeout(timer)
+    socket.off('close', stop)
+  }
+  // A request that was broken off emits no 'close' any more, so the socket is watched.
+  request.once('end', stop)
+  socket.once('close', stop)
+}
+
+const DRAIN = { maxBytes: 1 << 20, maxChunks: 1000, pauseMs: 10, timeoutMs: 2000 }
+
+/**
+ * Reads and discards a part of a rejected body, then calls `done`. It pauses between chunks, so that clients that send
+ * as fast as they can do not take time from other requests.
+ */
+function drainSlowly(request: IncomingMessage, done: () => void): void {
+  let bytes = 0
+  let chunks = 0
+  let pause: NodeJS.Timeout | undefined
+  const finish = () => {
+    clearTimeout(timeout)
+    clearTimeout(pause)
+    request.off('data', onData).off('end', finish).off('close', finish)
+    done()
+  }
+  const resume = () => {
+    pause = undefined
+    request.resume()
+  }
+  const onData = (chunk: Buffer) => {
+    bytes += chunk.length
+    chunks += 1
+    if (bytes > DRAIN.maxBytes || chunks > DRAIN.maxChunks) return finish()
+    if (pause !== undefined) return
+    request.pause()
+    pause = setTimeout(resume, DRAIN.pauseMs)
+  }
+  const timeout = setTimeout(finish, DRAIN.timeoutMs)
+  // A reader of the body may have paused it.
+  request.on('data', onData).once('end', finish).once('close', finish).resume()
+}
