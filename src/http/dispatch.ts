@@ -4,8 +4,17 @@ import { runConfirmed } from '../directory/confirm-change.ts'
 import { isAnonymous } from '../directory/identity.ts'
 import type { IncomingRequestOptions } from './incoming-request.ts'
 import type { Relay } from './relay.ts'
-import type { Dialect, Handler, Methods, PendingReply, Reply, RequestContext, Route } from './request-context.ts'
-import { createRouter, type Router } from './router.ts'
+import type {
+  Dialect,
+  Handler,
+  Match,
+  Methods,
+  PendingReply,
+  Reply,
+  RequestContext,
+  Route,
+  Router,
+} from './request-context.ts'
 
 /** Requests whose path begins with this segment, not percent-encoded, are handled by another dialect. */
 export interface Mount {
@@ -143,4 +152,67 @@ function requireHandler(methods: Methods, method: string, allow: readonly string
   const handler = Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined
   if (!handler) throw new Refusal('method_not_allowed', { value: allow.join(',') })
   return handler
+}
+
+/** The methods of a path that can only be read. */
+export const READ_METHODS: readonly string[] = ['GET', 'HEAD']
+
+interface Branch {
+  readonly literals: Map<string, Branch>
+  parameter?: { readonly name: string; readonly branch: Branch }
+  route?: Route
+  /** The row whose path ends with `{...}` here. */
+  rest?: Route
+}
+
+const createBranch = (): Branch => ({ literals: new Map() })
+
+/**
+ * Builds a tree of routes over decoded segments. A literal wins over a parameter, without backtracking. A path without
+ * a row of its own belongs to the nearest `{...}` on the way to it.
+ */
+export function createRouter(routes: readonly Route[]): Router {
+  const root = createBranch()
+  for (const route of routes) addRoute(root, route)
+  return (segments) => findRoute(root, segments)
+}
+
+const REST = '{...}'
+
+function addRoute(root: Branch, route: Route): void {
+  const parts = route.path.split('/').filter((text) => text !== '')
+  const key = parts.at(-1) === REST ? 'rest' : 'route'
+  let branch = root
+  for (const part of parts) if (part !== REST) branch = addSegment(branch, part, route.path)
+  if (branch[key]) throw new TypeError(`two routes for ${route.path}`)
+  branch[key] = route
+}
+
+function addSegment(branch: Branch, part: string, path: string): Branch {
+  const name = /^\{(\w+)\}$/.exec(part)?.[1]
+  if (name === undefined) {
+    const next = branch.literals.get(part) ?? createBranch()
+    branch.literals.set(part, next)
+    return next
+  }
+  branch.parameter ??= { name, branch: createBranch() }
+  if (branch.parameter.name !== name)
+    throw new TypeError(`${path}: this segment is already called {${branch.parameter.name}}`)
+  return branch.parameter.branch
+}
+
+function findRoute(root: Branch, segments: readonly string[]): Match | undefined {
+  const params: Record<string, string> = {}
+  let branch = root
+  let { rest } = root
+  for (const segment of segments) {
+    const literal = branch.literals.get(segment)
+    if (!literal && branch.parameter) params[branch.parameter.name] = segment
+    const next = literal ?? branch.parameter?.branch
+    if (!next) return rest && { route: rest, params }
+    branch = next
+    rest = next.rest ?? rest
+  }
+  const route = branch.route ?? rest
+  return route && { route, params }
 }

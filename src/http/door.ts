@@ -1,13 +1,51 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { connectionOf } from './connections.ts'
-import { createDialectChooser } from './dispatch.ts'
-import { DoorConnections } from './door-connections.ts'
-import { type DoorOptions, handleRequest } from './handle-request.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Refusal } from '../base/errors.ts'
+import type { Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { isAnonymous } from '../directory/identity.ts'
+import { runForOrigin } from '../observe/origin.ts'
+import type { RequestObserver } from '../observe/request-metrics.ts'
+import type { Tracing } from '../observe/tracing.ts'
+import type { AccessLog } from './access-log.ts'
+import { type BodyLimits, hasBody } from './body.ts'
+import { type Connection, connectionOf } from './connections.ts'
+import {
+  type ChooseDialect,
+  createDialectChooser,
+  dispatch,
+  dispatchOrRelay,
+  type Mount,
+  type RelayRules,
+  type RoutedDialect,
+} from './dispatch.ts'
+import { type ConnectionLimits, DoorConnections } from './door-connections.ts'
+import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { identify, runForRequest } from './identify.ts'
-import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
-import type { HttpResponse, RequestContext } from './request-context.ts'
-import { withTracedSteps } from './trace-steps.ts'
+import { describeOrigin, IncomingRequest } from './incoming-request.ts'
+import { isRelayed } from './relay.ts'
+import { toErrorReply, toParserRefusal, writeRawReply, writeReply } from './reply.ts'
+import type { Dialect, HttpResponse, PendingReply, Reply, RequestContext } from './request-context.ts'
+import { limitTinyChunks } from './tiny-chunks.ts'
+import { handlerOf, withTracedSteps } from './trace-steps.ts'
+import type { TrustRules } from './trust.ts'
+
+export interface DoorOptions {
+  readonly dialect: Dialect
+  readonly mounts?: readonly Mount[]
+  readonly limits: Live<GuardLimits & BodyLimits & ConnectionLimits>
+  readonly trust: Live<TrustRules>
+  /** The header `Strict-Transport-Security` for clients that use TLS; empty: none. */
+  readonly hsts?: Live<string>
+  readonly log: Log
+  readonly observer?: RequestObserver
+  readonly accessLog?: AccessLog
+  /** Left out where requests are not traced. */
+  readonly tracing?: Tracing | undefined
+  /** Set in a worker thread. */
+  readonly relay?: RelayRules | undefined
+}
 
 export type DoorLimits = ReturnType<DoorOptions['limits']['get']>
 
@@ -18,13 +56,8 @@ export function createDoor(options: DoorOptions) {
   const { limits, trust, log } = options
   const { dialect, mounts = [] } = options.tracing ? withTracing(options) : options
   const connections = new DoorConnections({ limits, trust, log, door: dialect.name })
-  const deps = {
-    ...options,
-    door: dialect.name,
-    chooseDialect: createDialectChooser(dialect, mounts, { limits, trust }),
-    admit: (context: RequestContext, socket: Socket) => connections.requireAdmitted(context, socket),
-    isStopping: () => connections.isStopping,
-  }
+  const chooseDialect = createDialectChooser(dialect, mounts, { limits, trust })
+  const parts: DoorParts = { ...options, chooseDialect, connections }
   const logFailure = (error: unknown) => log.error('a request could not be answered', { error })
   const identifyOptions = { dialect, limits, trust, door: dialect.name }
 
@@ -35,7 +68,7 @@ export function createDoor(options: DoorOptions) {
     async handle(request: IncomingMessage, response: HttpResponse): Promise<void> {
       try {
         const connection = connectionOf(request.socket)
-        await connection.serveInTurn(request, () => handleRequest(request, response, connection, deps))
+        await connection.serveInTurn(request, () => handleRequest(request, response, connection, parts))
       } catch (error) {
         // not even an error reply could be written
         logFailure(error)
@@ -49,21 +82,201 @@ export function createDoor(options: DoorOptions) {
     runFor: <T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> =>
       runForRequest(request, identifyOptions, work),
     /** To be called with an error of the listener's parser. */
-    handleBroken(error: { readonly code?: string }, socket: Socket): void {
-      // Bytes after a request that ends the connection. They are ignored, and the request is served.
-      if (error.code === 'HPE_CLOSED_CONNECTION') return
-      if (connectionOf(socket).breakOff()) return
-      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-      else {
-        const reply = toErrorReply(toParserRefusal(error), dialect, log)
-        writeRawReply(socket, reply, dialect, options.hsts?.get() ?? '')
-      }
-    },
+    handleBroken: (error: { readonly code?: string }, socket: Socket) => handleBroken(error, socket, options),
     limits: () => limits.get(),
   }
+}
+
+function handleBroken(error: { readonly code?: string }, socket: Socket, { dialect, log, hsts }: DoorOptions): void {
+  // Bytes after a request that ends the connection. They are ignored, and the request is served.
+  if (error.code === 'HPE_CLOSED_CONNECTION') return
+  if (connectionOf(socket).breakOff()) return
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else writeRawReply(socket, toErrorReply(toParserRefusal(error), dialect, log), dialect, hsts?.get() ?? '')
 }
 
 const withTracing = ({ dialect, mounts = [] }: DoorOptions): Pick<DoorOptions, 'dialect' | 'mounts'> => ({
   dialect: withTracedSteps(dialect),
   mounts: mounts.map((mount) => ({ ...mount, dialect: withTracedSteps(mount.dialect) })),
 })
+
+interface DoorParts extends DoorOptions {
+  readonly chooseDialect: ChooseDialect
+  readonly connections: DoorConnections
+}
+
+/** One request while it is handled. */
+interface ActiveRequest {
+  readonly request: IncomingMessage
+  readonly response: HttpResponse
+  readonly connection: Connection
+  readonly routed: RoutedDialect
+  readonly context: IncomingRequest
+  /** Bytes sent on the connection before; `undefined`: the request is not logged. */
+  readonly bytesBefore: number | undefined
+  readonly parts: DoorParts
+  isRelayed: boolean
+}
+
+/** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. */
+function handleRequest(
+  request: IncomingMessage,
+  response: HttpResponse,
+  connection: Connection,
+  parts: DoorParts,
+): Promise<void> {
+  const routed = parts.chooseDialect(request.url ?? '', request.method)
+  const context = new IncomingRequest(request, response, routed)
+  const bytesBefore = parts.accessLog?.isOn() ? request.socket.bytesWritten : undefined
+  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, parts, isRelayed: false }
+  connection.add(context)
+  // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
+  if (hasBody(request)) request.on('error', () => {})
+  response.on('close', () => onClose(active))
+  const work = () =>
+    runForOrigin(
+      () => describeOrigin(context, parts.dialect.name),
+      () => respond(active),
+    )
+  return parts.tracing ? runTraced(active, parts.tracing, work) : work()
+}
+
+function runTraced({ context, parts }: ActiveRequest, tracing: Tracing, work: () => Promise<void>): Promise<void> {
+  const { id, method, client } = context
+  const header = (name: string) => context.header(name)
+  context.span = tracing.startRequest({ id, method, scheme: client.scheme, door: parts.dialect.name, header })
+  return context.span.run(work)
+}
+
+async function respond(active: ActiveRequest): Promise<void> {
+  try {
+    // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
+    write(active, { reply: await checkAndDispatch(active), endsConnection: false })
+  } catch (error) {
+    if (active.response.headersSent) throw error
+    write(active, await findErrorReply(error, active))
+  }
+}
+
+interface FoundReply {
+  readonly reply: Reply
+  readonly endsConnection: boolean
+}
+
+async function findErrorReply(error: unknown, { request, routed, context, parts }: ActiveRequest): Promise<FoundReply> {
+  // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
+  if (isChunked(request) && !request.complete) await nextTurn()
+  const reply = toErrorReply(error, routed.dialect, parts.log, context)
+  return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
+}
+
+function checkAndDispatch(active: ActiveRequest): PendingReply {
+  const { request, context, routed, parts } = active
+  parts.connections.requireAdmitted(context, request.socket)
+  checkRequest(request, parts.limits.get(), routed.dialect)
+  if (hasChunks(request)) {
+    limitTinyChunks(
+      request,
+      () => mayHaveTinyChunks(context),
+      () => rejectTinyChunks(active),
+    )
+    // Only these bodies have trailers. This listener runs before those of the readers of the body.
+    request.once('end', () => checkTrailers(active))
+  }
+  return parts.relay ? dispatchOrRelay(context, routed.dialect, parts.relay) : dispatch(context, routed.dialect)
+}
+
+const mayHaveTinyChunks = ({ bodyReader, authenticated }: IncomingRequest): boolean =>
+  bodyReader === 'main-thread' || (bodyReader === 'upstream' && !isAnonymous(authenticated))
+
+/** Whether the client decides how many pieces its body arrives in. */
+const hasChunks = (request: IncomingMessage): boolean =>
+  isChunked(request) || (request.httpVersionMajor === 2 && hasBody(request))
+
+const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
+
+function checkTrailers(active: ActiveRequest): void {
+  if (hasLargeTrailers(active.request, active.parts.limits.get())) breakBody(active)
+}
+
+/** The rest of the body is not accepted: reading it fails, and the connection ends with the reply. */
+function breakBody({ context, connection }: ActiveRequest): void {
+  connection.isBroken = true
+  context.breakOff()
+}
+
+function rejectTinyChunks(active: ActiveRequest): void {
+  breakBody(active)
+  if (active.response.headersSent) active.response.destroy()
+}
+
+/** A credential handler may have found out what else the client must send. */
+const withUnauthorizedHeaders = (reply: Reply, { unauthorizedHeaders }: IncomingRequest): Reply =>
+  reply.status === 401 && unauthorizedHeaders
+    ? { ...reply, headers: [...reply.headers, ...unauthorizedHeaders] }
+    : reply
+
+function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): void {
+  const { request, response, routed, context, connection, parts } = active
+  const { isBroken, endsWithNextReply } = connection
+  // After a request for an upgrade that Cardea ignores, the client may send anything.
+  const isOver = isBroken || endsWithNextReply || parts.connections.isStopping
+  const isFinal = endsConnection || isOver || request.headers.upgrade !== undefined || reply.relayed?.isLast === true
+  const isLast = !connection.isMultiplexed && isFinal
+  const written = writeReply(request, response, {
+    dialect: routed.dialect,
+    context,
+    reply: withUnauthorizedHeaders(reply, context),
+    hsts: parts.hsts?.get() ?? '',
+    isLast,
+    isBroken,
+    bodyTimeoutMs: parts.limits.get().bodyTimeoutMs,
+  })
+  // the main thread counts and logs it
+  if (reply.relayed) active.isRelayed = true
+  else parts.observer?.onReply(context, reply)
+  if (written.isLast && !isRelayed(request.socket)) connection.isEnding = true
+  // A feed may never end, so it does not keep the door from closing.
+  if (written.isFeed) removeFromConnection(active)
+}
+
+/** The reply is sent, or the client has disconnected. */
+function onClose(active: ActiveRequest): void {
+  active.context.notifyGone()
+  removeFromConnection(active)
+  active.connection.endTurn()
+  logAccess(active)
+  endSpan(active)
+}
+
+function endSpan({ context, response }: ActiveRequest): void {
+  const isAborted = !response.writableFinished
+  context.span?.end({ status: response.statusCode, route: context.route, handler: handlerOf(context), isAborted })
+}
+
+function logAccess({ request, response, context, bytesBefore, parts, isRelayed }: ActiveRequest): void {
+  if (bytesBefore === undefined || isRelayed) return
+  const bytes = response.bytesSent ?? request.socket.bytesWritten - bytesBefore
+  parts.accessLog?.write(context, response, parts.dialect.name, bytes)
+}
+
+function removeFromConnection({ request, context, connection, parts }: ActiveRequest): void {
+  connection.remove(context)
+  // a worker thread may relay further requests until it has stopped too
+  if (parts.connections.isStopping && !isRelayed(request.socket)) connection.endIfIdle()
+}
+
+/** After these errors the bytes that follow on the connection cannot be trusted to be a request. */
+const ENDS_CONNECTION: ReadonlySet<string> = new Set([
+  'malformed_request',
+  'ambiguous_header',
+  'invalid_host',
+  'invalid_target',
+  'uri_too_long',
+  'headers_too_large',
+  'body_too_large',
+  'spool_full',
+  'request_timeout',
+  'too_many_connections',
+  'shutting_down',
+])

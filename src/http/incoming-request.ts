@@ -19,8 +19,8 @@ import type {
   Match,
   Path,
   RequestContext,
+  Router,
 } from './request-context.ts'
-import type { Router } from './router.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {

@@ -200,6 +200,8 @@ export interface Match {
   readonly params: Params
 }
 
+export type Router = (segments: readonly string[]) => Match | undefined
+
 export type ConfirmCredential = (context: RequestContext) => Promise<Authenticated | undefined>
 
 /** The wire protocol of one door, as data. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRouter } from '../../src/http/router.ts'
+import { createRouter } from '../../src/http/dispatch.ts'
 
 const route = (path: string) => ({ path, methods: {} })
 const find = createRouter(

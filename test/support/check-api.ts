@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { decodePercent } from '../../src/base/encoding.ts'
 import { describeApi } from '../../src/dialects/admin-api/openapi.ts'
-import { createRouter } from '../../src/http/router.ts'
+import { createRouter } from '../../src/http/dispatch.ts'
 
 export interface ApiCall {
   readonly method: string

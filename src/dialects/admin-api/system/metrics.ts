@@ -2,8 +2,8 @@
 import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isAnonymous } from '../../../directory/identity.ts'
+import { READ_METHODS } from '../../../http/dispatch.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
-import { READ_METHODS } from '../../../http/router.ts'
 import { METRICS_PATH } from '../../own-paths.ts'
 import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
 

@@ -1,6 +1,7 @@
 // The two paths for orchestrators and load balancers: whether the process runs, and whether it can serve requests.
+
+import { READ_METHODS } from '../../../http/dispatch.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { READ_METHODS } from '../../../http/router.ts'
 import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
 import { LIVE_PATH, OWN_PREFIX } from '../../own-paths.ts'
 import { toJsonReply } from '../json.ts'

@@ -12,7 +12,7 @@ import type { UsersDeps, UsersSettings } from '../../../../src/dialects/document
 import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
 import { createUser } from '../../../../src/directory/users/revisions.ts'
-import { createRouter } from '../../../../src/http/router.ts'
+import { createRouter } from '../../../../src/http/dispatch.ts'
 import { readDocumentPassword } from '../../../../src/passwords/schemes.ts'
 
 const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }
