@@ -21,8 +21,7 @@ import { PROVIDER_TOKEN } from './provider-token.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { COOKIE_SESSION } from './session/account-session.ts'
 import { ADMIN_COOKIE, CONSOLE_SESSION } from './session/console-session.ts'
-import { type CookieSessions, createCookieHandler } from './session/cookie-handler.ts'
-import { SESSION_COOKIES } from './session/set-cookie.ts'
+import { type CookieSessions, createCookieHandler, SESSION_COOKIES } from './session/session-cookie.ts'
 import { TOKEN_SESSION } from './session/token-session.ts'
 
 /** How a credential can be valid for less than its user may do. */

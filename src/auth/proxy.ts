@@ -12,9 +12,9 @@ import {
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
+import type { SigningSettings } from './session/cookie-value.ts'
 import { type CookieRules, digestBytesOf } from './session/cookie-value.ts'
 import type { CookieSecrets } from './session/secrets.ts'
-import type { SigningSettings } from './session/set-cookie.ts'
 
 const PROXY_HANDLER = 'proxy'
 

@@ -18,7 +18,6 @@ import {
   type UpstreamBalancer,
   type UpstreamServer,
 } from './connections.ts'
-import { sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 import { ask, createIdentityCheck, type OwnRequest } from './identity-probe.ts'
@@ -26,7 +25,13 @@ import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import { isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
-import { isSandboxed, type SendDeps, type UpstreamRequest, type UpstreamSettings } from './upstream-request.ts'
+import {
+  isSandboxed,
+  type SendDeps,
+  sendWithFailover,
+  type UpstreamRequest,
+  type UpstreamSettings,
+} from './upstream-request.ts'
 
 export interface UpstreamDeps extends SendDeps {
   /** Identity headers with names of this deployment; only Cardea may set them. The same list until the names change. */

@@ -1,5 +1,5 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
-import { type Authenticator, createAuthenticator } from '../auth/authenticate.ts'
+import { type Authenticator, createAuthenticator, createRevalidation } from '../auth/authenticate.ts'
 import { DOCUMENT_BASIC } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
 import {
@@ -12,7 +12,6 @@ import {
 import { JWT_HANDLER } from '../auth/jwt.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { createRevalidation } from '../auth/revalidate.ts'
 import { createDocumentSessions } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'

@@ -1,9 +1,10 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
+
+import { createRevalidation } from '../auth/authenticate.ts'
 import { BEARER_HANDLER } from '../auth/bearer.ts'
 import { ACCEPTED, type AcceptedCredentials, createMultiModelHandlers } from '../auth/credential.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { createRevalidation } from '../auth/revalidate.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'

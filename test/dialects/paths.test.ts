@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
-import { readDocumentPath } from '../../src/dialects/document/path.ts'
+import { readDocumentPath } from '../../src/dialects/document/steps.ts'
 import { readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
 import { isAddressable } from '../../src/dialects/plain-segment.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Balancer } from '../../src/gateway/balancer.ts'
+import { Balancer } from '../../src/gateway/connections.ts'
 
 function createPair() {
   let nowMs = 1000

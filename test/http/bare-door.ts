@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net'
-import { createCookieHeaders } from '../../src/auth/session/set-cookie.ts'
+import { createCookieHeaders } from '../../src/auth/session/session-cookie.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { createLive } from '../../src/base/live.ts'

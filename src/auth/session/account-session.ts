@@ -13,6 +13,7 @@ import { generationOf } from '../../directory/session-epoch.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
+import type { SigningSettings } from './cookie-value.ts'
 import {
   isRenewalDue,
   isTimeCurrent,
@@ -25,7 +26,6 @@ import {
 } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import { type FoundSession, type RememberedSession, rememberSessions, saltOf } from './session-memory.ts'
-import type { SigningSettings } from './set-cookie.ts'
 
 /** The session of a user of the directory at the document door. */
 export const COOKIE_SESSION: CredentialKind = {

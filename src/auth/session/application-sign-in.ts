@@ -4,8 +4,8 @@ import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
 import type { CredentialSource } from '../handler.ts'
+import type { CookieHeaders } from './session-cookie.ts'
 import { createSessionService, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'
-import type { CookieHeaders } from './set-cookie.ts'
 
 /** The name, the password or the code is wrong; or only the code is missing. */
 type SignInProblem = 'credential_refused' | 'code_required'

@@ -82,6 +82,16 @@ export interface CookieRules extends SignatureRules {
   readonly timeoutSeconds: number
 }
 
+/** How the value of a session cookie is signed and verified. */
+export interface SigningSettings {
+  /** Seconds since the last request after which a session expires. */
+  readonly timeoutSeconds: number
+  /** Seconds after the sign-in at which a session ends; 0: never. */
+  readonly maxLifetimeSeconds: number
+  /** Names of `node:crypto`; the first signs, all verify. Never empty. */
+  readonly algorithms: readonly [string, ...string[]]
+}
+
 /** What a cookie was signed with. */
 interface Signature {
   readonly secret: Uint8Array

@@ -1,7 +1,6 @@
 import type { Account } from '../../directory/account.ts'
 import type { AcceptedCredential } from '../handler.ts'
-import type { ReadCookie } from './cookie-value.ts'
-import type { SigningSettings } from './set-cookie.ts'
+import type { ReadCookie, SigningSettings } from './cookie-value.ts'
 
 /** The session of a cookie with a right signature. */
 export interface FoundSession {

@@ -10,7 +10,7 @@ import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
 import type { SessionRecorder } from '../record-sign-ins.ts'
 import type { AccountSessions } from './account-session.ts'
-import { type CookieSessions, findSession } from './cookie-handler.ts'
+import { type CookieSessions, findSession } from './session-cookie.ts'
 
 interface OpenerDeps<O extends SessionOpening> {
   /** Makes the cookie or token of a new session. */

@@ -14,9 +14,9 @@ import {
 } from '../../directory/sessions/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { COOKIE_HANDLER } from './account-session.ts'
+import type { SigningSettings } from './cookie-value.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
-import type { SigningSettings } from './set-cookie.ts'
 import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
 
 export const TOKEN_SESSION: CredentialKind = { name: 'session of an external token', sentByBrowser: 'header' }

@@ -1,6 +1,11 @@
-// Which options of Cardea and CouchDB cannot be changed through this door, and which are secret.
+// Forwards requests to CouchDB, and protects its configuration: which options of Cardea and CouchDB cannot be changed
+// through this door, and which are secret.
+
+import { readUtf8 } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import type { RequestContext } from '../../http/request-context.ts'
+import { readJson } from '../../base/json.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { DoorUpstream } from '../services.ts'
 import { isOpenOption } from './upstream-options.ts'
 
 /** Sections that name programs or modules that CouchDB runs. Cardea uses none of them. */
@@ -55,7 +60,7 @@ const PUBLIC_KEYS: ReadonlySet<string> = new Set(['proxy_use_secret', 'password_
 const CREDENTIALS_IN_URL = /:\/\/[^/\s@]*:[^/\s@]*@/
 
 /** Whether the value of `[section] key` must not be shown. */
-export function isSecretSetting([section = '', key = '']: readonly string[], value: string): boolean {
+function isSecretSetting([section = '', key = '']: readonly string[], value: string): boolean {
   if (SECRET_SECTIONS.test(section)) return true
   return (SECRET_KEY.test(key) && !PUBLIC_KEYS.has(key)) || CREDENTIALS_IN_URL.test(value)
 }
@@ -64,7 +69,7 @@ export function isSecretSetting([section = '', key = '']: readonly string[], val
  * Throws if a forwarded request would change an option of CouchDB that names programs or files, on any node and in any
  * spelling, or would inject lines into its ini file. CouchDB before 2.0 has `_config` at the root.
  */
-export function checkForwardedChange(
+function checkForwardedChange(
   { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
   isOwnSection: (section: string) => boolean,
 ): void {
@@ -88,7 +93,7 @@ const isClusterSetup = ([first, ...rest]: readonly string[]): boolean =>
   first === CLUSTER_SETUP || (first === NODE && rest.some((part) => part.split('/').includes(CLUSTER_SETUP)))
 
 /** The section and key in a path of a configuration; `undefined` for any other path. */
-export function findConfigNames(segments: readonly string[]): readonly string[] | undefined {
+function findConfigNames(segments: readonly string[]): readonly string[] | undefined {
   const first = segments[0] ?? ''
   if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && ENCODED_CONFIG.test(first))) return undefined
   const from = segments.findIndex((part) => part === CONFIG || ENCODED_CONFIG.test(part))
@@ -126,3 +131,49 @@ const fold = (section: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^_|_$/g, '')
+
+/** Forwards a request, unless it would change a protected option. Masks the secrets in a configuration. */
+export function forwardGuarded(
+  context: RequestContext,
+  upstream: DoorUpstream,
+  isOwnSection: (section: string) => boolean,
+): Promise<Reply> {
+  checkForwardedChange(context, isOwnSection)
+  const names = findConfigNames(context.path.segments)
+  return names === undefined ? upstream.forward(context) : forwardConfig(context, upstream, names)
+}
+
+/** A whole configuration is about ten kilobytes. */
+const MAX_CONFIG_BYTES = 1 << 20
+
+/** A reply that cannot be parsed is not forwarded: it could contain a secret. */
+async function forwardConfig(
+  context: RequestContext,
+  upstream: DoorUpstream,
+  names: readonly string[],
+): Promise<Reply> {
+  const reply = await upstream.forwardWhole(context, MAX_CONFIG_BYTES)
+  if (context.method === 'HEAD' || reply.status >= 300) return reply
+  const text = reply.body instanceof Uint8Array ? readUtf8(reply.body) : undefined
+  const reading = readJson(text ?? '')
+  if (reading.kind === 'refused') throw unreadable('not JSON')
+  return { ...reply, body: `${JSON.stringify(maskSecrets(reading.value, names))}\n` }
+}
+
+const MASK = '***'
+
+/** A configuration has two levels, sections and keys. The limit bounds the recursion. */
+const MAX_DEPTH = 4
+
+/** `names` are the section and the key that lead to the value. */
+function maskSecrets(value: unknown, names: readonly string[], depth = 0): unknown {
+  if (typeof value === 'string') return isSecretSetting(names, value) ? MASK : value
+  if (typeof value !== 'object' || value === null) return value
+  if (depth >= MAX_DEPTH) throw unreadable('nested too deeply')
+  if (Array.isArray(value)) return value.map((item) => maskSecrets(item, names, depth + 1))
+  const members = Object.entries(value).map(([name, inner]) => [name, maskSecrets(inner, [...names, name], depth + 1)])
+  return Object.fromEntries(members)
+}
+
+const unreadable = (why: string): Refusal =>
+  new Refusal('upstream_failed', { detail: `the configuration of the upstream is ${why}` })

@@ -1,6 +1,7 @@
 /** The dependencies and settings of the document dialect. */
+
+import type { CookieHeaders, SessionSettings } from '../../auth/session/session-cookie.ts'
 import type { DocumentSessions } from '../../auth/session/session-service.ts'
-import type { CookieHeaders, SessionSettings } from '../../auth/session/set-cookie.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { ConfirmCredential, RequestContext } from '../../http/request-context.ts'

@@ -1,8 +1,20 @@
-/** The AuthSession cookie as browsers see it: its name, its settings and the `Set-Cookie` header. */
+/** The AuthSession cookie: its name, its settings, the `Set-Cookie` header, and the session of a cookie that is sent. */
+import { createLruCache } from '../../base/caches.ts'
 import type { Clock } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { RenewedSession } from '../../directory/sessions/session.ts'
-import type { CredentialSource } from '../handler.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  type Verdict,
+} from '../handler.ts'
+import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
+import { type ReadCookie, readCookie, type SigningSettings } from './cookie-value.ts'
+import { isTokenCookie } from './token-cookie.ts'
+import { TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
 export const SESSION_COOKIE = 'AuthSession'
 /** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
@@ -28,16 +40,6 @@ export interface SessionSettings extends SigningSettings {
   readonly hasHostPrefix: boolean
   /** Whether browsers keep one cookie for each site whose pages use it. */
   readonly isPartitioned: boolean
-}
-
-/** How the value of a session cookie is signed and verified. */
-export interface SigningSettings {
-  /** Seconds since the last request after which a session expires. */
-  readonly timeoutSeconds: number
-  /** Seconds after the sign-in at which a session ends; 0: never. */
-  readonly maxLifetimeSeconds: number
-  /** Names of `node:crypto`; the first signs, all verify. Never empty. */
-  readonly algorithms: readonly [string, ...string[]]
 }
 
 type Header = readonly [name: string, value: string]
@@ -113,3 +115,70 @@ const setsSessionCookie = (headers: readonly Header[]): boolean =>
     ([name, value]) =>
       name.toLowerCase() === 'set-cookie' && SESSION_COOKIES.some((cookie) => value.startsWith(`${cookie}=`)),
   )
+
+export interface CookieSessions {
+  readonly accounts: AccountSessions
+  readonly tokens: TokenSessions
+  /** The name of the cookie for clients with or without TLS. */
+  cookieName(isSecure: boolean): string
+}
+
+/** At most 4096 characters each. */
+const MAX_REMEMBERED = 16_384
+
+/**
+ * Browsers send the cookie with every request, so one that does not verify, has expired or was revoked is ignored. A
+ * value that is no session cookie at all is rejected, so that the client clears it.
+ *
+ * Accepted cookies are kept decoded, and with them what was verified (session-memory.ts).
+ */
+export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
+  const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
+  const check = async (value: string): Promise<Verdict> => {
+    const cookie = accepted.get(value) ?? readCookie(value)
+    if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { reason: MALFORMED }) }
+    const credential = await find(cookie, sessions)
+    if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
+    accepted.set(value, cookie)
+    return credential
+  }
+  return {
+    name: COOKIE_HANDLER,
+    kinds: [COOKIE_SESSION, TOKEN_SESSION],
+    read(source) {
+      const value = findValue(source, sessions)
+      if (value === undefined || value === '') return ABSENT
+      const known = accepted.get(value)
+      return (known && peek(known, sessions)) ?? check(value)
+    },
+  }
+}
+
+/** Ignored like an expired cookie, but recorded. */
+const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ignored: its signature is wrong' })
+
+const MALFORMED = `Malformed ${SESSION_COOKIE} cookie. Please clear your cookies.`
+
+const findValue = (source: CookieSource, { cookieName }: CookieSessions): string | undefined =>
+  source.cookie(cookieName(source.client.scheme === 'https'))
+
+type CookieSource = Pick<CredentialSource, 'client' | 'cookie'>
+
+/** The session of a request's cookie, even if another credential decided the identity of the request. */
+export async function findSession(
+  source: CookieSource,
+  sessions: CookieSessions,
+): Promise<AcceptedCredential | undefined> {
+  const cookie = readCookie(findValue(source, sessions) ?? '')
+  return cookie && find(cookie, sessions)
+}
+
+const find = (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<AcceptedCredential | undefined> =>
+  isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
+
+/** A session opened with a token is always looked up. */
+const peek = (cookie: ReadCookie, { accounts }: CookieSessions): AcceptedCredential | undefined =>
+  isTokenCookie(cookie) ? undefined : accounts.peek(cookie)
+
+const isForged = async (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<boolean> =>
+  isTokenCookie(cookie) ? tokens.isForged(cookie) : accounts.isForged(cookie)
