@@ -4,6 +4,37 @@ import type { HealthCheck, HealthProblem } from '../observe/health.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFinding } from './upstream-check.ts'
 
+/** All upstreams of the doors and services. */
+export function createUpstreamRegistry(log: Log) {
+  const upstreams: Upstream[] = []
+  const inspected: InspectedUpstream[] = []
+  const readiness = new UpstreamReadiness(inspected, log)
+  return {
+    readiness,
+    /** Registers an upstream, which `close` then closes. With `inspection`, its readiness is tracked. */
+    register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream {
+      upstreams.push(upstream)
+      if (inspection) inspected.push({ ...inspection, upstream })
+      return upstream
+    },
+    /** The upstream of a door; `undefined`: none is configured. */
+    find: (door: string): Upstream | undefined => {
+      const upstream = upstreams.find((each) => inspected.some((one) => one.upstream === each && one.door === door))
+      return upstream?.isSet() ? upstream : undefined
+    },
+    /** The figures of all upstream servers now; those of services under the door `service`. */
+    listServers: () =>
+      upstreams.flatMap((upstream) => {
+        const door = inspected.find((each) => each.upstream === upstream)?.door ?? 'service'
+        return upstream.listServers().map((server) => ({ ...server, door }))
+      }),
+    async close(): Promise<void> {
+      readiness.stop()
+      await Promise.all(upstreams.map((upstream) => upstream.close()))
+    },
+  }
+}
+
 export interface InspectedUpstream {
   readonly door: string
   readonly upstream: Pick<Upstream, 'isSet' | 'inspect' | 'checkHealth'>

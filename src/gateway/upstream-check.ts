@@ -2,10 +2,12 @@
  * Inspects an upstream server before clients use it: whether it can be reached, accepts the identities that Cardea signs,
  * and gives anonymous clients no administrative rights. The requests only read.
  */
-import { toPublicUrl, type UpstreamServer } from './connections.ts'
+
+import { findMember, isJsonObject } from '../base/json.ts'
+import { toPublicUrl, type UpstreamBalancer, type UpstreamServer } from './connections.ts'
 import type { UpstreamHints, UpstreamProblem } from './hints.ts'
-import { type IdentityProbe, type Probe, sendProbe, UnusableResponse } from './identity-probe.ts'
-import { describeError } from './upstream-errors.ts'
+import { ask, type IdentityProbe, type Probe, sendProbe, UnusableResponse } from './identity-probe.ts'
+import { describeError, isUnconnected } from './upstream-errors.ts'
 
 /** One thing that keeps an upstream server from being used as it should. */
 export interface UpstreamFinding {
@@ -55,4 +57,35 @@ async function findProblem(server: UpstreamServer, probe: Probe, problem: Upstre
 function describe(error: unknown): string {
   if (error instanceof UnusableResponse) return error.message
   return error instanceof Error ? describeError(error) : 'no response'
+}
+
+export interface UpstreamHealth {
+  /** `unready`: the server responds, but asks not to be used now. */
+  readonly kind: 'up' | 'unready' | 'down'
+  /** With which it asks so, such as `maintenance_mode`. */
+  readonly status?: string
+}
+
+const UP: UpstreamHealth = Object.freeze({ kind: 'up' })
+const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
+
+/** The health of the best server: one that is up is enough for the door. */
+export async function checkHealth(balancer: UpstreamBalancer, path: string): Promise<UpstreamHealth> {
+  const checks = balancer.servers.map((server) => checkServer(server, path).catch(() => DOWN))
+  const requireUp = (health: UpstreamHealth) => (health.kind === 'up' ? health : Promise.reject(new Error('not up')))
+  // does not wait for a server that does not respond
+  const firstUp = Promise.any(checks.map((check) => check.then(requireUp)))
+  return firstUp.catch(async () => (await Promise.all(checks)).find(({ kind }) => kind === 'unready') ?? DOWN)
+}
+
+async function checkServer(server: UpstreamServer, path: string): Promise<UpstreamHealth> {
+  const { status, body } = await ask(server, path).catch((error) => {
+    if (isUnconnected(error)) server.isUp = false
+    throw error
+  })
+  // only the figures change: which server gets requests is decided by requests
+  server.isUp = true
+  if (status >= 500) return DOWN
+  const named = status === 404 && isJsonObject(body) ? findMember(body, 'status') : undefined
+  return typeof named === 'string' ? { kind: 'unready', status: named } : UP
 }

@@ -4,14 +4,21 @@ import { codeOf, Refusal } from '../base/errors.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import { isResponseStream } from '../http/reply.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
-import type { ConnectionSettings, UpstreamBalancer, UpstreamServer } from './connections.ts'
-import type { UpstreamWatch } from './health.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
+import { type ConnectionSettings, toPublicUrl, type UpstreamBalancer, type UpstreamServer } from './connections.ts'
+import type { UpstreamHints } from './hints.ts'
 import type { CheckIdentity } from './identity-probe.ts'
-import { isolate, varyByWorker } from './isolate.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
-import { filterResponseHeaders } from './response-headers.ts'
+import { filterResponseHeaders, isolate, varyByWorker } from './response-headers.ts'
 import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
-import { isDisconnected, isNotHttp, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
+import {
+  describeError,
+  isDisconnected,
+  isNotHttp,
+  isTimeout,
+  isUnconnected,
+  toUpstreamRefusal,
+} from './upstream-errors.ts'
 
 /**
  * Sends the request to one server after another, as long as repeating it is safe. `checkIdentity` is left out for
@@ -253,5 +260,40 @@ function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | und
     servername,
     // by default undici closes the connection after a HEAD, which is needed only if the request has a body
     ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
+  }
+}
+
+type UpstreamWatch = ReturnType<typeof createUpstreamWatch>
+
+/** Records events about the servers behind a door, each identified by its URL. `inspectAgain` inspects the upstreams. */
+export function createUpstreamWatch(events: SecurityEvents, hints: () => UpstreamHints, inspectAgain: () => void) {
+  const downSinceMs = new Map<string, number>()
+  const toFields = (url: string, error: Error, check: string) => ({
+    upstream: toPublicUrl(url),
+    reason: describeError(error),
+    check,
+  })
+  return {
+    /** No connection could be established. */
+    onUnconnected(url: string, error: Error): void {
+      if (!downSinceMs.has(url)) downSinceMs.set(url, Date.now())
+      events.record('upstream.down', toFields(url, error, hints().unreachable))
+    },
+    /** The server was connected, but did not send a valid response. */
+    onFailed: (url: string, error: Error): void =>
+      events.record('upstream.failed', toFields(url, error, hints().failed)),
+    /** The server rejected a signed identity. */
+    onRejected(url: string, reason: string): void {
+      const check = hints()['identity rejected']
+      events.record('upstream.token-rejected', { upstream: toPublicUrl(url), reason, check })
+      inspectAgain()
+    },
+    onResponded(url: string): void {
+      const sinceMs = downSinceMs.get(url)
+      if (sinceMs === undefined) return
+      downSinceMs.delete(url)
+      const seconds = Math.round((Date.now() - sinceMs) / 1000)
+      events.record('upstream.up', { upstream: toPublicUrl(url), seconds })
+    },
   }
 }

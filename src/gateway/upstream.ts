@@ -18,12 +18,18 @@ import {
   type UpstreamBalancer,
   type UpstreamServer,
 } from './connections.ts'
-import { checkHealth, type UpstreamHealth } from './health.ts'
+
 import type { ToIdentityHeaders } from './identity-headers.ts'
 import { ask, createIdentityCheck, type OwnRequest } from './identity-probe.ts'
-import { requireNarrowWorker } from './isolate.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
-import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
+import { requireNarrowWorker } from './response-headers.ts'
+import {
+  checkHealth,
+  checkUpstreamServer,
+  type UpstreamCheckDeps,
+  type UpstreamFinding,
+  type UpstreamHealth,
+} from './upstream-check.ts'
 import { isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import {
   isSandboxed,

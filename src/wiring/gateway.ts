@@ -7,7 +7,6 @@ import type { Service, ServiceDoor } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { WEB_UI } from '../dialects/multi-model/access.ts'
 import type { Directory } from '../directory/directory.ts'
-import { createUpstreamWatch } from '../gateway/health.ts'
 import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
 import { identityHeadersForService, type ToClaims, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
 import {
@@ -17,6 +16,7 @@ import {
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
 import { OpenStreams } from '../gateway/open-streams.ts'
+import { createUpstreamRegistry } from '../gateway/readiness.ts'
 import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
 import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
 import {
@@ -25,8 +25,7 @@ import {
   MULTI_MODEL_IDENTITIES,
   toProxyHeaders,
 } from '../gateway/upstream-identities.ts'
-import { createUpstreamRegistry } from '../gateway/upstream-registry.ts'
-import type { UpstreamSettings } from '../gateway/upstream-request.ts'
+import { createUpstreamWatch, type UpstreamSettings } from '../gateway/upstream-request.ts'
 import { REQUEST_ID_HEADER } from '../http/reply.ts'
 import { type KeyRing, signerOf } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'

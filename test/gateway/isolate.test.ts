@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isolate } from '../../src/gateway/isolate.ts'
+import { isolate } from '../../src/gateway/response-headers.ts'
 import type { HeaderPair } from '../../src/http/request-context.ts'
 
 const POLICY = 'content-security-policy'
