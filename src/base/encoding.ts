@@ -74,3 +74,6 @@ export function readBase64Url(text: string): Buffer | undefined {
 }
 
 export const toBase64Url = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString('base64url')
+
+/** The order of both stores: by the bytes of UTF-8. */
+export const compareBytes = (one: string, two: string): number => Buffer.compare(Buffer.from(one), Buffer.from(two))

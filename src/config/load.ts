@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readUtf8 } from '../base/encoding.ts'
+import { compareBytes, readUtf8 } from '../base/encoding.ts'
 import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
@@ -67,7 +67,7 @@ function listFiles(path: string, cwd: string, report: Report): readonly string[]
     const names = readdirSync(folder).filter((name) => name.endsWith('.ini') && !name.startsWith('.'))
     if (names.length === 0)
       report.problems.push({ kind: 'bad-file', place: path, message: 'there is no *.ini file in this folder' })
-    return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((name) => join(path, name))
+    return names.sort(compareBytes).map((name) => join(path, name))
   } catch (error) {
     report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })
     return []

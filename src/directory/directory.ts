@@ -41,7 +41,7 @@ export async function createDirectory(deps: DirectoryDeps) {
   const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
   return {
     ...createUserReader(store),
-    ...createUserSearch(store, clock, listRoles),
+    ...createUserSearch(store, clock, () => deps.settings().roleIssuers),
     ...editor,
     importUsers: createImportUsers(parts, editor),
     ...createAdministrators(parts),

@@ -48,4 +48,40 @@ describe('roles that an identity provider gave', () => {
       ],
     )
   })
+
+  it('are counted once for each user, page by page', async (t) => {
+    const OTHER = 'https://other.example.com'
+    const { directory } = await openNode(t, [ISSUER, OTHER])
+    const give = async (name: string, issuer: string, roles: readonly string[]) => {
+      const account = { provider: 'open', issuer, subject: `${name} ${issuer}` }
+      await directory.linkAccount(name, account)
+      await directory.setLinkRoles(name, account, roles)
+    }
+    for (const name of ['ada', 'bob', 'cyd'])
+      await directory.createUser({ name, roles: name === 'cyd' ? ['writer'] : [] })
+    await give('ada', ISSUER, ['writer', 'zoo'])
+    await give('ada', OTHER, ['writer', 'writer b', 'Ärzte'])
+    await give('bob', 'https://removed.example.com', ['writer', 'lost'])
+    await give('cyd', ISSUER, ['writer'])
+    const found: [string, number][] = []
+    let after: string | undefined
+    do {
+      const { counts, next } = await directory.countUsersBy('role', '', 1, after)
+      found.push(...counts.map(({ key, count }): [string, number] => [key, count]))
+      after = next
+    } while (after !== undefined)
+    const all = [
+      ['own', 1],
+      ['writer', 3],
+      ['writer b', 1],
+      ['zoo', 1],
+      ['ärzte', 1],
+    ]
+    assert.deepEqual(found, all)
+    const { counts } = await directory.countUsersBy('role', 'writer', 10)
+    assert.deepEqual(
+      counts.map(({ key, count }) => [key, count]),
+      all.slice(1, 3),
+    )
+  })
 })

@@ -4,32 +4,36 @@
  * that it finds. A part of a name is the beginning of one of its ends, which are entries too.
  */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { compareBytes, digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import type { SignInStore } from '../store-port/sign-ins.ts'
-import { SEARCH_ROWS, type SearchEntry, type SearchRange, type UserSearchStore } from '../store-port/users.ts'
+import {
+  type KeyCount,
+  MAX_COUNTED_USERS,
+  SEARCH_ROWS,
+  type SearchEntry,
+  type SearchRange,
+  type UserSearchStore,
+} from '../store-port/users.ts'
 import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
-/**
- * The entries of a user, as the store keeps them. It does not know which providers give roles now: a search drops users
- * with a role that has no effect.
- */
+/** The entries of a user, as the store keeps them. */
 export function listEntries(user: User): readonly SearchEntry[] {
-  const { name, isActive, expiresAt, links = [], multiModel } = user
-  const stored = listRoles(
-    user,
-    links.map(({ issuer }) => issuer),
-  )
-  const roles = new Set(stored.map(foldCase))
+  const { name, isActive, expiresAt, multiModel, document } = user
+  const own = new Set(document.roles.map(foldCase))
+  const given = listGivenKeys(user, own)
+  const roles = [...own, ...given.map(roleOf)]
   return [
     { kind: 'name', key: foldCase(name) },
     ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
-    ...[...roles].map((key) => ({ kind: 'role', key }) as const),
+    ...[...own].map((key) => ({ kind: 'role', key }) as const),
+    ...given.map((key) => ({ kind: 'given-role', key }) as const),
     ...[...multiModel.grants.keys()].map((key) => ({ kind: 'grant', key }) as const),
-    ...(findTotp(user) === undefined ? [...roles].map((key) => ({ kind: 'no-factor', key }) as const) : []),
+    ...(findTotp(user) === undefined ? roles.map((key) => ({ kind: 'no-factor', key }) as const) : []),
     ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
     ...listExternalKeys(user).flatMap((key) => [
       { kind: 'external', key } as const,
@@ -38,6 +42,28 @@ export function listEntries(user: User): readonly SearchEntry[] {
     ...(expiresAt === undefined ? [] : [{ kind: 'expires', key: toTimeKey(expiresAt) } as const]),
   ]
 }
+
+/** No role contains it. */
+const BREAK = '\n'
+
+/**
+ * A key for each role that the user has only through accounts at identity providers: the role, and the issuers that gave
+ * it. Which of them give roles now, the store does not know: a search or a count drops the others.
+ */
+function listGivenKeys({ links = [] }: User, own: ReadonlySet<string>): readonly string[] {
+  const given = links.flatMap(({ issuer, roles = [] }) =>
+    roles.map((role) => ({ role: foldCase(role), mark: toIssuerMark(issuer) })),
+  )
+  const others = Map.groupBy(given, ({ role }) => role)
+    .entries()
+    .filter(([role]) => !own.has(role))
+  return [...others].map(([role, all]) => [role, ...new Set(all.map(({ mark }) => mark).sort())].join(BREAK))
+}
+
+const roleOf = (givenKey: string): string => givenKey.split(BREAK)[0] ?? ''
+
+/** Short, because PostgreSQL limits the length of a key. */
+const toIssuerMark = (issuer: string): string => digestHex('sha256', issuer).slice(0, 16)
 
 /** Limits what a long name adds to the store: a part is found if it begins within the first characters. */
 const MAX_PARTS = 32
@@ -88,17 +114,20 @@ export interface FoundPage {
   readonly total?: number | undefined
 }
 
-type RolesOf = (user: User) => readonly string[]
-
 const IDLE_SECONDS = 90 * 24 * 60 * 60
 
-export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Clock, rolesOf: RolesOf) => ({
+/** `roleIssuers`: those that give roles now. */
+export const createUserSearch = (
+  store: UserSearchStore & SignInStore,
+  clock: Clock,
+  roleIssuers: () => readonly string[],
+) => ({
   /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
     const isOfUser = createMatch(query, ranges, now)
-    const isMatch = (found: FoundEntry) => isOfUser(found, rolesOf(found.user).map(foldCase))
+    const isMatch = (found: FoundEntry) => isOfUser(found, listRoles(found.user, roleIssuers()).map(foldCase))
     const read = async (position: Position) => {
       const page = await readOn(store, ranges, position)
       return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
@@ -109,28 +138,56 @@ export const createUserSearch = (store: UserSearchStore & SignInStore, clock: Cl
   },
   /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
   async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
-    const range = { kind, from: after === undefined ? text : `${after}${FIRST}`, to: `${text}${LAST}` }
-    const stored = await store.countUsersByKey(range, limit)
-    const idle = kind === 'role' ? await listIdleRoles(store, rolesOf) : []
-    const counts = stored.map((row) => ({ ...row, count: row.count - idle.filter((role) => role === row.key).length }))
-    return {
-      counts: counts.filter(({ count }) => count > 0),
-      next: stored.length < limit ? undefined : stored.at(-1)?.key,
-    }
+    const to = `${text}${LAST}`
+    const stored = await store.countUsersByKey(
+      { kind, from: after === undefined ? text : `${after}${FIRST}`, to },
+      limit,
+    )
+    const last = stored.length < limit ? undefined : stored.at(-1)?.key
+    if (kind === 'grant') return { counts: stored, next: last }
+    const from = after === undefined ? text : `${after}${BREAK}${LAST}`
+    const given = await countGiven(
+      store,
+      { from, to: last === undefined ? to : `${last}${BREAK}${LAST}` },
+      roleIssuers(),
+    )
+    const all = addCounts([...stored, ...given])
+    const counts = all.slice(0, limit)
+    return { counts, next: last === undefined && all.length <= limit ? undefined : counts.at(-1)?.key }
   },
 })
 
-/** The folded roles that users have through a provider that gives none now, each once per user: the store counts them. */
-async function listIdleRoles(store: UserSearchStore, rolesOf: RolesOf): Promise<readonly string[]> {
-  const ranges = [{ kind: 'external', from: '', to: LAST }] as const
-  const isFirst = ({ user, key }: FoundEntry) => findFirst(user, ranges)?.key === key
-  const all = { after: startOf(ranges, 0), limit: Number.POSITIVE_INFINITY }
-  const { users } = await collect(all, (position) => readOn(store, ranges, position), isFirst)
-  return users.flatMap((user) => {
-    const roles = new Set(rolesOf(user).map(foldCase))
-    return listEntries(user).flatMap(({ kind, key }) => (kind === 'role' && !roles.has(key) ? key : []))
-  })
+/** More keys than all roles and issuers together have. */
+const MAX_KEYS = 10_000
+
+/** The roles that these issuers gave, each with its number of users. A role may occur more than once. */
+async function countGiven(
+  store: UserSearchStore,
+  range: Pick<SearchRange, 'from' | 'to'>,
+  issuers: readonly string[],
+): Promise<readonly KeyCount[]> {
+  const marks = new Set(issuers.map(toIssuerMark))
+  const rows = await store.countUsersByKey({ kind: 'given-role', ...range }, MAX_KEYS)
+  return rows
+    .filter(({ key }) =>
+      key
+        .split(BREAK)
+        .slice(1)
+        .some((mark) => marks.has(mark)),
+    )
+    .map((row) => ({ ...row, key: roleOf(row.key) }))
 }
+
+/** One row for each key, sorted as in the store. */
+const addCounts = (rows: readonly KeyCount[]): readonly KeyCount[] =>
+  [...Map.groupBy(rows, ({ key }) => key).values()]
+    .flatMap(([first, ...others]) => (first ? [others.reduce(addCount, first)] : []))
+    .toSorted((one, two) => compareBytes(one.key, two.key))
+
+const addCount = (sum: KeyCount, { count }: KeyCount): KeyCount => ({
+  ...sum,
+  count: Math.min(sum.count + count, MAX_COUNTED_USERS),
+})
 
 /** Where a page begins: behind this entry of this range. */
 interface Position {
@@ -156,8 +213,14 @@ async function dropActive(store: SignInStore, { found, isLast }: Read, since: nu
 function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
-  const kind = hasNoFactor ? 'no-factor' : 'role'
-  if (role !== undefined) return [{ kind, from: foldCase(role), to: foldCase(role) }]
+  if (role !== undefined) {
+    const key = foldCase(role)
+    if (hasNoFactor) return [{ kind: 'no-factor', from: key, to: key }]
+    return [
+      { kind: 'role', from: key, to: key },
+      { kind: 'given-role', from: `${key}${BREAK}`, to: `${key}${BREAK}${LAST}` },
+    ]
+  }
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
   const from = foldCase(text)
@@ -166,6 +229,7 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
     { kind: 'name', from, to: `${from}${LAST}` },
     ...(part.length < MIN_PART ? [] : [{ kind: 'part', from: part, to: `${part}${LAST}` } as const]),
     { kind: 'role', from, to: `${from}${LAST}` },
+    { kind: 'given-role', from, to: `${from}${LAST}` },
   ]
 }
 

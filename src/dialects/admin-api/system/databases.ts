@@ -1,4 +1,5 @@
 // The databases behind both doors, and who may use them: CouchDB's `_security` and the grants of the multi-model door.
+import { compareBytes } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
@@ -150,8 +151,6 @@ const toRefused = (what: string, status: number): Refusal =>
   status === 401 || status === 403
     ? new Refusal('forbidden', { reason: PROBLEMS['forbidden']?.(what) ?? what })
     : new Refusal('upstream_failed', { reason: `${what} answered with status ${status}.` })
-
-const compareBytes = (one: string, two: string): number => Buffer.compare(Buffer.from(one), Buffer.from(two))
 
 const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_security`
 

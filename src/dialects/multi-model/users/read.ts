@@ -1,3 +1,4 @@
+import { compareBytes } from '../../../base/encoding.ts'
 import { FIELD_ROWS } from '../../../directory/users/fields.ts'
 import { listUserPages } from '../../../directory/users/list-user-pages.ts'
 import { readField, type User } from '../../../directory/users/user.ts'
@@ -51,8 +52,6 @@ async function* mergeNames(
 }
 
 const shift = (names: string[]): UserObject => toAdministratorObject(names.shift() ?? '')
-
-const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 async function* renderUsers(pages: AsyncIterable<readonly UserObject[]>): AsyncGenerator<string> {
   yield '{"error":false,"code":200,"result":['
