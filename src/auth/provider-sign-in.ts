@@ -178,15 +178,16 @@ async function redeem(provider: Provider, sent: URLSearchParams, state: State, f
 }
 
 async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
-  const { provider, external, name, issuedAt } = arrival
+  const { provider, external } = arrival
   const { directory } = deps
-  const found = await findUser(provider, { ...external, name, issuedAt }, deps)
+  const given = listGiven(arrival)
+  const found = await findUser(provider, { ...external, ...arrival, roles: given }, deps)
   if (found instanceof Refusal) throw found
   const account = await requireAccount(found, directory)
   const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  const given = listGiven(arrival)
-  if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given)
+  const check = (roles: readonly string[]) => requireEnough(roles, arrival, deps)
+  if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given, check)
   return requireFactor(found, arrival, deps)
 }
 
@@ -195,9 +196,17 @@ const listGiven = ({ provider, roles }: Arrival): readonly string[] => (provider
 
 async function requireFactor(name: string, arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
   const { mustSetUpFactor: _met, ...account } = await requireAccount(name, deps.directory)
-  const flaw = checkFactor({ ...arrival, roles: [...account.roles, ...listGiven(arrival)] }, deps.factorRoles())
-  if (flaw !== undefined) throw refuse(flaw)
+  requireEnough([...account.roles, ...listGiven(arrival)], arrival, deps)
   return account
+}
+
+function requireEnough(
+  roles: readonly string[],
+  { hasFactor }: Arrival,
+  { factorRoles }: Pick<ProviderSignInDeps, 'factorRoles'>,
+): void {
+  const flaw = checkFactor({ roles, hasFactor }, factorRoles())
+  if (flaw !== undefined) throw refuse(flaw)
 }
 
 async function requireAccount(name: string, directory: ProviderSignInDeps['directory']): Promise<Account> {

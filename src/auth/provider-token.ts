@@ -7,7 +7,7 @@ import { badRequest, Refusal, textOf } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { type FirstSignIn, isLinkedTo } from '../directory/external-accounts.ts'
+import { isLinkedTo } from '../directory/external-accounts.ts'
 import type { CredentialKind, Identity } from '../directory/identity.ts'
 import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
@@ -121,10 +121,12 @@ async function readVerified(
   const now = nowSeconds(deps.clock)
   const claims = readClaims(token, provider, deps.clock)
   if (claims instanceof Refusal) return claims
-  const name =
-    provider.users === 'asserted' ? toAssertedName(provider, claims, deps) : await findUser(provider, claims, deps)
-  if (name instanceof Refusal) return name
   const roles = provider.users === 'link' ? [] : mapRoles(provider, claims.roles)
+  const name =
+    provider.users === 'asserted'
+      ? toAssertedName(provider, claims, deps)
+      : await findUser(provider, { ...claims, roles }, deps)
+  if (name instanceof Refusal) return name
   const keyVersion = token?.kind === 'verified' ? token.key.version : ''
   return { provider, keyVersion, claims, readAtSeconds: now, name, roles }
 }
@@ -139,16 +141,22 @@ function toAssertedName(
   return isName(name) && !isConfusing ? name : refuse('the name in the token is not allowed here')
 }
 
-/** The user of the external account. With `create` the first sign-in creates it. */
+type UserDeps = Pick<ProviderTokenDeps, 'factorRoles'> & {
+  readonly directory: Pick<Directory, 'listLinked' | 'createLinked'>
+}
+
+/** The user of the external account. With `create` the first sign-in creates it. `roles` are mapped. */
 export async function findUser(
   provider: Provider,
-  { issuer, subject, name, issuedAt }: Omit<FirstSignIn, 'provider'>,
-  { directory }: { readonly directory: Pick<Directory, 'listLinked' | 'createLinked'> },
+  { issuer, subject, name, issuedAt, roles, hasFactor }: Omit<ProviderClaims, 'kind' | 'expiresAt'>,
+  { directory, factorRoles }: UserDeps,
 ): Promise<string | Refusal> {
   const [linked, ...others] = await directory.listLinked({ issuer, subject })
   if (others.length > 0) return refuse('several users have this account: an administrator must unlink all but one')
   if (linked !== undefined) return linked
   if (provider.users !== 'create') return refuse(NOT_LINKED)
+  const flaw = checkFactor({ roles, hasFactor }, factorRoles())
+  if (flaw !== undefined) return refuse(flaw)
   const created = await directory.createLinked({ issuer, subject, provider: provider.name, name, issuedAt })
   return created ?? refuse('no user can be created for this account; sign in again at the provider')
 }

@@ -8,7 +8,7 @@ import { digestHex } from '../base/encoding.ts'
 import { badRequest, isClientError, Refusal } from '../base/errors.ts'
 import type { DirectoryParts } from './parts.ts'
 import { checkName } from './users/names.ts'
-import { type ExternalAccount, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
+import { type ExternalAccount, listRoles, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
 import type { UserEditor } from './users/user-operations.ts'
 
 type ExternalKey = Pick<ExternalAccount, 'issuer' | 'subject'>
@@ -60,11 +60,20 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
       requireKey(given)
       return editor.changeUser(name, (user) => withLink(check(user), { ...given, linkedAt: nowSeconds(clock) }))
     },
-    /** Replaces the roles that the user has through the external account. */
-    async setLinkRoles(name: string, key: ExternalKey, roles: readonly string[]): Promise<User> {
+    /** Replaces the roles that the user has through the account. `check` throws if it must not have all it would have. */
+    async setLinkRoles(
+      name: string,
+      key: ExternalKey,
+      roles: readonly string[],
+      check = (_roles: readonly string[]): void => undefined,
+    ): Promise<User> {
       const isOf = (link: ExternalAccount) => isLinkedTo({ links: [link] }, key)
       const replace = (link: ExternalAccount): ExternalAccount => (isOf(link) ? { ...link, roles } : link)
-      return editor.changeUser(name, (user) => withField(user, 'links', user.links?.map(replace)))
+      return editor.changeUser(name, (user) => {
+        const changed = withField(user, 'links', user.links?.map(replace))
+        check(listRoles(changed, settings().roleIssuers))
+        return changed
+      })
     },
     /** Ends all sessions of the user: some may have been opened with the external account. */
     async unlinkAccount(name: string, key: ExternalKey): Promise<void> {

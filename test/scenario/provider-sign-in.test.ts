@@ -479,6 +479,14 @@ describe('sign-in at an identity provider', () => {
       assert.match((await send(document, change)).body, /gets a link to set one from an administrator/)
     })
 
+    it('is refused together with the wish of a signed-in user to link an account', async () => {
+      await cardea.users.create({ name: 'lou', password: 'correct horse 1' })
+      const browser = createClient()
+      await browser.post('/sign-in', { name: 'lou', password: 'correct horse 1' })
+      const body = { link: true, current_password: 'correct horse 1', ...(await invite('iva')) }
+      assert.deepEqual((await browser.post('/providers/linked', body)).status, 400)
+    })
+
     it('is refused with an unknown link, and for a user with a second factor', async () => {
       assert.equal((await createClient().post('/providers/linked', { invitation: 'A'.repeat(43) })).status, 404)
       await cardea.users.create({ name: 'tess', password: 'correct horse 1' })
@@ -609,12 +617,32 @@ describe('sign-in at an identity provider', () => {
       return { statuses: replies.map(({ status }) => status), roles: userCtx?.roles, reason }
     }
 
+    const findUser = async (name: string) =>
+      (await send(server.document, { path: `/_cardea/api/users/${name}`, headers: ADMIN })).status
+
+    it('keeps the roles that it has when it is refused', async () => {
+      const kim = { sub: 'k-1', preferred_username: 'kim' }
+      assert.equal((await signIn('open', { ...kim, ...MFA, roles: ['editor'] })).reply.status, 200)
+      const rolesOf = async () => {
+        const path = '/_cardea/api/users/kim/external-accounts'
+        return JSON.parse((await send(server.document, { path, headers: ADMIN })).body).accounts[0].roles
+      }
+      // an own role needs a second factor too, so the sign-in without one is refused whatever the provider gives
+      const path = '/_users/org.couchdb.user:kim'
+      const user = JSON.parse((await send(server.document, { path, headers: ADMIN })).body)
+      const body = { ...user, roles: ['chief'] }
+      assert.equal((await send(server.document, { method: 'PUT', path, headers: ADMIN, body })).status, 201)
+      assert.match((await signIn('open', { ...kim, ...PASSWORD, roles: [] })).reply.reason, NEEDED)
+      assert.deepEqual(await rolesOf(), ['writer'])
+    })
+
     it('is refused in the browser, unless the provider says that it asked for one', async () => {
       const editor = { sub: 'm-1', preferred_username: 'max', roles: ['editor'] }
       for (const claims of [{}, PASSWORD]) {
         const { reply } = await signIn('open', { ...editor, ...claims })
         assert.equal(reply.status, 403)
         assert.match(reply.reason, NEEDED)
+        assert.equal(await findUser('max'), 404, 'no user was created')
       }
       for (const claims of [MFA, { acr: 'gold' }]) {
         const { reply } = await signIn('open', { ...editor, ...claims })
@@ -699,6 +727,7 @@ describe('sign-in at an identity provider', () => {
         const found = await useToken(token, 'mo')
         assert.deepEqual(found.roles, roles, String(index))
         if (roles === undefined) assert.match(found.reason, NEEDED)
+        if (index === 1) assert.equal(await findUser('mo'), 404, 'no user was created')
         assert.equal(found.statuses[1] === 401, roles === undefined, String(index))
       }
     })

@@ -70,6 +70,11 @@ describe('a token of an identity provider', () => {
     assert.ok((await fetch(`${multiModel}/_api/user/root`, { headers: bearer(token) })).status >= 400)
   })
 
+  for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt'])
+    it(`is accepted with the type ${typ} alone`, async () => {
+      assert.equal((await sessionOf(provider.signToken({ scope: undefined }, { typ }))).name, 'ada')
+    })
+
   const now = Math.floor(Date.now() / 1000)
   const refusedTokens: readonly [name: string, token: () => string, reason?: RegExp][] = [
     ['of an account that is not linked', () => provider.signToken({ sub: 'u-2' }), /not linked/],

@@ -8,7 +8,7 @@ import type { DoorArrivals } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
-import { Refusal, textOf } from '../../base/errors.ts'
+import { badRequest, Refusal, textOf } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { readForm } from '../../http/form.ts'
@@ -58,6 +58,7 @@ const MAX_BODY_BYTES = 16_384
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findNext(context)
   const body = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
+  if (body.link && body.invitation !== undefined) throw badRequest('Send link or invitation, not both.')
   const intention = {
     next,
     link: body.link ? await requireLinkingUser(context, body.current_password, deps) : undefined,
