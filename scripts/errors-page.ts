@@ -45,7 +45,7 @@ const toDocument = (refusal) => ({ status: toErrorReply(refusal).status, ...toEr
 export function renderErrorsPage() {
   const codes = Object.keys(ERRORS) as ErrorCode[]
   const rows = codes.map((code) => {
-    const [adminApi, meaning] = ERRORS[code]
+    const { status: adminApi, text: meaning } = ERRORS[code]
     const refusal = new Refusal(code, { reason: '…' })
     return { code, meaning, adminApi, document: toDocument(refusal), multiModel: toMultiModelError(refusal) }
   })

@@ -12,6 +12,9 @@ export interface DoorAttempt extends Omit<Attempt, 'peer' | 'directPeer' | 'wait
 
 export type DoorSignIn = (attempt: DoorAttempt) => ReturnType<SignIn>
 
+/** The body is read before the client is authenticated, so this is less than other bodies may have. */
+export const MAX_SIGN_IN_BYTES = 16_384
+
 /** Tells a client with the right password that a one-time code is missing. */
 const SECOND_FACTOR = 'X-Cardea-Second-Factor'
 

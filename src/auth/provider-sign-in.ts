@@ -3,6 +3,7 @@
  * again when the browser comes back is in a signed cookie; the nonce and the verifier are made from its random id with
  * Cardea's own key. The directory notes each id that was used, on all nodes: no response of a provider counts twice.
  */
+
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, nowSeconds } from '../base/clock.ts'
@@ -12,6 +13,7 @@ import { findMember, isJsonObject } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
+import { withoutFactorSetup } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
@@ -195,7 +197,7 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
 const listGiven = ({ provider, roles }: Arrival): readonly string[] => (provider.users === 'create' ? roles : [])
 
 async function requireFactor(name: string, arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
-  const { mustSetUpFactor: _met, ...account } = await requireAccount(name, deps.directory)
+  const account = withoutFactorSetup(await requireAccount(name, deps.directory))
   requireEnough([...account.roles, ...listGiven(arrival)], arrival, deps)
   return account
 }

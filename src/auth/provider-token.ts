@@ -8,7 +8,7 @@ import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isLinkedTo } from '../directory/external-accounts.ts'
-import type { CredentialKind, Identity } from '../directory/identity.ts'
+import { type CredentialKind, type Identity, withoutFactorSetup } from '../directory/identity.ts'
 import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
@@ -218,6 +218,5 @@ function findOtherOwner({ keepsNames }: Provider, account: Account | undefined):
 /** `_admin` is given to asserted users only. The second factor of the provider counts, none needs to be set up here. */
 function withRoles(account: Account, roles: readonly string[]): Identity {
   if (!account.mustSetUpFactor && roles.every((role) => account.roles.includes(role))) return account
-  const { mustSetUpFactor: _met, ...rest } = account
-  return { ...rest, roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
+  return { ...withoutFactorSetup(account), roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
 }

@@ -92,6 +92,12 @@ const SECRET_BYTES = 4096
 /** The limit of ArangoDB for an HMAC secret. */
 const TOKEN_SECRET_BYTES = 64
 
+const proxyHeader = (content: string, ending: string) =>
+  live(headerName('optional'), '', {
+    help: `Header with ${content} in proxy authentication.`,
+    more: `If empty, X-Auth-<document.name>-${ending}.`,
+  })
+
 const wireName = matching('letters, digits and -, beginning with a letter', /^[A-Za-z][A-Za-z0-9-]{0,63}$/)
 const hsts = matching(
   'max-age=SECONDS, then ; includeSubDomains and ; preload if wanted',
@@ -242,18 +248,9 @@ export const OPTIONS = {
       help: 'Require a token made with secret for proxy authentication.',
       more: 'If false, any of trusted_proxies can name any user.',
     }),
-    x_auth_username: live(headerName('optional'), '', {
-      help: 'Header with the user name in proxy authentication.',
-      more: 'If empty, X-Auth-<document.name>-UserName.',
-    }),
-    x_auth_roles: live(headerName('optional'), '', {
-      help: 'Header with the roles in proxy authentication.',
-      more: 'If empty, X-Auth-<document.name>-Roles.',
-    }),
-    x_auth_token: live(headerName('optional'), '', {
-      help: 'Header with the token in proxy authentication.',
-      more: 'If empty, X-Auth-<document.name>-Token.',
-    }),
+    x_auth_username: proxyHeader('the user name', 'UserName'),
+    x_auth_roles: proxyHeader('the roles', 'Roles'),
+    x_auth_token: proxyHeader('the token', 'Token'),
     public_fields: live(words('names of members separated by commas', /^[^\x00-\x1f\x7f]+$/), [], {
       help: 'Fields of user documents that other users may read.',
       more: 'Applies if users_db_public is true.',

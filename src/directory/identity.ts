@@ -115,6 +115,9 @@ export const identityOf = ({ authenticated }: { readonly authenticated: Authenti
 export const isAnonymous = (authenticated: Authenticated | undefined): authenticated is AnonymousRequest | undefined =>
   authenticated?.credential === undefined
 
+/** For a user whose second factor is proved elsewhere, or who is about to set one up. */
+export const withoutFactorSetup = <T extends Identity>({ mustSetUpFactor: _met, ...others }: T) => others
+
 /** When the user or the credential expires, in seconds since the epoch. */
 export const expiryOf = ({ identity, credential }: Authenticated): number =>
   Math.min(identity.expiresAt ?? NEVER, credential?.expiresAt ?? NEVER)

@@ -15,7 +15,7 @@ export class CardeaError extends Error {
   constructor(refusal: Refusal) {
     super(toErrorBody(refusal).reason, { cause: refusal })
     this.code = refusal.code
-    this.status = ERRORS[refusal.code][0]
+    this.status = ERRORS[refusal.code].status
     this.statusCode = this.status
     this.retryAfterSeconds = refusal.retryAfterSeconds
   }

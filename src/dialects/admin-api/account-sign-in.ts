@@ -2,7 +2,7 @@
  * Sign-up, sign-in and sign-out for applications, beside the operations for the own account. A page sends JSON, or a form
  * with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
  */
-import type { DoorSignUp } from '../../auth/door-sign-in.ts'
+import { type DoorSignUp, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import type { RenewableSessions, TokenPair } from '../../auth/session/renewable-session.ts'
@@ -73,9 +73,6 @@ function addError(address: string, code: string): string {
 const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
 const NEW_USER = object({ name: text(), password: text() })
 const SIGN_OUT = object({ 'everywhere?': flag() })
-
-/** The body is read before the client is authenticated, so this is less than other bodies may have. */
-const MAX_SIGN_IN_BYTES = 16_384
 
 async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
   if (!deps.allowsSignUp()) throw new Refusal('forbidden', { reason: 'Sign-up is closed: chttpd_auth.allow_sign_up.' })

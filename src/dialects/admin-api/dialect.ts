@@ -82,7 +82,7 @@ export const ADMIN_API_BASE: Omit<Dialect, 'name' | 'steps' | 'routes'> = {
     throw new Refusal('not_found')
   },
   renderError: (refusal, context) => {
-    const status = ERRORS[refusal.code][0]
+    const { status } = ERRORS[refusal.code]
     return toJsonReply(status, toErrorBody(refusal), [
       ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
       ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),

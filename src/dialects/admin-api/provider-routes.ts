@@ -4,7 +4,7 @@
  * browser only preloads changes nothing.
  */
 
-import type { DoorArrivals } from '../../auth/door-sign-in.ts'
+import { type DoorArrivals, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
@@ -52,12 +52,11 @@ export function providerRoutes(deps: ProviderRoutesDeps, showPage: Handler): rea
 
 const START = object({ 'link?': flag(), 'current_password?': text(), 'invitation?': text('Of a password link.') })
 const RESPONSE = object({ query: text('The query that the provider added to the callback.') })
-const MAX_BODY_BYTES = 16_384
 
 /** Returns the URL at the provider. */
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findNext(context)
-  const body = requireValid(START, (await readJsonBody(context, MAX_BODY_BYTES)) ?? {})
+  const body = requireValid(START, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
   if (body.link && body.invitation !== undefined) throw badRequest('Send link or invitation, not both.')
   const intention = {
     next,
@@ -88,7 +87,7 @@ const finish = (context: RequestContext, provider: string, deps: ProviderRoutesD
   deps.limitArrivals(context, provider, () => arrive(context, provider, deps))
 
 async function arrive(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
-  const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_BODY_BYTES))
+  const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_SIGN_IN_BYTES))
   let arrival: Arrival | undefined
   try {
     arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
@@ -146,7 +145,7 @@ async function endSessions(
   provider: string,
   { providerSignIn }: ProviderRoutesDeps,
 ): Promise<Reply> {
-  const token = (await readForm(context, MAX_BODY_BYTES)).get('logout_token') ?? ''
+  const token = (await readForm(context, MAX_SIGN_IN_BYTES)).get('logout_token') ?? ''
   await providerSignIn.logOut(provider, token)
   return { status: 200, headers: [] }
 }

@@ -4,7 +4,7 @@
  */
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { Refusal } from '../../base/errors.ts'
-import { type Identity, isAnonymous } from '../../directory/identity.ts'
+import { type Identity, isAnonymous, withoutFactorSetup } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
 import type { Rights } from './schemas/account.ts'
 
@@ -65,8 +65,7 @@ export function requireRight({ authenticated }: RequestContext, operation: Guard
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated
   if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
-  const { mustSetUpFactor: _factor, ...withoutFactor } = identity
-  if (!isBeforeRequiredActions) requireNoAction(setsUpFactor ? withoutFactor : identity)
+  if (!isBeforeRequiredActions) requireNoAction(setsUpFactor ? withoutFactorSetup(identity) : identity)
 }
 
 /** The lowest of these rights; `administrator` if the list is empty. */

@@ -1,4 +1,5 @@
 // The session of a browser at /_cardea/: shows who is signed in, signs in and signs out.
+import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -58,15 +59,13 @@ const describe = (
   }),
 })
 
-const MAX_BODY_BYTES = 16_384
-
 const NEEDS_OWN_LISTENER =
   'A browser signs in here only over TLS or at a loopback address. For plain HTTP set admin.endpoint, a listener of its own.'
 
 async function signIn(context: RequestContext, options: SessionRouteOptions): Promise<Reply> {
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
   if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { reason: NEEDS_OWN_LISTENER })
-  const { code = '', ...given } = requireValid(CREDENTIALS, await readJsonBody(context, MAX_BODY_BYTES))
+  const { code = '', ...given } = requireValid(CREDENTIALS, await readJsonBody(context, MAX_SIGN_IN_BYTES))
   const opened = await options.sessions.open({ ...given, code }, context)
   if (!opened) throw new Refusal('credential_refused')
   await endPresented(context, options.sessions)

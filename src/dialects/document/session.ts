@@ -1,4 +1,5 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
+import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { isExternalJwt } from '../../auth/jwt.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
@@ -84,7 +85,7 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
 async function openSession(context: RequestContext, deps: DocumentDeps): Promise<OpenedSession | undefined> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const hasToken = isExternalJwt(authenticated.credential)
-  if (hasToken && !hasBody(context)) return deps.sessions.openForToken(authenticated, context)
+  if (hasToken && !context.hasBody) return deps.sessions.openForToken(authenticated, context)
   const { name, password, token } = await readSignInBody(context)
   if (name !== undefined) return deps.sessions.open({ name, password, code: token }, context)
   if (hasToken) return deps.sessions.openForToken(authenticated, context)
@@ -101,18 +102,12 @@ async function deleteSession(context: RequestContext, deps: DocumentDeps): Promi
 
 // Reads a request to sign in at `/_session`.
 
-/** The body is read before the client is authenticated, so this is less than other bodies may have. */
-const MAX_BYTES = 16_384
-
 const READERS: ReadonlyMap<string, (context: RequestContext) => Promise<Fields>> = new Map([
-  ['application/x-www-form-urlencoded', (context) => readForm(context, MAX_BYTES)],
+  ['application/x-www-form-urlencoded', (context) => readForm(context, MAX_SIGN_IN_BYTES)],
   ['application/json', readObject],
 ])
 
 const ACCEPTED_TYPES = [...READERS.keys()].map((type) => `'${type}'`).join(' or ')
-
-const hasBody = (context: RequestContext): boolean =>
-  Number(context.header('content-length') ?? 0) > 0 || context.header('transfer-encoding') !== undefined
 
 /** `token` is the one-time code. Empty: none was sent. */
 async function readSignInBody(context: RequestContext) {
@@ -131,7 +126,7 @@ function findName(fields: Fields): string | undefined {
 }
 
 async function readObject(context: RequestContext): Promise<Fields> {
-  const { value } = await requireBody(context, MAX_BYTES, 'request body names a member twice')
+  const { value } = await requireBody(context, MAX_SIGN_IN_BYTES, 'request body names a member twice')
   return new Map(Object.entries(requireObject(value)).map(([name, member]) => [name, requireText(member)]))
 }
 

@@ -32,7 +32,7 @@ export const createForwardAuthDialect = ({
     throw new Refusal('not_found')
   },
   renderError: ({ code, reason, value }) => {
-    const [status, text] = ERRORS[code]
+    const { status, text } = ERRORS[code]
     const extra: HeaderPair[] = []
     if (status === 401) extra.push(CHALLENGE)
     if (code === 'method_not_allowed') extra.push(['Allow', (value ?? '').replaceAll(',', ', ')])

@@ -1,4 +1,5 @@
 // `/_open/auth`: signs in with a password, renews a token, and ends its session.
+import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { isUserToken } from '../../auth/issued-token.ts'
 import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
@@ -54,9 +55,6 @@ async function createToken({ signIns, settings }: MultiModelDeps, context: Reque
   if (jwt === undefined) throw new Refusal('sign_in_refused')
   return toJsonReply(200, { jwt })
 }
-
-/** The body is read before the client is authenticated, so it must be small. */
-const MAX_SIGN_IN_BYTES = 16_384
 
 async function readSignInBody(context: RequestContext): Promise<Members> {
   const body = await readBody(context, MAX_SIGN_IN_BYTES)

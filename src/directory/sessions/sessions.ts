@@ -3,7 +3,7 @@ import { digestHex } from '../../base/encoding.ts'
 import { toTokenMark, withoutToken } from '../access-token.ts'
 import type { Account } from '../account.ts'
 import { isValid, needsFactor } from '../accounts.ts'
-import type { Authenticated } from '../identity.ts'
+import { type Authenticated, withoutFactorSetup } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { Revocation } from '../revocation.ts'
 import { hasProvedFactor } from '../second-factor/factor-proof.ts'
@@ -48,7 +48,7 @@ export function createSessions(parts: DirectoryParts) {
     hasProvidedFactor: (id: string, owner: SessionOwner) => hasProvidedFactor(id, owner, ownKey()),
     /** The account as its session acts: if the provider has asked for a second factor, none needs to be set up here. */
     toActing: (account: Account, id: string): Account =>
-      account.mustSetUpFactor && hasProvidedFactor(id, account, ownKey()) ? withoutAction(account) : account,
+      account.mustSetUpFactor && hasProvidedFactor(id, account, ownKey()) ? withoutFactorSetup(account) : account,
     /**
      * Whether the id proves that the session was opened here: with the access token of this mark, or without one by a
      * sign-in. A program that knows the secret of the tokens can make up ids, but no proof.
@@ -101,8 +101,6 @@ const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sh
 
 const hasProvidedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   findOpeningTime(id, { owner, proof: 'provider with factor' }, key) !== undefined
-
-const withoutAction = ({ mustSetUpFactor: _met, ...account }: Account): Account => account
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
 async function isSessionLive(parts: DirectoryParts, session: Session): Promise<boolean> {
