@@ -44,8 +44,8 @@ export interface Intention {
   readonly next?: string | undefined
   /** The session whose user links the account. Left out: the account signs in. */
   readonly link?: { readonly name: string; readonly session: string } | undefined
-  /** The digest of the one-time link of the user who links the account. */
-  readonly invitation?: string | undefined
+  /** The digest of the password link of the user who links the account. */
+  readonly passwordLink?: string | undefined
 }
 
 interface State extends Intention {

@@ -434,9 +434,9 @@ describe('sign-in at an identity provider', () => {
     const invite = async (name: string) => {
       const path = `/_cardea/api/users/${name}/password-link`
       const { url } = JSON.parse((await send(document, { method: 'POST', path, headers: ADMIN, body: {} })).body)
-      return { invitation: url.split('/').at(-1) ?? '' }
+      return { password_link: url.split('/').at(-1) ?? '' }
     }
-    const find = async ({ invitation: token }: { invitation: string }) =>
+    const find = async ({ password_link: token }: { password_link: string }) =>
       JSON.parse(
         (await send(document, { method: 'POST', path: '/_cardea/api/password-links/find', body: { token } })).body,
       )
@@ -488,7 +488,7 @@ describe('sign-in at an identity provider', () => {
     })
 
     it('is refused with an unknown link, and for a user with a second factor', async () => {
-      assert.equal((await createClient().post('/providers/linked', { invitation: 'A'.repeat(43) })).status, 404)
+      assert.equal((await createClient().post('/providers/linked', { password_link: 'A'.repeat(43) })).status, 404)
       await cardea.users.create({ name: 'tess', password: 'correct horse 1' })
       const headers = { Authorization: basic('tess', 'correct horse 1') }
       const path = '/_cardea/account/totp'

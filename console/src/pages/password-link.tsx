@@ -12,7 +12,7 @@ interface Link {
   readonly canLink?: boolean
 }
 
-/** Sets a password with a one-time link. The token is in the fragment, so it is never part of a logged path. */
+/** Sets a password with a password link. The token is in the fragment, so it is never part of a logged path. */
 export function PasswordLinkPage({ token }: { readonly token: string }) {
   const link = useResource(token, (signal) => api.post<Link>('/password-links/find', { token }, signal))
   return (
@@ -70,7 +70,7 @@ function LinkForm({ link: { name, passwordRules, canLink }, token }: LinkFormPro
         {texts.users.setPassword}
       </Button>
       {canLink && (
-        <a class="button" href={`/_cardea/sign-in#invitation/${token}`}>
+        <a class="button" href={`/_cardea/sign-in#password-link/${token}`}>
           {texts.link.useProvider}
         </a>
       )}

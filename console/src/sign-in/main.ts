@@ -8,7 +8,14 @@ import '../styles/parts.css'
 import '../styles/sign-in.css'
 import { applyTheme } from '../frame/apply-theme.ts'
 import { button, element, field, form, show } from './elements.ts'
-import { findArrival, finishSignIn, linkButtons, providerButtons, showInvitation, signOutButtons } from './providers.ts'
+import {
+  findArrival,
+  finishSignIn,
+  linkButtons,
+  providerButtons,
+  showPasswordLink,
+  signOutButtons,
+} from './providers.ts'
 import { options, PATH, post, RefusedRequest } from './server.ts'
 import { texts } from './texts.ts'
 
@@ -149,4 +156,4 @@ const showStart = (): void => (options.name === null ? showSignIn() : showSigned
 applyTheme()
 const provider = findArrival()
 if (provider !== undefined) void arrive(provider)
-else if (!showInvitation()) showStart()
+else if (!showPasswordLink()) showStart()

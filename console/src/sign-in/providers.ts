@@ -43,17 +43,17 @@ function showLinkForm(provider: Provider, onCancel: () => void): void {
   show(texts.linkWith(provider.label), form(fields, submit), button(texts.back, 'quiet', onCancel))
 }
 
-/** The secret of a one-time link. It is in the fragment, so it is never part of a logged path. */
-const invitation = /^#invitation\/([\w-]+)$/.exec(location.hash)?.[1]
+/** The secret of a password link. It is in the fragment, so it is never part of a logged path. */
+const passwordLink = /^#password-link\/([\w-]+)$/.exec(location.hash)?.[1]
 
-/** Lets the user of a one-time link choose an account. Returns whether there is such a link. */
-export function showInvitation(): boolean {
-  if (invitation === undefined) return false
+/** Lets the user of a password link choose an account. Returns whether there is such a link. */
+export function showPasswordLink(): boolean {
+  if (passwordLink === undefined) return false
   history.replaceState(null, '', PATH)
   const choices = options.providers.map((each) =>
-    form([button(texts.linkWith(each.label), '')], () => goTo(each, { invitation })),
+    form([button(texts.linkWith(each.label), '')], () => goTo(each, { password_link: passwordLink })),
   )
-  show(texts.invited, element('p', {}, texts.invitedText), ...choices)
+  show(texts.passwordLink, element('p', {}, texts.passwordLinkText), ...choices)
   return true
 }
 

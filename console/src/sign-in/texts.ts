@@ -33,8 +33,8 @@ export const texts = {
   linkWith: (label: string) => `Link your account at ${label}`,
   linkText: (label: string) => `From then on that account signs in as you. Type your password to go on to ${label}.`,
   linked: 'The account is linked.',
-  invited: 'Choose your account',
-  invitedText: 'From then on that account signs in as you, without a password.',
+  passwordLink: 'Choose your account',
+  passwordLinkText: 'From then on that account signs in as you, without a password.',
   signOutAt: (label: string) => `Sign out of ${label} too`,
   unreachable: 'The server cannot be reached. Try again.',
 } as const

@@ -18,10 +18,10 @@ import { findNext } from '../sign-in-redirect.ts'
 import { requireTrusted, showIdentity } from './account-sign-in.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import { flag, object, text } from './schemas/schema.ts'
-import { type InvitationDeps, linkInvited, requireInvitation } from './users/password-links.ts'
+import { linkByPasswordLink, type PasswordLinkDeps, requirePasswordLink } from './users/password-links.ts'
 
-export interface ProviderRoutesDeps extends InvitationDeps {
-  readonly directory: InvitationDeps['directory'] & Pick<Directory, 'listLinked'>
+export interface ProviderRoutesDeps extends PasswordLinkDeps {
+  readonly directory: PasswordLinkDeps['directory'] & Pick<Directory, 'listLinked'>
   readonly providerSignIn: ProviderSignIn
   readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
@@ -50,18 +50,24 @@ export function providerRoutes(deps: ProviderRoutesDeps, showPage: Handler): rea
   ]
 }
 
-const START = object({ 'link?': flag(), 'current_password?': text(), 'invitation?': text('Of a password link.') })
+const START = object({
+  'link?': flag(),
+  'current_password?': text(),
+  'password_link?': text('The secret of a password link.'),
+  'invitation?': text('The former name of password_link.'),
+})
 const RESPONSE = object({ query: text('The query that the provider added to the callback.') })
 
 /** Returns the URL at the provider. */
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findNext(context)
   const body = requireValid(START, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
-  if (body.link && body.invitation !== undefined) throw badRequest('Send link or invitation, not both.')
+  const secret = body.password_link ?? body.invitation
+  if (body.link && secret !== undefined) throw badRequest('Send link or password_link, not both.')
   const intention = {
     next,
     link: body.link ? await requireLinkingUser(context, body.current_password, deps) : undefined,
-    invitation: body.invitation === undefined ? undefined : await requireInvitation(deps, body.invitation),
+    passwordLink: secret === undefined ? undefined : await requirePasswordLink(deps, secret),
   }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)
   return toJsonReply(200, { url }, [renderStateCookie(cookie, STATE_SECONDS, context)])
@@ -94,7 +100,7 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
     const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
       ...showIdentity(identity),
-      linked: (arrival.link ?? arrival.invitation) !== undefined,
+      linked: (arrival.link ?? arrival.passwordLink) !== undefined,
       ...(arrival.next !== undefined && { next: arrival.next }),
     }
     return toJsonReply(200, reply, [...headers, renderStateCookie('', 0, context)])
@@ -114,9 +120,9 @@ const toSentence = (error: Refusal): string => `The sign-in was refused: ${textO
 /** The provider has proved the account, but not the password of the user here. */
 async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {
   const { providerSignIn, openSession } = deps
-  const { invitation, external } = arrival
+  const { passwordLink, external } = arrival
   const requireFactor = (name: string) => providerSignIn.requireFactor(name, arrival)
-  if (invitation !== undefined) await linkInvited(deps, invitation, external, requireFactor)
+  if (passwordLink !== undefined) await linkByPasswordLink(deps, passwordLink, external, requireFactor)
   const account = await providerSignIn.findAccount(arrival)
   const opening = { hasPassword: false, hasFactor: arrival.hasFactor, isProvided: true }
   const { header } = await openSession(account, context, opening)

@@ -46,7 +46,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     reply: LINK_OWNER,
     async run(deps, { body }) {
       const { user } = await requireLink(deps, digestHex('sha256', body.token))
-      const canLink = isInvited(user) && (deps.server?.hasSignInProviders() ?? false)
+      const canLink = canLinkAccount(user) && (deps.server?.hasSignInProviders() ?? false)
       return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()), ...(canLink && { canLink }) }
     },
   }),
@@ -65,17 +65,17 @@ export const PASSWORD_LINK_OPERATIONS = {
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-export type InvitationDeps = Pick<OperationDeps, 'passwordLinks' | 'events'> & {
+export type PasswordLinkDeps = Pick<OperationDeps, 'passwordLinks' | 'events'> & {
   readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator' | 'linkAccount'>
 }
 
 /** The account that is linked would sign in without the second factor of the user. */
-const isInvited = (user: User): boolean => findTotp(user) === undefined
+const canLinkAccount = (user: User): boolean => findTotp(user) === undefined
 
 /** The digest of a link with which a user may link an account at an identity provider. */
-export async function requireInvitation(deps: InvitationDeps, token: string): Promise<string> {
+export async function requirePasswordLink(deps: PasswordLinkDeps, token: string): Promise<string> {
   const { link, user } = await requireLink(deps, digestHex('sha256', token))
-  if (!isInvited(user))
+  if (!canLinkAccount(user))
     throw new Refusal('forbidden', { reason: 'Set a password with this link: the user has a second factor here.' })
   return link.digest
 }
@@ -84,8 +84,8 @@ export async function requireInvitation(deps: InvitationDeps, token: string): Pr
  * Uses the link: it is not valid afterwards. `requireAllowed` throws if the account could not sign in as the user. The
  * user could have set a password with the link, so the current one need not be changed any more.
  */
-export async function linkInvited(
-  deps: InvitationDeps,
+export async function linkByPasswordLink(
+  deps: PasswordLinkDeps,
   digest: string,
   account: Omit<ExternalAccount, 'linkedAt'>,
   requireAllowed: (name: string) => Promise<unknown>,
@@ -102,7 +102,7 @@ export async function linkInvited(
 
 /** The same error for every link that is not valid, whether it ever was or not. */
 async function requireLink(
-  { directory, passwordLinks }: Pick<InvitationDeps, 'directory' | 'passwordLinks'>,
+  { directory, passwordLinks }: Pick<PasswordLinkDeps, 'directory' | 'passwordLinks'>,
   digest: string,
 ) {
   const link = await passwordLinks.findPasswordLink(digest)
@@ -122,7 +122,7 @@ const isCurrent = (link: PasswordLink, user: User): boolean =>
  * hashed, the user may have become an administrator.
  */
 const createUnchangedCheck =
-  ({ directory }: Pick<InvitationDeps, 'directory'>, link: PasswordLink) =>
+  ({ directory }: Pick<PasswordLinkDeps, 'directory'>, link: PasswordLink) =>
   (user: User): User => {
     if (directory.isAdministrator(user.name) || !isCurrent(link, user))
       throw new Refusal('not_found', { reason: INVALID })
