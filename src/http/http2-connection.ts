@@ -1,16 +1,14 @@
-/** Connections of HTTP/2: their requests are served side by side. */
+/** A connection of HTTP/2: its requests are served side by side. */
 import type { IncomingMessage } from 'node:http'
-import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { codeOf } from '../base/errors.ts'
-import { stopReadingAtEnd } from '../base/node-internals/session-start.ts'
-import { Connection, rememberConnection } from './connections.ts'
-import type { Door, DoorLimits } from './door.ts'
+import { Connection } from './connections.ts'
+import type { Door } from './door.ts'
 import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-messages.ts'
 import type { IncomingRequest } from './incoming-request.ts'
-import { waitForTurn, waitToStart } from './pipelining.ts'
+import { waitForTurn } from './pipelining.ts'
 import { msBetweenChecks } from './slow-clients.ts'
-import { WASTE_MS } from './wasted-work.ts'
+import { SHORT_MS, WASTE_MS } from './wasted-work.ts'
 
 export interface IdleLimits {
   /** Until the first request of a connection. */
@@ -19,124 +17,39 @@ export interface IdleLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM } = constants
+const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
 
-const MAX_STREAMS = 100
+export const MAX_STREAMS = 100
 /** What a client may send of one body before it is read: memory that 100 streams may take. */
-const STREAM_WINDOW_BYTES = 131_072
-const CONNECTION_WINDOW_BYTES = 1_048_576
+export const STREAM_WINDOW_BYTES = 131_072
+export const CONNECTION_WINDOW_BYTES = 1_048_576
 
 /**
  * Streams that a client may reset at once, and in each second after that; with more of them the connection is closed.
  * PouchDB resets a stream when it cancels a long poll, some in a minute. An attacker resets thousands at once.
  */
-const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
+export const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
 /** With TLS, Node reads more of them before it closes the connection. */
 const MAX_WAITING = MAX_STREAMS + STREAM_RESETS.streamResetBurst
 
 /** A client whose frames lead to nothing is disconnected: see `endIfWasteful`. */
 const MAX_WASTED_BYTES = 131_072
 const WASTED_BYTES_PER_SECOND = 65_536
-/** `PING` and `SETTINGS` between two counts. */
+/** `PING` and `SETTINGS` within `CONTROL_MS`. */
 const MAX_CONTROL_FRAMES = 200
-const MS_BETWEEN_COUNTS = 50
+const CONTROL_MS = 50
 /** A connection that sent less since the last count is not counted again: idle ones cost nothing. */
 const BYTES_BETWEEN_COUNTS = 32_768
-
-/** New connections of clients that have to wait; each may have sent 64 KiB. Of more, the first are closed. */
-const MAX_DELAYED = 500
-const delayed = new Set<Socket>()
-
-/** Serves the requests of a connection whose client speaks HTTP/2. */
-export function serveHttp2(socket: Socket, door: Door, idle: IdleLimits): void {
-  const ms = door.connections.delayMs(socket)
-  if (socket.destroyed) return
-  if (ms === 0) {
-    waitToStart(() => socket.destroyed || startSession(socket, door, idle))
-    return
-  }
-  delayed.add(socket)
-  const [first] = delayed
-  if (delayed.size > MAX_DELAYED) first?.destroy()
-  if (first?.destroyed) delayed.delete(first)
-  setTimeout(() => {
-    delayed.delete(socket)
-    serveHttp2(socket, door, idle)
-  }, ms).unref()
-}
-
-function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
-  const session = performServerHandshake(socket, toSessionOptions(door.limits()))
-  stopReadingAtEnd(session, socket)
-  const connection = new Http2Connection(socket, session, door, idle)
-  rememberConnection(socket, connection)
-  countBytes(connection, socket)
-  countSoon(connection, FIRST_COUNTS)
-  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
-  // 'close' follows
-  session.on('error', (error) => {
-    if (codeOf(error) === 'ERR_HTTP2_ERROR') door.connections.addWaste(socket, WASTE_MS.brokenSession)
-  })
-  session.on('ping', () => connection.countControlFrame()).on('remoteSettings', () => connection.countControlFrame())
-  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself. It takes some milliseconds to
-  // end a hundred requests, so connections that end together take turns.
-  socket.once('end', () => waitToStart(() => socket.destroy()))
-  session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
-    // A client may reset the stream at any time. 'close' follows, and says all there is to say.
-    stream.on('error', () => {})
-    const head: StreamHead = { headers, raw, trailers: [], hasBody: (flags & NGHTTP2_FLAG_END_STREAM) === 0 }
-    if (head.hasBody) stream.on('trailers', (_trailers, _flags, pairs: string[] = []) => head.trailers.push(...pairs))
-    connection.wait(stream, head)
-  })
-}
-
-const counted = new Set<Http2Connection>()
-let counting: NodeJS.Timeout | undefined
-
-/** Closes it if its frames lead to nothing. One timer counts for all connections. */
-function countBytes(connection: Http2Connection, socket: Socket): void {
-  counted.add(connection)
-  counting ??= setInterval(() => {
-    for (const each of counted) each.endIfWasteful()
-  }, MS_BETWEEN_COUNTS).unref()
-  socket.once('close', () => {
-    counted.delete(connection)
-    if (counted.size > 0) return
-    clearInterval(counting)
-    counting = undefined
-  })
-}
-
-const FIRST_COUNTS = 8
-
-/** Counts in the next iterations of the event loop: floods of many new connections must not add up until the timer. */
-function countSoon(connection: Http2Connection, times: number): void {
-  setImmediate(() => {
-    connection.endIfWasteful()
-    if (times > 1) countSoon(connection, times - 1)
-  })
-}
-
-/** The limits of headers are above those of the guard, so that slightly too large headers get an error of the dialect. */
-const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
-  maxHeaderListPairs: maxHeaders * 2,
-  settings: {
-    maxConcurrentStreams: MAX_STREAMS,
-    initialWindowSize: STREAM_WINDOW_BYTES,
-    maxHeaderListSize: maxHeaderBytes * 2,
-  },
-  ...STREAM_RESETS,
-  // an upstream may repeat any header
-  strictSingleValueFields: false,
-})
 
 const countBytesOf = ({ raw }: StreamHead): number => raw.reduce((bytes, text) => bytes + text.length, 0)
 
 /** A request whose turn has not come. */
 type Waiting = [ServerHttp2Stream, StreamHead]
 
-class Http2Connection extends Connection {
+export class Http2Connection extends Connection {
   override readonly isMultiplexed = true
+  /** Of the first bytes, those that Node has not got. */
+  unreadBytes = (): number => 0
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
   readonly #door: Door
@@ -147,7 +60,7 @@ class Http2Connection extends Connection {
   readonly #waiting: Waiting[] = []
   readonly #takeTurn = () => this.#serveNext()
   #hasServed = false
-  #controlFrames = 0
+  #control = { sinceMs: 0, frames: 0 }
   /** Of heads, and of the bodies of requests that are over. */
   #usefulBytes = 0
   /** Of bodies that ended before their clients knew: what the windows allow may still arrive. */
@@ -166,8 +79,12 @@ class Http2Connection extends Connection {
     this.#idle = idle
     const shortestMs = Math.min(idle.headerTimeoutMs, idle.keepAliveTimeoutMs, door.limits().writeTimeoutMs)
     const timer = setInterval(() => this.#check(), msBetweenChecks(shortestMs)).unref()
-    socket.once('close', () => clearInterval(timer))
+    const startedMs = performance.now()
     this.#addWaste(WASTE_MS.session)
+    socket.once('close', () => {
+      clearInterval(timer)
+      if (performance.now() - startedMs < SHORT_MS) this.#addWaste(WASTE_MS.shortSession)
+    })
   }
 
   #addWaste(ms: number): void {
@@ -185,8 +102,11 @@ class Http2Connection extends Connection {
   #forget(response: Http2Response): void {
     this.#responses.delete(response)
     this.#usefulBytes += response.req.bytesReceived
-    if (!response.req.complete)
+    if (!response.req.complete) {
+      // those that have arrived do not wait for the timer: many requests may end before it
+      this.endIfWasteful()
       this.#lateBytes = Math.min(CONNECTION_WINDOW_BYTES, this.#lateBytes + STREAM_WINDOW_BYTES)
+    }
     if (!response.writableFinished) this.#addWaste(WASTE_MS.abortedRequest)
     this.#hasServed = true
     this.#idleSinceMs = performance.now()
@@ -260,8 +180,10 @@ class Http2Connection extends Connection {
   }
 
   countControlFrame(): void {
-    this.#controlFrames += 1
-    if (this.#controlFrames > MAX_CONTROL_FRAMES) this.#endFlood()
+    const nowMs = performance.now()
+    if (nowMs - this.#control.sinceMs > CONTROL_MS) this.#control = { sinceMs: nowMs, frames: 0 }
+    this.#control.frames += 1
+    if (this.#control.frames > MAX_CONTROL_FRAMES) this.#endFlood()
   }
 
   /**
@@ -270,8 +192,8 @@ class Http2Connection extends Connection {
    * body counts as wasted, except for acknowledging what was sent.
    */
   endIfWasteful(): void {
-    this.#controlFrames = 0
-    const { bytesRead, bytesWritten } = this.#socket
+    const { bytesWritten } = this.#socket
+    const bytesRead = this.#socket.bytesRead - this.unreadBytes()
     const last = this.#counted
     if (bytesRead - last.bytes < BYTES_BETWEEN_COUNTS || this.#session.destroyed) return
     let wasted = bytesRead - this.#usefulBytes - bytesWritten / 4

@@ -151,11 +151,14 @@ export class RequestBytes {
   }
 }
 
+/** `false`: there was nothing to do, so the turn is that of the next. */
+type Turn = () => unknown
+
 /** Calls functions one after the other, only some of them in one iteration of the event loop, or in one of several. */
 class Turns {
   readonly #atOnce: number
   readonly #iterations: number
-  readonly #ready = new Set<() => void>()
+  readonly #ready = new Set<Turn>()
   #isScheduled = false
 
   constructor(atOnce: number, iterations = 1) {
@@ -163,12 +166,12 @@ class Turns {
     this.#iterations = iterations
   }
 
-  has(next: () => void): boolean {
+  has(next: Turn): boolean {
     return this.#ready.has(next)
   }
 
   /** Calls `next` when its turn comes: new bytes of all connections are read before. */
-  add(next: () => void): void {
+  add(next: Turn): void {
     this.#ready.add(next)
     this.#schedule()
   }
@@ -182,9 +185,11 @@ class Turns {
   #take(left: number): void {
     if (left > 0) return void setImmediate(() => this.#take(left - 1))
     this.#isScheduled = false
-    for (const next of this.#ready.values().take(this.#atOnce)) {
+    let taken = 0
+    for (const next of this.#ready) {
       this.#ready.delete(next)
-      next()
+      if (next() !== false) taken += 1
+      if (taken === this.#atOnce) break
     }
     this.#schedule()
   }
@@ -193,16 +198,20 @@ class Turns {
 const turns = new Turns(TURNS_AT_ONCE)
 
 /** Calls `next` when it is the turn of its connection. */
-export const waitForTurn = (next: () => void): void => turns.add(next)
+export const waitForTurn = (next: Turn): void => turns.add(next)
 
 /** Node accepts one connection of a listener in each iteration, those of other clients among them. */
 const ITERATIONS_OF_START = 8
 
 const starts = new Turns(1, ITERATIONS_OF_START)
+const ends = new Turns(1, ITERATIONS_OF_START)
 
 /**
- * Calls `start` when it is the turn of a new connection of HTTP/2, or of one that ends. The first bytes of one may be
- * hundreds of requests, which Node reads at once: 20 ms for each of the connections that begin together. Without the
- * iterations in between, other clients waited up to a second for their connections (test/long/attacks/http2.ts).
+ * Calls `start` when it is the turn of a new connection of HTTP/2, or of its next bytes. The first bytes of one may be
+ * hundreds of requests. Without the iterations in between, other clients waited up to a second for their connections
+ * (test/long/attacks/http2.ts).
  */
-export const waitToStart = (start: () => void): void => starts.add(start)
+export const waitToStart = (start: Turn): void => starts.add(start)
+
+/** The same for connections that end with up to a hundred requests. */
+export const waitToEnd = (end: Turn): void => ends.add(end)

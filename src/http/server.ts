@@ -19,8 +19,8 @@ import { chooseVersion, type Versions } from './choose-version.ts'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
-import { serveHttp2 } from './http2-connection.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
+import { serveHttp2 } from './serve-http2.ts'
 
 /** Where a door listens. */
 export type Endpoint =
@@ -62,6 +62,12 @@ export interface ListenerLimits {
 
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
 const PARSER_HEADER_BYTES = 262_144
+
+/**
+ * Connections that wait until they are accepted, one in each iteration of the event loop. Above the 511 of Node, clients
+ * that reconnect again and again made others wait for seconds. The system may allow fewer.
+ */
+const MAX_UNACCEPTED = 4096
 
 const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
@@ -249,7 +255,7 @@ function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
       resolve()
     }
     if (endpoint.kind === 'unix') bindPrivately(server, endpoint, ready)
-    else server.listen({ host: endpoint.host, port: endpoint.port }, ready)
+    else server.listen({ host: endpoint.host, port: endpoint.port, backlog: MAX_UNACCEPTED }, ready)
   })
 }
 

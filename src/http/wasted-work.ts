@@ -3,6 +3,8 @@
 /** About what each takes of the processor, in milliseconds. */
 export const WASTE_MS = {
   session: 1,
+  /** A connection that ended within `SHORT_MS`: with a hundred requests, its start and its end take this long. */
+  shortSession: 20,
   /** A request whose client does not wait for the response. */
   abortedRequest: 1,
   /** A connection with frames that are not allowed. */
@@ -10,6 +12,8 @@ export const WASTE_MS = {
   /** A connection that is closed because of frames that lead to nothing. */
   flood: 200,
 }
+
+export const SHORT_MS = 1000
 
 /** So much waste at once has no consequences. */
 const FREE_MS = 500

@@ -200,15 +200,32 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
   return requests
 }
 
+/** The same bursts for every connection: an attacker that makes them anew is slower than the server. */
+function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
+  const made: IteratorResult<Burst>[] = []
+  return () => {
+    let sent = 0
+    return {
+      next: () => {
+        const next = made[sent] ?? bursts.next()
+        made[sent] = next
+        sent += 1
+        return next
+      },
+    }
+  }
+}
+
 async function attack(flood: Flood, { name, url, way, connections, seconds }) {
   const listener = LISTENERS[name.replace('-tls', '')] ?? LISTENERS.document
   const chosen = flood.ways[way] as Way
+  const openBursts = shareBursts(chosen.bursts(listener))
   setPriority(LOWEST_PRIORITY)
   const stop = new AbortController()
   let requests = 0
   const run = async () => {
     while (!stop.signal.aborted) {
-      const sent = await attackOnce(openConnection(url, flood), chosen, chosen.bursts(listener), stop.signal)
+      const sent = await attackOnce(openConnection(url, flood), chosen, openBursts(), stop.signal)
       requests += sent
       await pause(1)
     }
