@@ -1,10 +1,14 @@
 // Searches as the console sends them, in a directory of a million users, in both stores. Sizes: users of the directory.
+import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { nowSeconds, SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
 import { createUser } from '../src/directory/users/revisions.ts'
+import { foldCase, listEntries, type UserQuery } from '../src/directory/users/user-search.ts'
 import type { StoredPassword } from '../src/passwords/schemes.ts'
 import { openStore } from '../src/store/create-store.ts'
+import { renderRecord } from '../src/store/record.ts'
 import { startPostgres } from '../test/store/postgres-server.ts'
 import { openTestNode } from '../test/support/directory.ts'
 import { median } from './figures.ts'
@@ -13,16 +17,16 @@ import { renderNumber } from './support/measure.ts'
 
 const SIZES = [1_000_000]
 const GOAL_MS = 100
-const LIMIT = 50
-const PORTION = 1000
 
 const FIRST = ['Anna', 'ben', 'Carla', 'david', 'Élodie', 'farid', 'Grace', 'hiro', 'Ines', 'jan']
 const LAST = ['Adler', 'brandt', 'Costa', 'dubois', 'Evans', 'fischer', 'Garcia', 'haas', 'Ito', 'jensen']
+const BEGINNINGS = LAST.flatMap((last) => FIRST.map((first) => `${first}.${last}.`))
+const SLOTS = BEGINNINGS.length
+const DEPARTMENTS = 1000
+/** One user of this many is disabled, and one has never signed in: a search must not read all the others. */
+const RARE = 10_000
 
-/** 100,000 names share each beginning; all users share one role, and a thousand users share each department. */
 function toUser(index) {
-  const first = FIRST[index % FIRST.length]
-  const last = LAST[Math.floor(index / FIRST.length) % LAST.length]
   const password: StoredPassword = {
     scheme: 'pbkdf2',
     prf: 'sha256',
@@ -30,55 +34,151 @@ function toUser(index) {
     salt: `salt-${index}`,
     hash: 'ab'.repeat(32),
   }
-  const user = createUser(`${first}.${last}.${index}`, password)
-  const roles = ['reader', `department-${index % 1000}`]
-  return { ...user, isActive: index % 10_000 !== 0, document: { ...user.document, roles } }
+  const user = createUser(`${BEGINNINGS[index % SLOTS]}${Math.floor(index / SLOTS)}`, password)
+  const roles = ['reader', `department-${index % DEPARTMENTS}`]
+  return { ...user, isActive: index % RARE !== 0, document: { ...user.document, roles } }
 }
 
-async function fill(url, count) {
+/** In SQL: the record of the user `i`, made of that of another one. */
+const toRecord = (index) =>
+  `replace(replace('${renderRecord(toUser(index))}', 'salt-${index}', 'salt-' || i),
+    'department-${index}', 'department-' || (i % ${DEPARTMENTS}))`
+
+const DEPARTMENT = `'department-' || (i % ${DEPARTMENTS})`
+const ENTRIES = [
+  "'name', folded, name FROM bench_users",
+  "'part', substr(folded, at + 1, 16), name FROM bench_users JOIN bench_starts ON at <= length(folded) - 2",
+  ...['role', 'no-factor'].flatMap((kind) => [
+    `'${kind}', 'reader', name FROM bench_users`,
+    `'${kind}', ${DEPARTMENT}, name FROM bench_users`,
+  ]),
+  `'disabled', folded, name FROM bench_users WHERE i % ${RARE} = 0`,
+]
+
+const toTable = (name, columns, rows) =>
+  `CREATE TABLE ${name} AS WITH rows (${columns}) AS (VALUES ${rows.join(', ')}) SELECT * FROM rows`
+
+const ENGINES = {
+  sqlite: {
+    before: 'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -100000',
+    order: 'ORDER BY kind, key, name',
+    after: '',
+  },
+  postgres: {
+    before:
+      "SET maintenance_work_mem = '1GB'; ALTER TABLE cardea_user_entries SET UNLOGGED;" +
+      'ALTER TABLE cardea_user_entries DROP CONSTRAINT cardea_user_entries_pkey',
+    order: '',
+    after: 'ALTER TABLE cardea_user_entries ADD PRIMARY KEY (kind, key, name)',
+  },
+}
+
+/**
+ * What the store would hold after an import, a statement for each table: the import itself takes ten times as long.
+ * No search uses the index that is dropped.
+ */
+const toStatements = (count, { before, order, after }) => [
+  before,
+  toTable(
+    'bench_beginnings',
+    'slot, name, folded',
+    BEGINNINGS.map((name, slot) => `(${slot}, '${name}', '${foldCase(name)}')`),
+  ),
+  toTable(
+    'bench_starts',
+    'at',
+    Array.from({ length: 32 }, (_, at) => `(${at + 1})`),
+  ),
+  `CREATE TABLE bench_users AS
+    WITH RECURSIVE numbers (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < ${count})
+    SELECT i, name || (i / ${SLOTS}) AS name, folded || (i / ${SLOTS}) AS folded
+    FROM numbers JOIN bench_beginnings ON slot = i % ${SLOTS}`,
+  `INSERT INTO cardea_users (name, sequence, is_live, record, prf, iterations)
+    SELECT name, i + 1, 1, CASE WHEN i % ${RARE} = 0 THEN ${toRecord(0)} ELSE ${toRecord(1)} END, 'sha256', 600000
+    FROM bench_users ORDER BY name`,
+  'DROP INDEX cardea_user_entries_name',
+  `INSERT INTO cardea_user_entries (kind, key, name)
+    WITH entries (kind, key, name) AS (${ENTRIES.map((entry) => `SELECT ${entry}`).join(' UNION ALL ')})
+    SELECT kind, key, name FROM entries ${order}`,
+  after,
+  `INSERT INTO cardea_sign_ins (name, signed_in_at, peer)
+    SELECT name, CASE WHEN i % ${RARE} = 1 THEN 0 ELSE ${nowSeconds(SYSTEM_CLOCK)} END, '192.0.2.1' FROM bench_users
+    ORDER BY name`,
+  `UPDATE cardea_state SET sequence = ${count}, users = ${count}, searched = ${count}`,
+  'ANALYZE',
+]
+
+/** How many entries there are of those that the store would have written for some users. */
+const CHECKED = [0, 1, 44]
+  .map(toUser)
+  .flatMap((user) => listEntries(user).map((entry) => ({ ...entry, name: user.name })))
+const COUNT_CHECKED = `SELECT count(*) AS count FROM cardea_user_entries WHERE (kind, key, name) IN
+  (VALUES ${CHECKED.map(({ kind, key, name }) => `('${kind}', '${key}', '${name}')`).join(', ')})`
+
+/** Creates the tables of a new store. */
+async function createTables(url) {
   const store = await openStore(url, { log: SILENT_LOG })
-  for (let from = 0; from < count; from += PORTION) {
-    const indexes = Array.from({ length: Math.min(PORTION, count - from) }, (_, offset) => from + offset)
-    const users = indexes.map(toUser)
-    await store.importUsers(users.map((record) => ({ expected: 'absent', record })))
-    // nearly all signed in: a search for the others must not read them all
-    const active = users.filter((_, at) => (from + at) % 10_000 !== 1)
-    await store.putSignIns(active.map(({ name }) => ({ name, at: nowSeconds(SYSTEM_CLOCK), peer: '192.0.2.1' })))
-  }
   await store.close()
 }
 
-const SEARCHES = {
-  'one letter': { text: 'a' },
-  'a name': { text: 'CARLA.c' },
-  'a whole name': { text: 'jan.jensen.999' },
-  'a role of every user': { text: 'read' },
-  'a role of a thousand': { text: 'department-77' },
-  'a part of a name': { text: 'dler.7' },
-  'a part of every tenth name': { text: 'arci' },
-  nothing: { text: 'zz' },
-  'a role, by name': { role: 'department-7', text: 'h' },
-  'disabled, by name': { status: 'disabled', text: 'a' },
-  'no sign-in for 90 days': { status: 'idle' },
+async function fillSqlite(file, count) {
+  await createTables(`sqlite:${file}`)
+  const database = new DatabaseSync(file)
+  for (const statement of toStatements(count, ENGINES.sqlite)) database.exec(statement)
+  assert.equal(database.prepare(COUNT_CHECKED).get()?.['count'], CHECKED.length)
+  database.close()
+  return `sqlite:${file}`
 }
 
-async function measure(directory, search, runs) {
+async function fillPostgres(postgres, count) {
+  const url = await postgres.createPlace()
+  await createTables(url)
+  await postgres.execute(url, toStatements(count, ENGINES.postgres).join(';\n'))
+  const [found] = await postgres.execute(url, COUNT_CHECKED)
+  assert.equal(Number(found?.['count']), CHECKED.length)
+  return url
+}
+
+const at = (list, run) => list[run % list.length]
+
+/** Another text each time: a search that was made before is answered from the memory of the database. */
+const SEARCHES: Readonly<Record<string, (run: number) => Partial<UserQuery>>> = {
+  'one letter': (run) => ({ text: at(FIRST, run).slice(0, 1) }),
+  'the beginning of a name': (run) => ({
+    text: at(BEGINNINGS, run * 11)
+      .slice(0, -3)
+      .toUpperCase(),
+  }),
+  'a whole name': (run) => ({ text: toUser(run * 1001).name }),
+  'a part of a name': (run) => ({ text: `${at(LAST, run).slice(1)}.${run}` }),
+  'a part of every tenth name': (run) => ({ text: at(LAST, run).slice(1) }),
+  'a role of every user': () => ({ text: 'read' }),
+  'a role of a thousand': (run) => ({ text: `department-${run + 100}` }),
+  nothing: (run) => ({ text: `zz${run}` }),
+  'a role, by name': (run) => ({ role: `department-${run + 200}`, text: at(FIRST, run) }),
+  disabled: () => ({ status: 'disabled' }),
+  'disabled, by name': (run) => ({ status: 'disabled', text: at(LAST, run) }),
+  'no sign-in for 90 days': () => ({ status: 'idle' }),
+  'no sign-in for 90 days, by name': (run) => ({ status: 'idle', text: at(BEGINNINGS, run * 7) }),
+  'a name, sorted by a column': (run) => ({ text: at(FIRST, run), limit: 1000 }),
+}
+
+async function measure(directory, toSearch, runs) {
   const times: number[] = []
   for (let run = 0; run < runs; run += 1) {
     const startMs = performance.now()
-    await directory.searchUsers({ ...search, limit: LIMIT })
+    await directory.searchUsers({ limit: 50, ...toSearch(run) })
     times.push(performance.now() - startMs)
   }
-  return { median: median(times), slowest: Math.max(...times) }
+  return { median: median(times), p95: times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? 0 }
 }
 
-async function measureStore(url, size, runs) {
+async function measureStore(url, runs) {
   const clean: (() => unknown)[] = []
-  await fill(url, size)
   try {
     const { directory } = await openTestNode({ after: (work) => clean.push(work) }, { url, clock: SYSTEM_CLOCK })
     const figures: Awaited<ReturnType<typeof measure>>[] = []
-    for (const search of Object.values(SEARCHES)) figures.push(await measure(directory, search, runs))
+    for (const toSearch of Object.values(SEARCHES)) figures.push(await measure(directory, toSearch, runs))
     return figures
   } finally {
     for (const work of clean) await work()
@@ -90,24 +190,24 @@ const renderMs = (ms) => `${renderNumber(ms)} ms`
 export const bench = {
   title: 'Search',
   about:
-    'Searching users by a part of the name or the beginning of a role, a page of 50, on the server: the median, and the slowest, which is\n' +
-    `the first. Goal: every search takes at most ${GOAL_MS} ms.`,
-  runs: 20,
+    'Searching users by a part of the name or the beginning of a role, a page of 50, on the server, with how many there\n' +
+    `are. Each run searches for another text. Goal: 95 % of the runs take at most ${GOAL_MS} ms.`,
+  runs: 40,
   run: (runs, [size] = SIZES) =>
     withFolder(async (folder) => {
       const postgres = await startPostgres()
       try {
         const stores = [
-          await measureStore(`sqlite:${join(folder, 'users.db')}`, size, runs),
-          await measureStore(await postgres.createPlace(), size, runs),
+          await measureStore(await fillSqlite(join(folder, 'users.db'), size), runs),
+          await measureStore(await fillPostgres(postgres, size), runs),
         ]
         return {
-          columns: [`among ${renderNumber(size)} users`, 'SQLite', 'slowest', 'PostgreSQL', 'slowest'],
+          columns: [`among ${renderNumber(size)} users`, 'SQLite', '95 %', 'PostgreSQL', '95 %'],
           rows: Object.keys(SEARCHES).map((name, index) => [
             name,
-            ...stores.flatMap((figures) => [renderMs(figures[index].median), renderMs(figures[index].slowest)]),
+            ...stores.flatMap((figures) => [renderMs(figures[index]?.median), renderMs(figures[index]?.p95)]),
           ]),
-          isGoalMet: stores.flat().every(({ slowest }) => slowest <= GOAL_MS),
+          isGoalMet: stores.flat().every(({ p95 }) => p95 <= GOAL_MS),
         }
       } finally {
         await postgres.stop()

@@ -21,27 +21,29 @@ import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './u
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
-/** The entries of a user, as the store keeps them. */
-export function listEntries(user: User): readonly SearchEntry[] {
-  const { name, isActive, expiresAt, multiModel, document } = user
-  const own = new Set(document.roles.map(foldCase))
-  const given = listGivenKeys(user, own)
-  const roles = [...own, ...given.map(roleOf)]
-  return [
-    { kind: 'name', key: foldCase(name) },
-    ...listParts(foldCase(name)).map((key) => ({ kind: 'part', key }) as const),
-    ...[...own].map((key) => ({ kind: 'role', key }) as const),
-    ...given.map((key) => ({ kind: 'given-role', key }) as const),
-    ...[...multiModel.grants.keys()].map((key) => ({ kind: 'grant', key }) as const),
-    ...(findTotp(user) === undefined ? roles.map((key) => ({ kind: 'no-factor', key }) as const) : []),
-    ...(isActive ? [] : [{ kind: 'disabled', key: foldCase(name) } as const]),
-    ...listExternalKeys(user).flatMap((key) => [
-      { kind: 'external', key } as const,
-      { kind: 'external-once', key } as const,
-    ]),
-    ...(expiresAt === undefined ? [] : [{ kind: 'expires', key: toTimeKey(expiresAt) } as const]),
-  ]
+const listOwnRoles = ({ document }: User): readonly string[] => [...new Set(document.roles.map(foldCase))]
+
+/** The keys of a user, for each kind of entry. */
+const KEYS: Readonly<Record<SearchEntry['kind'], (user: User) => readonly string[]>> = {
+  name: ({ name }) => [foldCase(name)],
+  part: ({ name }) => listParts(foldCase(name)),
+  role: listOwnRoles,
+  'given-role': listGivenKeys,
+  grant: ({ multiModel }) => [...multiModel.grants.keys()],
+  'no-factor': (user) =>
+    findTotp(user) === undefined ? [...listOwnRoles(user), ...listGivenKeys(user).map(roleOf)] : [],
+  disabled: ({ name, isActive }) => (isActive ? [] : [foldCase(name)]),
+  external: listExternalKeys,
+  'external-once': listExternalKeys,
+  expires: ({ expiresAt }) => (expiresAt === undefined ? [] : [toTimeKey(expiresAt)]),
+  // the store keeps the times of sign-ins itself
+  'sign-in': () => [],
 }
+const KINDS = Object.keys(KEYS) as (keyof typeof KEYS)[]
+
+/** The entries of a user, as the store keeps them. */
+export const listEntries = (user: User): readonly SearchEntry[] =>
+  KINDS.flatMap((kind) => KEYS[kind](user).map((key) => ({ kind, key })))
 
 /** No role contains it. */
 const BREAK = '\n'
@@ -50,7 +52,9 @@ const BREAK = '\n'
  * A key for each role that the user has only through accounts at identity providers: the role, and the issuers that gave
  * it. Which of them give roles now, the store does not know: a search or a count drops the others.
  */
-function listGivenKeys({ links = [] }: User, own: ReadonlySet<string>): readonly string[] {
+function listGivenKeys(user: User): readonly string[] {
+  const { links = [] } = user
+  const own = new Set(listOwnRoles(user))
   const given = links.flatMap(({ issuer, roles = [] }) =>
     roles.map((role) => ({ role: foldCase(role), mark: toIssuerMark(issuer) })),
   )
@@ -72,13 +76,11 @@ const MIN_PART = 2
 
 /** What remains of the name without its first character, its first two, and so on, cut to a length. */
 function listParts(name: string): readonly string[] {
-  const characters = [...name].slice(0, MAX_PARTS + MAX_PART)
-  const starts = Math.min(MAX_PARTS, characters.length - MIN_PART)
-  const parts = Array.from({ length: Math.max(0, starts) }, (_, at) => cutPart(characters.slice(at + 1)))
-  return [...new Set(parts)]
+  const offsets = [0]
+  for (const character of name) offsets.push((offsets.at(-1) ?? 0) + character.length)
+  const starts = offsets.slice(1, -MIN_PART).slice(0, MAX_PARTS)
+  return [...new Set(starts.map((start, at) => name.slice(start, offsets[at + 1 + MAX_PART])))]
 }
-
-const cutPart = (characters: readonly string[]): string => characters.slice(0, MAX_PART).join('')
 
 const TIME_DIGITS = 12
 const toTimeKey = (seconds: number): string => String(Math.max(0, Math.trunc(seconds))).padStart(TIME_DIGITS, '0')
@@ -224,7 +226,7 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
   const from = foldCase(text)
-  const part = cutPart([...from])
+  const part = [...from].slice(0, MAX_PART).join('')
   return [
     { kind: 'name', from, to: `${from}${LAST}` },
     ...(part.length < MIN_PART ? [] : [{ kind: 'part', from: part, to: `${part}${LAST}` } as const]),
@@ -248,10 +250,7 @@ function createMatch(
     if (database !== undefined && !user.multiModel.grants.has(database)) return false
     if (status === 'disabled' && user.isActive) return false
     if (status === 'expired' && !isExpired(user, now)) return false
-    if (ranges[range]?.kind === 'sign-in') return true
-    // a user with several entries in the ranges is found by the first of them
-    const first = findFirst(user, ranges)
-    return first?.range === range && first.key === key
+    return ranges[range]?.kind === 'sign-in' || isFirst(ranges, { user, range, key })
   }
 }
 
@@ -262,14 +261,19 @@ export function matchesText(name: string, roles: readonly string[], text: string
   return roles.some((role) => role.startsWith(text))
 }
 
-function findFirst(user: User, ranges: readonly SearchRange[]): { range: number; key: string } | undefined {
-  const entries = listEntries(user)
-  for (const [range, { kind, from }] of ranges.entries()) {
-    const found = entries.filter((entry) => entry.kind === kind && entry.key.startsWith(from))
-    const [first] = found.map(({ key }) => key).sort()
-    if (first !== undefined) return { range, key: first }
+/** A user with several entries in the ranges is found by the first of them. */
+function isFirst(ranges: readonly SearchRange[], { user, range, key }: Omit<FoundEntry, 'name'>): boolean {
+  for (const [at, each] of ranges.entries()) {
+    const [first] = listKeys(user, each).sort()
+    if (first !== undefined) return at === range && first === key
   }
-  return undefined
+  return false
+}
+
+/** The parts of a name that does not contain the text are not looked at: that takes longer than all the rest. */
+function listKeys(user: User, { kind, from, to }: SearchRange): string[] {
+  if (kind === 'part' && !foldCase(user.name).includes(from)) return []
+  return KEYS[kind](user).filter((key) => (from === to ? key === from : key.startsWith(from)))
 }
 
 interface Read {
