@@ -149,12 +149,17 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
   it('changes _security, and asks whose value counts if another has changed it', async () => {
     await open('#/databases/mail')
     const panel = page.getByRole('complementary', { name: 'mail' })
-    for (const name of ['linda x', 'grace', ' alan ']) {
-      await panel.getByLabel('Users who are members').fill(name)
-      await panel.getByLabel('Users who are members').press('Enter')
+    const members = panel.getByLabel('Users who are members')
+    for (const name of ['linda x', 'grace']) {
+      await members.fill(name)
+      await members.press('Enter')
     }
+    // without Enter: it is saved too, and becomes one of the names
+    await members.fill(' alan ')
     await panel.getByRole('button', { name: 'Save access' }).click()
     await page.getByText('The access to mail is changed.').waitFor()
+    await panel.getByRole('button', { name: 'Remove alan' }).waitFor()
+    assert.equal(await members.inputValue(), '')
     const saved = {
       admins: { names: ['ada'], roles: [] },
       members: { names: ['linda x', 'grace', 'alan'], roles: ['reader'] },
@@ -177,6 +182,12 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
       ...saved,
       members: { names: ['linda x', 'grace', 'alan'], roles: ['reader, all', 'writer'] },
     })
+    // names of another administrator are no text of this one
+    securities.set('mail', { ...saved, members: { names: ['alan', 'brian'], roles: ['writer', 'ops'] } })
+    await ask('PUT', '/users/grace/grants', { database: 'stats', level: 'rw' })
+    await panel.getByRole('button', { name: 'Remove brian' }).waitFor()
+    assert.equal(await members.inputValue(), '')
+    assert.equal(await panel.getByLabel('Roles that are members').inputValue(), '')
   })
 
   it('grants and removes access to a database of ArangoDB', async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { texts } from '../texts.ts'
 import { Field } from './field.tsx'
 import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
@@ -19,16 +19,22 @@ interface NamesFieldProps {
 export function NamesField({ label, hint = '', names, onNames, of, children }: NamesFieldProps) {
   const list = useId()
   const input = useRef<HTMLInputElement>(null)
-  // what is typed counts before Enter too: it is the last of the names
-  const [isTyping, setTyping] = useState(false)
-  const chips = isTyping ? names.slice(0, -1) : names
-  const typed = isTyping ? (names.at(-1) ?? '') : ''
-  const type = (text: string) => {
-    setTyping(text !== '')
-    onNames(text === '' ? chips : [...chips, text])
+  const [text, setText] = useState('')
+  // what is typed counts before Enter too: it is the last of the names, unless the form has got other names
+  const typed = names.at(-1) === text ? text : ''
+  const chips = typed === '' ? names : names.slice(0, -1)
+  useEffect(() => {
+    const form = input.current?.form
+    const endTyping = () => setText('')
+    form?.addEventListener('submit', endTyping)
+    return () => form?.removeEventListener('submit', endTyping)
+  }, [])
+  const type = (next: string) => {
+    setText(next)
+    onNames(next === '' ? chips : [...chips, next])
   }
   const add = (added: readonly string[]) => {
-    setTyping(false)
+    setText('')
     onNames([...new Set([...chips, ...added.map((name) => name.trim()).filter((name) => name !== '')])])
   }
   /** What is typed stays, and so does the focus. */

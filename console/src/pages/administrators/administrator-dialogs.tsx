@@ -14,15 +14,51 @@ interface AdministratorDialogProps {
 
 /** The dialog that the address names. */
 export function AdministratorDialog({
-  action,
+  action = '',
   ...props
 }: AdministratorDialogProps & { readonly action: string | undefined }) {
+  const { administrator, onChange } = props
+  const isOwn = useSession().name === administrator.name
+  const confirmed = toConfirmed(administrator, isOwn)[action]
   if (action === 'password') return <SetPassword {...props} />
-  if (action === 'sign-out') return <EndSessions {...props} />
-  if (action === 'reset-totp') return <ResetSecondFactor {...props} />
-  if (action === 'remove') return <Remove {...props} />
-  return null
+  if (!confirmed) return null
+  const finish = () => {
+    onChange()
+    if (action === 'remove') navigate(toHref(['administrators']))
+  }
+  return <ConfirmDialog {...confirmed} isDanger onDone={finish} />
 }
+
+interface Ended {
+  readonly endedSessions?: number
+}
+
+type Confirmed = Omit<Parameters<typeof ConfirmDialog<Ended>>[0], 'isDanger' | 'onDone'>
+
+/** What only needs a confirmation. */
+const toConfirmed = (
+  { name, sessions }: Administrator,
+  isOwn: boolean,
+): Readonly<Partial<Record<string, Confirmed>>> => ({
+  'sign-out': {
+    label: isOwn ? texts.sessions.endOthers : texts.userActions.signOut.label(name),
+    effect: isOwn ? texts.sessions.endOthersText(sessions - 1) : texts.sessions.endAllText(sessions),
+    run: () => api.delete(toPath('users', name, 'sessions')),
+    done: ({ endedSessions = 0 }) => texts.sessions.endedCount(endedSessions),
+  },
+  'reset-totp': {
+    label: texts.userActions.resetTotp.label(name),
+    effect: texts.userActions.resetTotp.effect({ name, sessions }),
+    run: (proof) => api.delete(toPath('administrators', name, 'totp'), proof),
+    done: () => texts.userActions.resetTotp.done(name),
+  },
+  remove: {
+    label: texts.administrators.remove(name),
+    effect: isOwn ? texts.administrators.removeOwnText : texts.administrators.removeText(name),
+    run: (proof) => api.delete(toPath('administrators', name), proof),
+    done: () => texts.administrators.removed(name),
+  },
+})
 
 /** The own password ends the own session, so the page is loaded again. */
 function SetPassword({ administrator: { name, sessions }, onChange }: AdministratorDialogProps) {
@@ -41,53 +77,6 @@ function SetPassword({ administrator: { name, sessions }, onChange }: Administra
       name={name}
       effect={texts.users.sessionsEnd(sessions)}
       save={(password, proof) => api.put(toPath('administrators', name, 'password'), { password, ...proof })}
-      onDone={finish}
-    />
-  )
-}
-
-function EndSessions({ administrator: { name, sessions }, onChange }: AdministratorDialogProps) {
-  const { label } = texts.userActions.signOut
-  const isOwn = useSession().name === name
-  return (
-    <ConfirmDialog
-      label={isOwn ? texts.sessions.endOthers : label(name)}
-      effect={isOwn ? texts.sessions.endOthersText(sessions - 1) : texts.sessions.endAllText(sessions)}
-      isDanger
-      run={() => api.delete<{ readonly endedSessions: number }>(toPath('users', name, 'sessions'))}
-      done={({ endedSessions }) => texts.sessions.endedCount(endedSessions)}
-      onDone={onChange}
-    />
-  )
-}
-
-function ResetSecondFactor({ administrator: { name, sessions }, onChange }: AdministratorDialogProps) {
-  const { label, done, effect } = texts.userActions.resetTotp
-  return (
-    <ConfirmDialog
-      label={label(name)}
-      effect={effect({ name, sessions })}
-      isDanger
-      run={(proof) => api.delete(toPath('administrators', name, 'totp'), proof)}
-      done={() => done(name)}
-      onDone={onChange}
-    />
-  )
-}
-
-function Remove({ administrator: { name }, onChange }: AdministratorDialogProps) {
-  const isOwn = useSession().name === name
-  const finish = () => {
-    onChange()
-    navigate(toHref(['administrators']))
-  }
-  return (
-    <ConfirmDialog
-      label={texts.administrators.remove(name)}
-      effect={isOwn ? texts.administrators.removeOwnText : texts.administrators.removeText(name)}
-      isDanger
-      run={(proof) => api.delete(toPath('administrators', name), proof)}
-      done={() => texts.administrators.removed(name)}
       onDone={finish}
     />
   )

@@ -70,7 +70,7 @@ function Grants({ name, version, onChange }: GrantsProps) {
           </>
         )}
       </Loaded>
-      <AddGrant label={texts.databases.userName} hint={texts.databases.userName} onAdd={set} />
+      <AddGrant label={texts.databases.userName} onAdd={set} />
     </Section>
   )
 }

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import { api, isConflict, toPath } from '../../api/client.ts'
 import type { Security } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
@@ -6,6 +5,7 @@ import { Button } from '../../ui/button.tsx'
 import { Problem } from '../../ui/field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Section } from '../../ui/parts.tsx'
+import { useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmit } from '../../ui/use-submit.ts'
 
@@ -24,25 +24,16 @@ const FIELDS = [
   ['members', 'roles', texts.databases.memberRoles],
 ] as const
 
-const isSame = (one: Security, other: Security): boolean => JSON.stringify(one) === JSON.stringify(other)
-
 /**
  * Changes who may use a CouchDB database. What is saved is based on the value that was shown: if it has changed since,
  * both are shown, and the person chooses.
  */
 export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
-  const [base, setBase] = useState(security)
-  const [wanted, setWanted] = useState(security)
-  const start = (from: Security) => {
-    setBase(from)
-    setWanted(from)
-  }
-  const isEdited = !isSame(wanted, base)
-  // nothing typed is lost, so the form follows
-  if (!isEdited && !isSame(base, security)) start(security)
+  const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(JSON.stringify(security))
+  const wanted: Security = JSON.parse(value)
   const { submit, isBusy, problem } = useSubmit(async () => {
     try {
-      start(await api.put<Security>(toPath('databases', name, 'security'), { security: wanted, expected: base }))
+      await api.put(toPath('databases', name, 'security'), { security: wanted, expected: JSON.parse(base) })
       notify(texts.databases.saved(name))
     } catch (error) {
       // the list loads the value of now, and the form shows both
@@ -59,21 +50,21 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
             key={label}
             label={label}
             names={wanted[who][what]}
-            onNames={(names) => setWanted({ ...wanted, [who]: { ...wanted[who], [what]: names } })}
+            onNames={(names) => setValue(JSON.stringify({ ...wanted, [who]: { ...wanted[who], [what]: names } }))}
             {...(what === 'roles' && { of: 'roles' })}
           />
         ))}
         {wanted.members.names.length + wanted.members.roles.length === 0 && (
           <p class="notice warning">{texts.databases.noMembers}</p>
         )}
-        {isSame(base, security) ? (
+        {isOverridden ? (
+          <Changed security={security} onTake={keep} onKeep={replace} />
+        ) : (
           <div class="row">
-            <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isEdited}>
+            <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isChanged}>
               {texts.databases.saveSecurity}
             </Button>
           </div>
-        ) : (
-          <Changed security={security} onTake={() => start(security)} onKeep={() => setBase(security)} />
         )}
         <Problem text={problem} />
       </form>

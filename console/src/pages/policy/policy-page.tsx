@@ -76,7 +76,6 @@ function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
           onChange={(isForAll) => change(isForAll, others)}
         />
         <NamesField
-          key={base}
           label={texts.policy.roles}
           names={others}
           onNames={(names) => change(isForAdministrators, names)}

@@ -2,13 +2,11 @@ import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { Grant, GrantLevel } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
+import { AddForm, type AddFormProps } from '../../ui/add-form.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Problem } from '../../ui/field.tsx'
 import { Section } from '../../ui/parts.tsx'
-import { Suggestions } from '../../ui/suggestions.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { useSubmit } from '../../ui/use-submit.ts'
 import type { EditedUser } from './role-section.tsx'
 
 interface Row {
@@ -49,7 +47,7 @@ export function GrantSection({ user: { name, grants }, canEdit, onChange }: Edit
         <AddGrant
           label={texts.users.database}
           hint={texts.users.databaseHint}
-          hasSuggestions
+          of="databases"
           onAdd={(database, level) => set({ database }, level)}
         />
       )}
@@ -86,40 +84,17 @@ export const toRemoval = <T,>(
 
 const toPlace = ({ database, collection }: Row) => ({ database, ...(collection !== undefined && { collection }) })
 
-interface AddGrantProps {
-  /** What the field is for. */
-  readonly label: string
-  readonly hint: string
-  readonly hasSuggestions?: boolean
+interface AddGrantProps extends Pick<AddFormProps, 'label' | 'hint' | 'of'> {
   readonly onAdd: (name: string, level: GrantLevel) => Promise<unknown>
 }
 
 /** Grants a level: a database to a user, or to a user a database. */
-export function AddGrant({ label, hint, hasSuggestions = false, onAdd }: AddGrantProps) {
-  const [name, setName] = useState('')
+export function AddGrant({ onAdd, ...form }: AddGrantProps) {
   const [level, setLevel] = useState<GrantLevel>('rw')
-  const { submit, isBusy, problem } = useSubmit(async () => {
-    if (name !== '') await onAdd(name, level)
-    setName('')
-  })
   return (
-    <form class="input-row" onSubmit={submit}>
-      <input
-        class="input mono"
-        aria-label={label}
-        placeholder={hint}
-        autoComplete="off"
-        list={hasSuggestions ? 'known-databases' : ''}
-        value={name}
-        onInput={(event) => setName(event.currentTarget.value)}
-      />
-      {hasSuggestions && <Suggestions id="known-databases" of="databases" typed={name} />}
+    <AddForm {...form} action={texts.users.grant} onAdd={(name) => onAdd(name, level)}>
       <LevelChoice level={level} onChange={setLevel} />
-      <Button type="submit" isBusy={isBusy}>
-        {texts.users.grant}
-      </Button>
-      <Problem text={problem} />
-    </form>
+    </AddForm>
   )
 }
 

@@ -1,14 +1,10 @@
-import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { UserDetails } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Problem } from '../../ui/field.tsx'
+import { AddForm } from '../../ui/add-form.tsx'
 import { Chip } from '../../ui/names-field.tsx'
 import { Section } from '../../ui/parts.tsx'
-import { Suggestions } from '../../ui/suggestions.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { useSubmit } from '../../ui/use-submit.ts'
 
 export interface EditedUser {
   readonly user: UserDetails
@@ -39,34 +35,14 @@ export function RoleSection({ user: { name, roles }, canEdit, onChange }: Edited
           />
         ))}
       </div>
-      {canEdit && <AddRole onAdd={(role) => change({ add: [role] }, texts.users.roleAdded(role, name))} />}
+      {canEdit && (
+        <AddForm
+          label={texts.users.addRole}
+          of="roles"
+          action={texts.actions.add}
+          onAdd={(role) => change({ add: [role] }, texts.users.roleAdded(role, name))}
+        />
+      )}
     </Section>
-  )
-}
-
-function AddRole({ onAdd }: { readonly onAdd: (role: string) => Promise<void> }) {
-  const [text, setText] = useState('')
-  const { submit, isBusy, problem } = useSubmit(async () => {
-    const role = text.trim()
-    if (role !== '') await onAdd(role)
-    setText('')
-  })
-  return (
-    <form class="input-row" onSubmit={submit}>
-      <input
-        class="input mono"
-        aria-label={texts.users.addRole}
-        placeholder={texts.users.addRole}
-        autoComplete="off"
-        list="known-roles"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-      <Suggestions id="known-roles" of="roles" typed={text} />
-      <Button type="submit" isBusy={isBusy}>
-        {texts.actions.add}
-      </Button>
-      <Problem text={problem} />
-    </form>
   )
 }
