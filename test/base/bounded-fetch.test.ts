@@ -1,6 +1,22 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
-import { isSecureUrl } from '../../src/base/bounded-fetch.ts'
+import { boundedFetch, isSecureUrl } from '../../src/base/bounded-fetch.ts'
+
+const MISBEHAVIOUR: readonly [name: string, handle: RequestListener, reason: RegExp][] = [
+  ['redirects', (_, response) => response.writeHead(302, { location: '/keys' }).end(), /it redirects/],
+  ['sends too much', (_, response) => response.end('a'.repeat(600_000)), /longer than 524288 bytes/],
+  ['breaks off', (_, response) => response.socket?.destroy(), /127\.0\.0\.1/],
+]
+for (const [name, handle, reason] of MISBEHAVIOUR)
+  it(`a server that ${name} is an error`, async (t) => {
+    const server = createServer(handle).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    await assert.rejects(boundedFetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`), reason)
+  })
 
 const [REMOTE, LOCAL] = ['https://id.example.com/.well-known/x', 'http://127.0.0.1:8080/.well-known/x']
 

@@ -11,7 +11,7 @@ const read = (text: string, environment: Record<string, string> = {}) =>
     environment,
     flags: [],
     cwd: '/',
-    readSecret: () => '',
+    readSecret: (path) => `text of ${path}`,
   })
 
 const SHOP = '[provider:shop]\nissuer = https://id.example.com\naudience = cardea\n'
@@ -25,6 +25,12 @@ describe('[provider:<name>]', () => {
     const [provider] = settings.open.provider
     assert.equal(provider?.values['client-id'], 'web')
     assert.equal(provider?.values.users, 'link')
+  })
+
+  it('has its secret in a file', () => {
+    const { settings, problems } = read(SHOP, { CARDEA_PROVIDER__SHOP__CLIENT_SECRET: '@file:/run/secret' })
+    assert.deepEqual(problems, [])
+    assert.equal(settings.open.provider[0]?.values['client-secret'], 'text of /run/secret')
   })
 
   const documents: readonly [name: string, text: string, url: string][] = [

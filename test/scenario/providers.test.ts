@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
+import { createHmac, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AUDIENCE, startProvider } from '../support/provider.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
-import { beforeDocument, openFeeds, openStream } from '../support/upstream.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openFeeds, openStream } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
+const SECRET = randomBytes(32)
 const scope = createSharedScope()
 const provider = await startProvider(scope)
 const other = await startProvider(scope)
@@ -17,6 +19,7 @@ const naming = await startProvider(scope)
 const { document, multiModel, cardea, takeEvents } = await startServer(scope, {
   admins: { root: 'rootpassword' },
   chttpd_auth: { allow_sign_up: true },
+  jwt_keys: { 'hmac:_default': SECRET.toString('base64') },
   'provider:linked': { issuer: provider.issuer, audience: AUDIENCE, 'client-id': 'web' },
   'provider:other': { issuer: other.issuer, audience: AUDIENCE },
   'provider:staff': {
@@ -76,6 +79,49 @@ describe('a token of an identity provider', () => {
     })
 
   const now = Math.floor(Date.now() / 1000)
+  /** Accepted at the document door, unless it names the issuer of a provider. */
+  const signWithSecret = (claims: object) => {
+    const parts = [
+      { alg: 'HS256', typ: 'JWT' },
+      { sub: 'ada', aud: AUDIENCE, iat: now, exp: now + 300, ...claims },
+    ]
+    const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+    return `${signed}.${createHmac('sha256', SECRET).update(signed).digest('base64url')}`
+  }
+  it('leaves other tokens to [jwt_keys]', async () => {
+    assert.equal((await sessionOf(signWithSecret({}))).name, 'ada')
+  })
+
+  it('has the grants of the linked user at the multi-model door', async (t) => {
+    const arango = await openBackend(t)
+    const front = await startServer(t, beforeMultiModel(t, arango.url), {
+      'provider:linked': { issuer: provider.issuer, audience: AUDIENCE },
+    })
+    await front.cardea.users.create({ name: 'ada', password: null, grants: { shop: 'rw' } })
+    const path = '/_cardea/api/users/ada/external-accounts'
+    const body = { provider: 'linked', issuer: provider.issuer, subject: 'u-1' }
+    await send(front.document, { method: 'POST', path, headers: ADMIN, body })
+    const ask = async (database: string) =>
+      (
+        await send(front.multiModel, {
+          path: `/_db/${database}/_api/collection`,
+          headers: bearer(provider.signToken()),
+        })
+      ).status
+    assert.deepEqual([await ask('shop'), await ask('staff')], [200, 401])
+  })
+
+  it('cannot be given another provider over HTTP', async () => {
+    for (const path of [
+      '/_node/_local/_config/provider:linked/issuer',
+      '/_cardea/api/settings/provider:linked/issuer',
+    ]) {
+      const reply = await send(document, { method: 'PUT', path, headers: admin, body: '"https://evil.example.com"' })
+      assert.ok(reply.status >= 400 && reply.status < 500, `${path}: ${reply.status}`)
+    }
+    assert.equal((await sessionOf(provider.signToken())).name, 'ada')
+  })
+
   const refusedTokens: readonly [name: string, token: () => string, reason?: RegExp][] = [
     ['of an account that is not linked', () => provider.signToken({ sub: 'u-2' }), /not linked/],
     ['with the subject of a linked account of another issuer', () => other.signToken({ sub: 'u-1' }), /not linked/],
@@ -94,6 +140,8 @@ describe('a token of an identity provider', () => {
       /ID token/,
     ],
     ['of type logout', () => provider.signToken({}, { typ: 'logout+jwt' })],
+    ['signed with a key of [jwt_keys]', () => signWithSecret({ iss: provider.issuer })],
+    ['of an issuer that is not configured', () => provider.signToken({ iss: 'https://id.example.com', kid: 'x' })],
     ['without an algorithm', () => provider.signToken({}, { alg: 'none' })],
     ['with a secret algorithm', () => provider.signToken({}, { alg: 'HS256' })],
     ['with an embedded key', () => provider.signToken({}, { kid: 'none', jwk: {} })],

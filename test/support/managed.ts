@@ -7,7 +7,7 @@ import { makeFolder, type Scope } from './scope.ts'
 
 export const ADMIN_PASSWORD = 'the-password-of-admin'
 
-const CONFIG = `[store]
+export const CONFIG = `[store]
 url = sqlite:cardea.db
 [chttpd]
 port = 0

@@ -127,9 +127,16 @@ export const user: fc.Arbitrary<User> = record({
   multiModel: record({ grants, extra: object, config: object, tokens: fc.array(token, { maxLength: 2 }) }),
 })
 
-/** With an expiry date and a required password change, or without. */
+// without roles: the next sign-in at the provider gives them
+const links = fc.array(record({ provider: fc.constant('staff'), issuer: text, subject: text, linkedAt: fc.nat() }), {
+  minLength: 1,
+  maxLength: 2,
+})
+
+/** With an expiry date, a required password change and accounts at identity providers, or without. */
 export const limitedUser: fc.Arbitrary<User> = fc
-  .tuple(user, fc.option(fc.nat(), { nil: undefined }), fc.boolean())
-  .map(([each, expiresAt, mustChange]) =>
-    withField(withField(each, 'mustChangePassword', mustChange), 'expiresAt', expiresAt),
-  )
+  .tuple(user, fc.option(fc.nat(), { nil: undefined }), fc.boolean(), fc.option(links, { nil: undefined }))
+  .map(([each, expiresAt, mustChange, external]) => {
+    const limited = withField(withField(each, 'mustChangePassword', mustChange), 'expiresAt', expiresAt)
+    return withField(limited, 'links', external)
+  })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
+import { toExternalKey } from '../../../src/directory/users/user.ts'
 import type { CommandResult } from '../../support/commands.ts'
-import { ADMIN_PASSWORD, type Managed, makeManaged } from '../../support/managed.ts'
+import { ADMIN_PASSWORD, CONFIG, type Managed, makeManaged } from '../../support/managed.ts'
 import { stop } from '../../support/process.ts'
 
 interface Row {
@@ -225,6 +226,22 @@ it('cardea user password-link prints a link, with and without a running server',
   const server = await managed.serve()
   await runRows(managed, rows)
   await stop(server)
+})
+
+it('cardea user link lets an account at an identity provider sign in as a user, until unlink', async (t) => {
+  const issuer = 'https://id.example.com'
+  const managed = makeManaged(t, `${CONFIG}\n[provider:staff]\nissuer = ${issuer}\naudience = cardea\n`)
+  const link = (name: string, provider = 'staff') => ['user', 'link', name, provider, issuer, 'u-1']
+  const id = toExternalKey({ issuer, subject: 'u-1' })
+  await runRows(managed, [
+    ...['lea', 'max'].map((name) => ({ args: ['user', 'add', name, '--no-password'], code: 0 })),
+    { args: link('lea', 'absent'), code: 1, says: /^No identity provider "absent" with this issuer is configured/ },
+    { args: link('lea'), code: 0, says: `${id}  staff  u-1\n` },
+    { args: link('max'), code: 7, says: /Another user has this external account/ },
+    { args: ['user', 'external-accounts', 'lea'], code: 0, says: `${id}  staff  u-1\n` },
+    { args: ['user', 'unlink', 'lea', id], code: 0, says: 'lea has no external accounts.\n' },
+    { args: ['user', 'unlink', 'lea', id], code: 5 },
+  ])
 })
 
 it('invalid usage exits with 2, an unknown option with 3, help with 0', async (t) => {
