@@ -52,11 +52,12 @@ async function waitForWorkers(url, workers) {
 }
 
 /** CPU time of one request in microseconds: of all threads, and of the busiest one. */
-async function measure({ pid }, { connections, createRequest }, batch) {
+async function measure({ pids, connections, createRequest }, batch) {
   const request = await createRequest()
-  const before = readThreadsUs(pid)
+  const readAll = () => new Map<string, number>(pids.flatMap((pid) => [...readThreadsUs(pid)]))
+  const before = readAll()
   await sendBatch(connections, request, batch)
-  const each = [...readThreadsUs(pid)].map(([id, us]) => (us - (before.get(id) ?? 0)) / batch)
+  const each = [...readAll()].map(([id, us]) => (us - (before.get(id) ?? 0)) / batch)
   return { all: each.reduce((sum, us) => sum + us, 0), busiest: Math.max(...each) }
 }
 
@@ -66,18 +67,38 @@ const readMebibytes = ({ pid }) =>
 /** As many cores as workers serve this many times as many requests as one core serves the main thread alone. */
 const toFactor = (alone, shared) => Math.min((WORKERS * alone.all) / shared.all, alone.all / shared.busiest)
 
-async function compareRequests(servers, path, kind, { rounds, batch, connections, warmUps }) {
-  const targets = await Promise.all(
+const openTargets = (servers, path, kind, { connections }) =>
+  Promise.all(
     servers.map(({ url, pid }) =>
       openTarget({ url, pids: [pid], path, createHeader: () => HEADERS[kind](url) }, connections),
     ),
   )
-  const values: { readonly alone: number; readonly shared: number; readonly factor: number }[] = []
-  for (let round = -warmUps; round < rounds; round += 1) {
-    const [alone, shared] = [await measure(servers[0], targets[0], batch), await measure(servers[1], targets[1], batch)]
-    if (round >= 0) values.push({ alone: alone.all, shared: shared.all, factor: toFactor(alone, shared) })
+
+/** A minimal server, and two of it: what this machine makes of two cores. */
+async function openMinimal(upstreams, { connections }) {
+  const open = ({ port, child }, count) => openTarget({ url: toLocalUrl(port), pids: [child.pid], path: '/' }, count)
+  const alone = await open(upstreams[0], connections)
+  const halves = await Promise.all(upstreams.map((each) => open(each, connections / upstreams.length)))
+  const shared = {
+    ...alone,
+    pids: halves.flatMap(({ pids }) => pids),
+    connections: halves.flatMap((half) => half.connections),
   }
-  closeAll(targets)
+  return [alone, shared]
+}
+
+async function warmUp(targets, { batch, warmUps }) {
+  // each worker gets as many as the main thread alone
+  for (const { connections, createRequest } of targets)
+    await sendBatch(connections, await createRequest(), warmUps * WORKERS * batch)
+}
+
+async function compareRequests(targets, { rounds, batch }) {
+  const values: { readonly alone: number; readonly shared: number; readonly factor: number }[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const [alone, shared] = [await measure(targets[0], batch), await measure(targets[1], batch)]
+    values.push({ alone: alone.all, shared: shared.all, factor: toFactor(alone, shared) })
+  }
   const medianOf = (key) => median(values.map((each) => each[key]))
   return { alone: medianOf('alone'), shared: medianOf('shared'), factor: medianOf('factor') }
 }
@@ -94,16 +115,35 @@ async function measureStarts([alone, shared], upstream, runs) {
 
 const microseconds = (us) => `${us.toFixed(1)} µs`
 
-async function compareAll(servers, sizes) {
-  const rows: string[][] = []
-  const factors: number[] = []
+/** Runs `work` with connections to both servers for each row. */
+async function forEachRow(servers, sizes, work) {
   for (const [name, path] of Object.entries(PATHS))
     for (const kind of Object.keys(HEADERS)) {
-      const { alone, shared, factor } = await compareRequests(servers, path, kind, sizes)
-      factors.push(factor)
-      rows.push([`${name}, ${kind}`, microseconds(alone), microseconds(shared), ratio(factor)])
+      const targets = await openTargets(servers, path, kind, sizes)
+      await work(targets, `${name}, ${kind}`)
+      closeAll(targets)
     }
-  return { rows, factor: Math.min(...factors) }
+}
+
+async function compareAll(servers, upstreams, sizes) {
+  const compared = new Map()
+  // all of them before the first is measured: they share most of the code
+  await forEachRow(servers, sizes, (targets) => warmUp(targets, sizes))
+  await forEachRow(servers, sizes, async (targets, name) => {
+    compared.set(name, await compareRequests(targets, sizes))
+  })
+  const factor = Math.min(...[...compared.values()].map((each) => each.factor))
+  const minimal = await openMinimal(upstreams, sizes)
+  await warmUp(minimal, sizes)
+  compared.set('two minimal servers', await compareRequests(minimal, sizes))
+  closeAll(minimal)
+  const rows = [...compared].map(([name, { alone, shared, factor }]) => [
+    name,
+    microseconds(alone),
+    microseconds(shared),
+    ratio(factor),
+  ])
+  return { rows, factor }
 }
 
 export const bench = {
@@ -112,15 +152,18 @@ export const bench = {
     'CPU time of one request of a server without worker threads and of one with two, all threads together, in ' +
     'alternating batches. The factor is how many times as many requests two cores serve with two workers as one core ' +
     'does without: twice the ratio of these times, or less if one thread takes more than half of the work. It is the ' +
-    `median of the rounds. Goals: ${GOALS.factor} times as many, a start at most ${GOALS.startMs} ms later, at most ` +
+    'median of the rounds. Two processes of a minimal `node:http` server show what this machine makes of two cores. ' +
+    `Goals: ${GOALS.factor} times as many, a start at most ${GOALS.startMs} ms later, at most ` +
     `${GOALS.mebibytes} MiB for each worker.`,
   runs: 20,
   async run(rounds, [batch = 2000, connections = 32, warmUps = 10]: readonly number[] = []) {
     await using started = new AsyncDisposableStack()
-    const upstream = toLocalUrl(started.adopt(await startScript('upstream.ts'), killChild).port)
+    const openUpstream = async () => started.adopt(await startScript('upstream.ts'), killChild)
+    const upstreams = [await openUpstream(), await openUpstream()]
+    const upstream = toLocalUrl(upstreams[0]?.port)
     return await withServer(upstream, 1, (alone) =>
       withServer(upstream, WORKERS, async (shared) => {
-        const { rows, factor } = await compareAll([alone, shared], { rounds, batch, connections, warmUps })
+        const { rows, factor } = await compareAll([alone, shared], upstreams, { rounds, batch, connections, warmUps })
         const starts = await measureStarts([alone, shared], upstream, Math.min(rounds, 5))
         const [before, after] = [readMebibytes(alone), readMebibytes(shared)]
         const perWorker = (after - before) / WORKERS

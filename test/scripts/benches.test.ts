@@ -18,7 +18,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [16], 2],
   ['http2', [40, 4, 0, 5], 4],
-  ['workers', [40, 4, 0], 8],
+  ['workers', [40, 4, 0], 9],
   ['console', [0], 4],
 ]
 
