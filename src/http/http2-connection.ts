@@ -33,13 +33,13 @@ export const STREAM_RESETS = { streamResetBurst: 500, streamResetRate: 50 }
 const MAX_WAITING = MAX_STREAMS + STREAM_RESETS.streamResetBurst
 
 /** A client whose frames lead to nothing is disconnected: see `endIfWasteful`. */
-const MAX_WASTED_BYTES = 131_072
+const MAX_WASTED_BYTES = 40_960
 const WASTED_BYTES_PER_SECOND = 65_536
 /** `PING` and `SETTINGS` within `CONTROL_MS`. */
 const MAX_CONTROL_FRAMES = 200
 const CONTROL_MS = 50
 /** A connection that sent less since the last count is not counted again: idle ones cost nothing. */
-const BYTES_BETWEEN_COUNTS = 32_768
+const BYTES_BETWEEN_COUNTS = 16_384
 
 const countBytesOf = ({ raw }: StreamHead): number => raw.reduce((bytes, text) => bytes + text.length, 0)
 
@@ -162,6 +162,11 @@ export class Http2Connection extends Connection {
 
   override get isIdle(): boolean {
     return this.#current.size === 0 && this.#waiting.length === 0
+  }
+
+  /** Feeds too. */
+  get hasRequests(): boolean {
+    return this.#responses.size > 0 || this.#waiting.length > 0
   }
 
   /** Tells the client to open no more streams. */

@@ -59,9 +59,14 @@ function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
     if (codeOf(error) === 'ERR_HTTP2_ERROR') door.connections.addWaste(socket, WASTE_MS.brokenSession)
   })
   session.on('ping', () => connection.countControlFrame()).on('remoteSettings', () => connection.countControlFrame())
-  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself. It takes some milliseconds to
-  // end a hundred requests, so connections that end together take turns.
-  socket.once('end', () => waitToEnd(() => !socket.destroyed && socket.destroy()))
+  // The server accepts half-open connections, because that of HTTP/1.1 closes them itself.
+  socket.once('end', () => socket.destroy())
+  // It takes some milliseconds to end a hundred requests, so connections that end together take turns.
+  const close = socket._destroy.bind(socket)
+  socket._destroy = (error, done) => {
+    if (connection.hasRequests) waitToEnd(() => close(error, done))
+    else close(error, done)
+  }
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
     // A client may reset the stream at any time. 'close' follows, and says all there is to say.
     stream.on('error', () => {})

@@ -34,21 +34,23 @@ export function readInPieces(
   socket: Socket,
   waitForTurn: (readPiece: () => void) => void,
 ): () => number {
-  let waiting: Buffer | null = socket.read()
-  if (waiting === null) return () => 0
+  const chunks: Buffer[] = []
+  for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk)
+  if (chunks.length === 0) return () => 0
+  let waiting = Buffer.concat(chunks)
   const { _handle: source } = socket as Socket & { readonly _handle: SocketHandle }
   const target = findHandle(session)
   source.readStop()
   const readPiece = () => {
-    if (session.destroyed || waiting === null) return
+    if (session.destroyed) return
     target.receive(waiting.subarray(0, PIECE_BYTES))
-    waiting = waiting.length > PIECE_BYTES ? waiting.subarray(PIECE_BYTES) : null
-    if (waiting) waitForTurn(readPiece)
+    waiting = waiting.subarray(PIECE_BYTES)
+    if (waiting.length > 0) waitForTurn(readPiece)
     else if (!session.destroyed) source.readStart()
   }
   // in the next tick, as Node does: until then listeners are added
   process.nextTick(readPiece)
-  return () => waiting?.length ?? 0
+  return () => waiting.length
 }
 
 function findHandle(session: ServerHttp2Session): SessionHandle {
