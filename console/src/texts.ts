@@ -332,6 +332,7 @@ export const texts = {
     narrow: 'Type more of a role to see the others.',
     none: 'No user has a role',
     noneText: 'Add a role in the panel of a user. CouchDB reads roles in _security of a database.',
+    toFill: 'Show users',
     noneFound: 'No role matches',
     noneFoundText: 'The search looks for roles that begin with the text.',
     showAll: 'Show all roles',
@@ -366,7 +367,8 @@ export const texts = {
       hasMore ? `The first ${plural(count, 'database', 'databases')}` : plural(count, 'database', 'databases'),
     narrow: 'Type more of a name to see the others.',
     none: 'No databases yet',
-    noneText: 'No database is behind the doors, and no user has a grant.',
+    noneText: 'No database is behind the doors, and no user has a grant. Name CouchDB and ArangoDB in [upstream].',
+    toFill: 'Show the options of [upstream]',
     noneFound: 'No database matches',
     noneFoundText: 'The search looks for names that begin with the text.',
     showAll: 'Show all databases',
@@ -473,7 +475,7 @@ export const texts = {
     endAll: 'End all',
     endFound: 'End all that match',
     endFoundText: (by: string, search: string) =>
-      `Every session ends at once whose ${by.toLowerCase()} begins with “${search}”.`,
+      `Every session whose ${by.toLowerCase()} begins with “${search}” ends at once.`,
     endEveryText: 'Every session ends at once, at both doors. All users sign in again.',
     endOlderText: (age: string) => `Only these: ${age.toLowerCase()}.`,
     keepsOwn: 'Your own session stays. Access tokens stay.',
@@ -661,7 +663,7 @@ export const texts = {
     accessDatabase: 'Check one database',
     allowed: 'allowed',
     refused: 'refused',
-    undecided: 'database',
+    undecided: 'depends',
   },
   userActions: {
     disable: {

@@ -108,6 +108,12 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await dialog.getByRole('button', { name: 'Add user' }).click()
     await dialog.getByRole('alert').waitFor()
     assert.equal(await dialog.getByLabel('Name').inputValue(), 'grace')
+    // in view in a window that shows a part of the form
+    const { width, height } = page.viewportSize() ?? assert.fail()
+    await page.setViewportSize({ width: 390, height: 500 })
+    const alert = await dialog.getByRole('alert').boundingBox()
+    assert.ok(alert && alert.y + alert.height <= 500, `${alert?.y}`)
+    await page.setViewportSize({ width, height })
   })
 
   it('asks to sign in over the form when the session has ended, and goes on', async () => {

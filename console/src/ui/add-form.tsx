@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { Problem } from './field.tsx'
 import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
@@ -18,7 +18,7 @@ export interface AddFormProps {
 
 /** One line that adds a name. A refused name stays, with the reason beside it. */
 export function AddForm({ label, hint = label, of, action, onAdd, children }: AddFormProps) {
-  const list = useId()
+  const list = `known-${of}`
   const [text, setText] = useState('')
   const { submit, isBusy, problem } = useSubmit(async () => {
     const name = text.trim()

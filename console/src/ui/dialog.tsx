@@ -59,8 +59,8 @@ export function FormDialog({ action, isDanger = false, isReady = true, onSubmit,
     <Dialog {...rest}>
       <form class="stack" onSubmit={submit}>
         {children}
-        <Problem text={problem} />
         <div class="row end">
+          <Problem text={problem} />
           <Button onClick={rest.onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!isReady}>
             {action}

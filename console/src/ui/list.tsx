@@ -118,22 +118,27 @@ const ListEnd = ({ text, list: { shown, max }, narrow }: ListEndProps) => (
 interface NoRowsProps {
   readonly page: string
   readonly isFiltered: boolean
+  /** Where the first row is made. */
+  readonly fill?: string
   readonly words: {
     readonly none: string
     readonly noneText?: string
+    readonly toFill?: string
     readonly noneFound: string
     readonly noneFoundText: string
     readonly showAll: string
   }
 }
 
-export const NoRows = ({ page, isFiltered, words }: NoRowsProps) =>
+export const NoRows = ({ page, isFiltered, fill, words }: NoRowsProps) =>
   isFiltered ? (
     <Empty title={words.noneFound} text={words.noneFoundText}>
       <ButtonLink href={toHref([page])}>{words.showAll}</ButtonLink>
     </Empty>
   ) : (
-    <Empty title={words.none} text={words.noneText} />
+    <Empty title={words.none} text={words.noneText}>
+      {fill && <ButtonLink href={fill}>{words.toFill}</ButtonLink>}
+    </Empty>
   )
 
 interface SelectionBarProps {

@@ -90,7 +90,7 @@ function HeadCell<T>({
       {sortBy ? (
         <button class="sort" type="button" title={texts.table.sort} onClick={() => changeQuery({ sort: next })}>
           {label}
-          <span aria-hidden="true">{order && (order === 'ascending' ? '↑' : '↓')}</span>
+          <span aria-hidden="true">{order ? (order === 'ascending' ? '↑' : '↓') : '↕'}</span>
         </button>
       ) : (
         <span class={kind === 'actions' ? 'hidden-label' : ''}>{label}</span>

@@ -20,9 +20,9 @@ interface Probe {
   readonly method?: string
 }
 
-const toProbes = (users: ExplainOptions['users'], database: string): readonly Probe[] => [
+const toProbes = (users: ExplainOptions['users']): readonly Probe[] => [
   { what: 'list the databases', right: RIGHTS.listDatabases },
-  { what: `create or delete the database ${database}`, right: RIGHTS.database, method: 'PUT' },
+  { what: 'create or delete databases', right: RIGHTS.database, method: 'PUT' },
   { what: 'list the users', right: listRight(users) },
   { what: 'read statistics of the node', right: RIGHTS.metrics },
   { what: 'start a replication', right: RIGHTS.user },
@@ -30,11 +30,10 @@ const toProbes = (users: ExplainOptions['users'], database: string): readonly Pr
 ]
 
 export function explainDocumentAccess(account: Account, database: string, options: ExplainOptions): DoorAccess {
-  const probes = toProbes(options.users, database)
   return {
     door: 'document',
     rules: [
-      ...probes.map((probe) => explain(probe, account, options.settings)),
+      ...toProbes(options.users).map((probe) => explain(probe, account, options.settings)),
       explainDatabase(account, database, options),
     ],
   }

@@ -32,41 +32,47 @@ interface CardsProps {
 }
 
 /** Before a required change of the password or a required second factor, nothing else can be done. */
-const Cards = ({ account, resource }: CardsProps) => (
-  <div class="stack wide">
-    {account.mustChangePassword && (
-      <p class="notice warning" role="status">
-        {texts.account.mustChange}
-      </p>
-    )}
-    {!account.mustChangePassword && <FactorNotice account={account} />}
-    {!account.mustChangePassword && <Identity account={account} />}
+function Cards({ account, resource }: CardsProps) {
+  const mustSetUpFactor = useSession().mustSetUpFactor || account.mustSetUpFactor
+  const password = (
     <Card title={texts.account.password}>
       <PasswordForm rules={account.passwordRules} />
     </Card>
-    {!account.mustChangePassword && (
-      <>
-        <Card title={texts.account.secondFactor}>
-          <SecondFactor state={account.totp} onChange={resource.reload} />
-        </Card>
-        {!account.mustSetUpFactor && <SessionsCard />}
-        {!account.mustSetUpFactor && !account.isAdministrator && <TokenCard />}
-      </>
-    )}
-  </div>
-)
-
-/** The page keeps its recovery codes until the user goes on. */
-function FactorNotice({ account }: { readonly account: Account }) {
-  const { mustSetUpFactor = false } = useSession()
-  if (!account.mustSetUpFactor && !mustSetUpFactor) return null
+  )
+  if (account.mustChangePassword)
+    return (
+      <div class="stack wide">
+        <p class="notice warning" role="status">
+          {texts.account.mustChange}
+        </p>
+        {password}
+      </div>
+    )
+  const factor = (
+    <Card title={texts.account.secondFactor}>
+      <SecondFactor state={account.totp} onChange={resource.reload} />
+    </Card>
+  )
   return (
-    <div class="notice warning row between" role="status">
-      <span>{account.mustSetUpFactor ? texts.account.mustSetUpFactor : texts.account.factorIsSet}</span>
-      {!account.mustSetUpFactor && <Button onClick={() => location.reload()}>{texts.account.goOn}</Button>}
+    <div class="stack wide">
+      {mustSetUpFactor && <FactorNotice isSet={!account.mustSetUpFactor} />}
+      {mustSetUpFactor && factor}
+      <Identity account={account} />
+      {password}
+      {!mustSetUpFactor && factor}
+      {!account.mustSetUpFactor && <SessionsCard />}
+      {!account.mustSetUpFactor && !account.isAdministrator && <TokenCard />}
     </div>
   )
 }
+
+/** The page keeps its recovery codes until the user goes on. */
+const FactorNotice = ({ isSet }: { readonly isSet: boolean }) => (
+  <div class={`notice row between ${isSet ? 'success' : 'warning'}`} role="status">
+    <span>{isSet ? texts.account.factorIsSet : texts.account.mustSetUpFactor}</span>
+    {isSet && <Button onClick={() => location.reload()}>{texts.account.goOn}</Button>}
+  </div>
+)
 
 function Identity({ account: { name, roles, expires } }: { readonly account: Account }) {
   const { rights, server } = useSession()

@@ -1,6 +1,6 @@
 import type { Database, DatabasePage, Security } from '../../api/types.ts'
 import { Page } from '../../frame/page.tsx'
-import type { Route } from '../../router.ts'
+import { type Route, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
 import { Badge, Chips, Heading } from '../../ui/parts.tsx'
@@ -38,7 +38,14 @@ export function DatabasesPage() {
           keyOf={({ name }) => name}
           count={describeCount}
           narrow={texts.databases.narrow}
-          none={<NoRows page="databases" isFiltered={search !== ''} words={texts.databases} />}
+          none={
+            <NoRows
+              page="databases"
+              isFiltered={search !== ''}
+              fill={toHref(['settings'], { search: 'upstream' })}
+              words={texts.databases}
+            />
+          }
         />
       </div>
     </Page>

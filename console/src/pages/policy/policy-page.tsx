@@ -69,7 +69,7 @@ function PolicyForm({ policy: { roles, missing }, onChange }: PolicyFormProps) {
   })
   return (
     <Card title={texts.policy.title}>
-      <form class="inside stack" onSubmit={submit}>
+      <form class="inside stack form" onSubmit={submit}>
         <CheckField
           label={texts.policy.administrators}
           isChecked={isForAdministrators}

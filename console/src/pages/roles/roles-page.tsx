@@ -1,6 +1,7 @@
 import type { Role, RolePage } from '../../api/types.ts'
 import { Page } from '../../frame/page.tsx'
 import type { Route } from '../../router.ts'
+import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
 import { Heading } from '../../ui/parts.tsx'
@@ -31,7 +32,7 @@ export function RolesPage() {
           keyOf={({ name }) => name}
           count={describeCount}
           narrow={texts.roles.narrow}
-          none={<NoRows page="roles" isFiltered={search !== ''} words={texts.roles} />}
+          none={<NoRows page="roles" isFiltered={search !== ''} fill={toHref(['users'])} words={texts.roles} />}
         />
       </div>
     </Page>

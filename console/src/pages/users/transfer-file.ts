@@ -88,7 +88,7 @@ const isGrant = (value: unknown) => {
 
 /** Each member: whether a value is one, what it has to be, and how a cell of CSV is read. */
 const MEMBERS: Readonly<Record<string, Member>> = {
-  name: { is: isText, expects: 'a name' },
+  name: { is: isText, expects: 'a text that is not empty' },
   password: { is: isText, expects: 'a password' },
   mustChangePassword: { is: isFlag, expects: 'true or false', read: readFlag },
   roles: { is: isListOf(isText), expects: 'a list of roles, as ["editor"]', read: readList },
