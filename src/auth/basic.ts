@@ -29,7 +29,7 @@ export const PASSWORD: CredentialKind = {
 }
 
 /** `undefined`: wrong name or password. */
-export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<Verified | undefined>
+export type CheckPassword = (name: string, password: string, source: CredentialSource) => Promise<Verified | undefined>
 
 /** How a door reads a Basic header. */
 export interface BasicForm {
@@ -63,7 +63,7 @@ export const MULTI_MODEL_BASIC: BasicForm = {
 
 /** At the document door an access token needs its user's name beside it. */
 export const createDocumentCheck =
-  (deps: AccessTokenDeps): PasswordCheck =>
+  (deps: AccessTokenDeps): CheckPassword =>
   async (name, password, source) => {
     const attempt = { name, password, source, handler: DOCUMENT_BASIC.name }
     if (name !== '') return verifyPasswordOrToken(deps, attempt)
@@ -99,7 +99,7 @@ export function readBasic(
  */
 export function createBasicHandler(
   form: BasicForm,
-  check: PasswordCheck,
+  check: CheckPassword,
   knownHeaders?: DoorKnownHeaders,
 ): CredentialHandler {
   const byPassword: Credential = Object.freeze({ kind: PASSWORD, handler: form.name })

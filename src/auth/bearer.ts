@@ -10,7 +10,7 @@ import { readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import { ACCESS_TOKEN, type PasswordCheck, toTokenCredential } from './basic.ts'
+import { ACCESS_TOKEN, type CheckPassword, toTokenCredential } from './basic.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -54,7 +54,7 @@ const BEARER = /^bearer +(.*)$/i
  * Tokens at the multi-model door, issued by Cardea or by another party that knows the secret. A Bearer header is
  * accepted or rejected; the next handler is never asked. Clients do not learn why a token is rejected.
  */
-export function createBearerHandler(deps: BearerDeps, check: PasswordCheck): CredentialHandler {
+export function createBearerHandler(deps: BearerDeps, check: CheckPassword): CredentialHandler {
   return {
     name: BEARER_HANDLER,
     kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],

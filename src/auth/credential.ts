@@ -5,11 +5,11 @@
 import type { Authenticated, Credential, CredentialKind } from '../directory/identity.ts'
 import {
   ACCESS_TOKEN,
+  type CheckPassword,
   createBasicHandler,
   DOCUMENT_BASIC,
   MULTI_MODEL_BASIC,
   PASSWORD,
-  type PasswordCheck,
 } from './basic.ts'
 import { type BearerDeps, createBearerHandler, SUPERUSER_TOKEN } from './bearer.ts'
 import { CERTIFICATE, CERTIFICATE_HANDLER, type CertificateDeps, createCertificateHandler } from './certificate.ts'
@@ -80,7 +80,7 @@ export interface DocumentCredentialDeps extends CertificateDeps {
   readonly jwt: JwtDeps
   readonly proxy: ProxyDeps
   readonly cookies: CookieSessions
-  readonly check: PasswordCheck
+  readonly check: CheckPassword
   readonly knownHeaders: DoorKnownHeaders
 }
 
@@ -98,7 +98,7 @@ export const UNNAMED_HANDLERS = [{ name: CERTIFICATE_HANDLER, needs: 'client-ca'
 
 export interface MultiModelCredentialDeps extends CertificateDeps {
   readonly bearer: BearerDeps
-  readonly check: PasswordCheck
+  readonly check: CheckPassword
 }
 
 export const createMultiModelHandlers = (deps: MultiModelCredentialDeps): readonly CredentialHandler[] => [

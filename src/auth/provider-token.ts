@@ -3,7 +3,7 @@
  * signature is verified with a key of that provider, nothing else of the token counts.
  */
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { badRequest, Refusal, textOf } from '../base/errors.ts'
+import { badRequest, Refusal, refusalText } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -98,7 +98,7 @@ export const createExternalAccountFinder =
     if (!provider) throw badRequest('The token is not of a configured identity provider.')
     const claims = readClaims(await verifyWithProvider(readToken(text), provider, ACCESS_TOKEN_TYPES), provider, clock)
     if (!(claims instanceof Refusal)) return { provider: provider.name, issuer: claims.issuer, subject: claims.subject }
-    throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${textOf(claims)}.`)
+    throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${refusalText(claims)}.`)
   }
 
 function readClaims(

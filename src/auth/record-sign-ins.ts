@@ -1,7 +1,7 @@
 // Notes for lists and events: who signed in or failed to, and which sessions are opened and used.
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { isClientError, Refusal, textOf } from '../base/errors.ts'
+import { isClientError, Refusal, refusalText } from '../base/errors.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { type Account, isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -121,7 +121,7 @@ function toKey({ identity, credential }: AuthenticatedRequest, peer: string): st
 const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string => `${seconds} ${generation}`
 
 /** The reason of a refusal for the log. */
-export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? textOf(refusal)
+export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? refusalText(refusal)
 
 interface SessionRecorderDeps {
   readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findSignInTime'>

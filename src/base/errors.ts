@@ -163,7 +163,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
 export const badRequest = (reason: string): Refusal => new Refusal('bad_request', { reason })
 
 /** What a table of errors makes its text of. */
-export const textOf = ({ reason, value, message }: Refusal): string => reason ?? value ?? message
+export const refusalText = ({ reason, value, message }: Refusal): string => reason ?? value ?? message
 
 /** Whether the client caused the failure, for example with a wrong credential. */
 export const isClientError = (error: unknown): boolean =>

@@ -9,7 +9,7 @@ import { findSnapshot } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
 
-export interface Finding {
+export interface AreaFinding {
   readonly level: 'ok' | 'warning' | 'problem'
   readonly area: string
   readonly message: string
@@ -18,7 +18,7 @@ export interface Finding {
 }
 
 /** What the check of one area found; empty: nothing is wrong. */
-export type Found = readonly Omit<Finding, 'area'>[]
+export type AreaFindings = readonly Omit<AreaFinding, 'area'>[]
 
 export interface Machine {
   readonly settings: Settings
@@ -32,7 +32,7 @@ export interface Machine {
 const LITTLE_SPACE_BYTES = 100_000_000
 const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
 
-export async function checkStore({ settings, storeProblem, server }: Machine): Promise<Found> {
+export async function checkStore({ settings, storeProblem, server }: Machine): Promise<AreaFindings> {
   const { url } = settings.values.store
   const file = findStoreFile(url)
   const reported = typeof server === 'object' ? server.parts.find(({ name }) => name === 'store')?.problem : undefined
@@ -46,7 +46,7 @@ export async function checkStore({ settings, storeProblem, server }: Machine): P
 }
 
 /** A start checks only files that are small. */
-async function checkStoreFile(file: string, url: string): Promise<Found> {
+async function checkStoreFile(file: string, url: string): Promise<AreaFindings> {
   if (!isWritable(file)) return [{ level: 'problem', message: `${file} cannot be written`, advice: AS_OWNER }]
   const damage = findDamage(file)
   return damage === undefined ? checkRecords(url) : [{ level: 'problem', message: damage }]
@@ -56,7 +56,7 @@ const MAX_NAMED = 20
 const RESTORE = 'Stop the server and restore an earlier backup with "cardea restore FILE --replace".'
 
 /** The database does not notice damage to the text of a record, and requests of other users do not read it. */
-async function checkRecords(url: string): Promise<Found> {
+async function checkRecords(url: string): Promise<AreaFindings> {
   try {
     const snapshot = await findSnapshot(url)
     if (!snapshot) return []
@@ -73,7 +73,7 @@ function describeDamaged(names: readonly string[]): string {
   return `records of users are damaged: ${named.join(', ')}${more}`
 }
 
-function checkStoreFolder(folder: string): Found {
+function checkStoreFolder(folder: string): AreaFindings {
   if (!isWritable(folder)) return [{ level: 'problem', message: `${folder} cannot be written`, advice: AS_OWNER }]
   const { bavail, bsize } = statfsSync(folder)
   const freeBytes = bavail * bsize

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { checkConfiguration } from './check-configuration.ts'
-import type { Finding } from './check-store.ts'
+import type { AreaFinding } from './check-store.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { checkMachine } from './machine-checks.ts'
 import { withExitCodes } from './manage.ts'
@@ -20,7 +20,7 @@ export function checkCommand(context: Context): Command {
 
 async function check(context: Context, json: boolean): Promise<void> {
   const { settings, warnings, problems, exitCode, storeProblem } = await checkConfiguration(context)
-  const findings: readonly Finding[] = [
+  const findings: readonly AreaFinding[] = [
     ...toFindings('configuration', problems, warnings),
     // invalid settings do not say what to look for on the machine
     ...(exitCode === 0
@@ -42,7 +42,7 @@ async function askServer(context: Context): Promise<Health | string | undefined>
   }
 }
 
-function toFindings(area: string, problems: readonly string[], warnings: readonly string[]): readonly Finding[] {
+function toFindings(area: string, problems: readonly string[], warnings: readonly string[]): readonly AreaFinding[] {
   if (problems.length + warnings.length === 0) return [{ level: 'ok', area, message: 'no problems' }]
   return [
     ...problems.map((message) => ({ level: 'problem', area, message }) as const),
@@ -53,7 +53,7 @@ function toFindings(area: string, problems: readonly string[], warnings: readonl
 const LEVEL_WIDTH = 'problem'.length
 const AREA_WIDTH = 'configuration'.length
 
-function render({ level, area, message, advice }: Finding): string {
+function render({ level, area, message, advice }: AreaFinding): string {
   const head = `${level.padEnd(LEVEL_WIDTH)}  ${area.padEnd(AREA_WIDTH)}  `
   const lines = [...message.split('\n'), ...(advice === undefined ? [] : [advice])].map(toPrintable)
   return head + lines.join(`\n${' '.repeat(head.length)}`)

@@ -15,11 +15,11 @@ import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
 import { toProviderSettings } from '../wiring/settings.ts'
-import { checkStore, type Finding, type Found, type Machine } from './check-store.ts'
-import { type Probe, probeUpstreams } from './probe-upstreams.ts'
+import { type AreaFinding, type AreaFindings, checkStore, type Machine } from './check-store.ts'
+import { type ProbedUpstream, probeUpstreams } from './probe-upstreams.ts'
 
 interface Examined extends Machine {
-  readonly probes: readonly Probe[]
+  readonly probes: readonly ProbedUpstream[]
   readonly inspected: readonly UpstreamFinding[]
   readonly nowMs: number
 }
@@ -28,7 +28,7 @@ interface Area {
   readonly name: string
   /** Left out: always. */
   isConfigured?(settings: Settings): boolean
-  find(examined: Examined): Found | Promise<Found>
+  find(examined: Examined): AreaFindings | Promise<AreaFindings>
   /** What to print without a finding. */
   ok(examined: Examined): string
 }
@@ -64,14 +64,14 @@ const AREAS: readonly Area[] = [
   },
 ]
 
-export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly Finding[]> {
+export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly AreaFinding[]> {
   const { settings } = machine
   const [probes, inspected] = await Promise.all([
     probeUpstreams(settings),
     inspectUpstreams(settings.values, SILENT_LOG),
   ])
   const examined = { ...machine, probes, inspected, nowMs }
-  const findings: Finding[] = []
+  const findings: AreaFinding[] = []
   for (const { name: area, isConfigured, find, ok } of AREAS) {
     if (isConfigured?.(settings) === false) continue
     const found = await find(examined)
@@ -89,8 +89,8 @@ interface NamedFile {
 /** Others must not read a secret; the group of the server may. */
 const TOO_OPEN = 0o037
 
-function checkModes({ settings, cwd }: Examined): Found {
-  return listSecretFiles(settings, cwd).flatMap(({ name, path }): Found => {
+function checkModes({ settings, cwd }: Examined): AreaFindings {
+  return listSecretFiles(settings, cwd).flatMap(({ name, path }): AreaFindings => {
     const found = statSync(path, { throwIfNoEntry: false })
     if (!found?.isFile() || (found.mode & TOO_OPEN) === 0) return []
     const message = `${path} (${name}) can be read or written by others`
@@ -126,7 +126,7 @@ function listSecretFiles(
 const listFolder = ({ name, path }: NamedFile): readonly NamedFile[] =>
   path === '' ? [] : readdirSync(path).map((file) => ({ name, path: join(path, file) }))
 
-function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
+function checkCertificates({ settings: { values }, nowMs }: Examined): AreaFindings {
   return listTlsSources(values).flatMap(({ cert: { option, path } }) =>
     checkValidity(option, new X509Certificate(readFileSync(path)), nowMs),
   )
@@ -135,7 +135,7 @@ function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
 const SOON_MS = 30 * 86_400_000
 const RENEW = 'Renew it: a running server uses the new file within seconds.'
 
-function checkValidity(name: string, certificate: X509Certificate, nowMs: number): Found {
+function checkValidity(name: string, certificate: X509Certificate, nowMs: number): AreaFindings {
   const problem = checkCertificateDates(certificate, nowMs)
   const { validFromDate, validToDate } = certificate
   const advice = validFromDate.getTime() > nowMs ? 'Check the clock of this machine.' : RENEW
@@ -145,8 +145,8 @@ function checkValidity(name: string, certificate: X509Certificate, nowMs: number
 }
 
 /** By the same inspection as the running server's. */
-function checkUpstreams({ probes, inspected }: Examined): Found {
-  const unreached = probes.flatMap(({ option, url, error }): Found => {
+function checkUpstreams({ probes, inspected }: Examined): AreaFindings {
+  const unreached = probes.flatMap(({ option, url, error }): AreaFindings => {
     if (error === undefined) return []
     const message = `${option}: ${url} cannot be reached: ${error}`
     return [{ level: 'problem', message, advice: `Start that server, or correct ${option}.` }]
@@ -161,11 +161,11 @@ function checkUpstreams({ probes, inspected }: Examined): Found {
   return [...unreached, ...unusable]
 }
 
-function checkServer({ server }: Examined): Found {
+function checkServer({ server }: Examined): AreaFindings {
   if (server === undefined) return []
   if (typeof server === 'string') return [{ level: 'problem', message: server }]
   return server.parts.flatMap(
-    ({ name, problem }): Found =>
+    ({ name, problem }): AreaFindings =>
       problem === null ? [] : [{ level: 'problem', message: `not ready: ${name}: ${problem}` }],
   )
 }
@@ -186,8 +186,8 @@ const PROVIDER_ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = 
 ]
 
 /** Fetches what the server would fetch. */
-async function checkProviders({ settings }: Examined): Promise<Found> {
-  const found = settings.open.provider.map(async ({ name, values }): Promise<Found> => {
+async function checkProviders({ settings }: Examined): Promise<AreaFindings> {
+  const found = settings.open.provider.map(async ({ name, values }): Promise<AreaFindings> => {
     const { place, client, algorithms } = toProviderSettings({ name, values })
     try {
       const keys = await fetchKeys(place)
@@ -218,8 +218,8 @@ async function checkBrowserSignIn(
   name: string,
   { place, client }: Pick<ReturnType<typeof toProviderSettings>, 'place' | 'client'>,
   { values }: Settings,
-): Promise<Found> {
-  const without = (message: string, advice: string): Found => [
+): Promise<AreaFindings> {
+  const without = (message: string, advice: string): AreaFindings => [
     { level: 'warning', message: `${name} ${message}, so the sign-in page has no button for it`, advice },
   ]
   if (!client) return without('asserts its users', 'Set users to link or create, or remove client-id.')
@@ -235,8 +235,8 @@ async function checkBrowserSignIn(
   return missing ? without(`names no ${missing}`, 'Compare its discovery document.') : []
 }
 
-function checkClock({ settings, probes, nowMs }: Examined): Found {
-  const skewed = probes.flatMap(({ option, url, dateMs = nowMs }): Found => {
+function checkClock({ settings, probes, nowMs }: Examined): AreaFindings {
+  const skewed = probes.flatMap(({ option, url, dateMs = nowMs }): AreaFindings => {
     const seconds = Math.round((dateMs - nowMs) / 1000)
     if (Math.abs(seconds) <= MAX_SKEW_SECONDS) return []
     return [

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts'
 import { explainFailure, send } from './remote.ts'
 
 /** The response of an upstream server, or why there is none. */
-export interface Probe {
+export interface ProbedUpstream {
   readonly option: string
   readonly url: string
   readonly error?: string
@@ -15,7 +15,7 @@ export interface Probe {
 const TIMEOUT_MS = 5000
 
 /** Sends one request without a credential to every upstream server and service. Any response counts. */
-export async function probeUpstreams({ values: { upstream }, open }: Settings): Promise<readonly Probe[]> {
+export async function probeUpstreams({ values: { upstream }, open }: Settings): Promise<readonly ProbedUpstream[]> {
   const file = upstream['ca-file']
   const ca = file === '' ? undefined : await readFile(file).catch(() => null)
   if (ca === null) return [{ option: 'upstream.ca-file', url: file, error: 'the file cannot be read' }]
@@ -27,7 +27,7 @@ export async function probeUpstreams({ values: { upstream }, open }: Settings): 
   return Promise.all(places.map(async ([option, url]) => ({ option, url, ...(await probe(url, ca)) })))
 }
 
-async function probe(url: string, ca: Buffer | undefined): Promise<Pick<Probe, 'error' | 'dateMs'>> {
+async function probe(url: string, ca: Buffer | undefined): Promise<Pick<ProbedUpstream, 'error' | 'dateMs'>> {
   try {
     const response = await send(new URL(url), { ca, timeoutMs: TIMEOUT_MS })
     response.destroy()

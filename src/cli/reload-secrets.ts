@@ -2,7 +2,7 @@ import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
-import { explainFailure, loadCa, readBody, send } from './remote.ts'
+import { explainFailure, loadCa, readResponseBody, send } from './remote.ts'
 import { createToken, listSecrets } from './token-tools.ts'
 
 const TOKEN_SECONDS = 300
@@ -106,7 +106,7 @@ function isDocumentError(body: string): boolean {
 async function post(place: URL, { token, ca }: Servers): Promise<{ status: number; body: string }> {
   const headers = { authorization: `Bearer ${token}` }
   const response = await send(place, { method: 'POST', headers, ca, timeoutMs: TIMEOUT_MS })
-  return { status: response.statusCode ?? 0, body: (await readBody(response, MAX_BYTES)).toString() }
+  return { status: response.statusCode ?? 0, body: (await readResponseBody(response, MAX_BYTES)).toString() }
 }
 
 /** The hashes in the response, that of the signing secret first. */

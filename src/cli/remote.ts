@@ -31,7 +31,7 @@ export function send(url: URL, { body, timeoutMs, ...options }: Request): Promis
 }
 
 /** Throws an error if the body is larger than the limit. */
-export async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readResponseBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response) {
@@ -100,7 +100,7 @@ export async function sendControl(server: Server, request: ControlRequest) {
   const response = await (server.kind === 'socket'
     ? send(SOCKET_URL, { ...sent, socketPath: server.path })
     : send(server.url, { ...sent, ca: server.ca }))
-  const reading = readJson((await readBody(response, MAX_BYTES)).toString())
+  const reading = readJson((await readResponseBody(response, MAX_BYTES)).toString())
   return { status: response.statusCode ?? 0, value: reading.kind === 'json' ? reading.value : undefined }
 }
 

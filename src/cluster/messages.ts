@@ -27,9 +27,9 @@ export interface WorkerStart {
   /** How many threads share the connections to the upstreams. */
   readonly threads: number
   readonly relayPath: string
-  readonly counters: SharedCounters
+  readonly counters: ThreadCounters
   /** Of this worker alone: raised regularly while its event loop is not stuck. */
-  readonly beats: SharedCounters
+  readonly beats: ThreadCounters
   /** Of the channel for connections. */
   readonly fd: number
 }
@@ -67,11 +67,11 @@ export type FromWorker =
   | { readonly kind: 'metrics'; readonly copy: MetricsCopy }
 
 /** Numbers that all threads see at once, by index. */
-export type SharedCounters = Int32Array<SharedArrayBuffer>
+export type ThreadCounters = Int32Array<SharedArrayBuffer>
 
 /** How often something has changed that decides who is accepted. */
 export const CHANGES = 0
 /** How many password checks have failed. */
 export const FAILURES = 1
 
-export const createCounters = (): SharedCounters => new Int32Array(new SharedArrayBuffer(8))
+export const createCounters = (): ThreadCounters => new Int32Array(new SharedArrayBuffer(8))

@@ -17,8 +17,8 @@ import {
   FAILURES,
   type FromWorker,
   type LeaveOrder,
-  type SharedCounters,
   type SharedState,
+  type ThreadCounters,
   type ToWorker,
   type WorkerListener,
   type WorkerStart,
@@ -48,7 +48,7 @@ interface Member {
   /** The connections it serves, each with what frees its place at the door. */
   readonly connections: Map<number, () => void>
   readonly ended: Promise<void>
-  readonly beats: SharedCounters
+  readonly beats: ThreadCounters
   /** The last beat that was seen, and when. */
   seen: { readonly beat: number; readonly atMs: number }
   isReady: boolean

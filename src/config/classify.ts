@@ -3,7 +3,7 @@ import { variableOf } from './environment.ts'
 import { renderFlag } from './flags.ts'
 import { FIXED, type OpenSection } from './option-table.ts'
 import type { OptionName } from './options.ts'
-import { findNearestOption, findNearestSection, type Report, warn } from './problems.ts'
+import { findNearestOption, findNearestSection, type Notices, warn } from './problems.ts'
 import { type Assignment, renderSource, type Source } from './settings.ts'
 
 /** All assignments by kind, lowest layer first. */
@@ -17,7 +17,7 @@ export interface Classified {
   readonly foreign: Assignment[]
 }
 
-export function classify(assignments: readonly Assignment[], report: Report): Classified {
+export function classify(assignments: readonly Assignment[], report: Notices): Classified {
   const buckets: Classified = {
     own: new Map(),
     fallback: new Map(),
@@ -29,7 +29,7 @@ export function classify(assignments: readonly Assignment[], report: Report): Cl
   return buckets
 }
 
-function classifyOne(assignment: Assignment, buckets: Classified, report: Report): void {
+function classifyOne(assignment: Assignment, buckets: Classified, report: Notices): void {
   const target = findTarget(assignment.section, assignment.key)
   // in no bucket, so that no list shows it as set
   if (isBarredFromRuntime(target, assignment)) warn(report, assignment, 'this cannot be set at run time and is ignored')
@@ -59,7 +59,7 @@ export function findFixedReason(target: Target, key: string): string | undefined
 
 type OptionTarget = Extract<Target, { kind: 'option' }>
 
-function classifyOption(target: OptionTarget, assignment: Assignment, buckets: Classified, report: Report): void {
+function classifyOption(target: OptionTarget, assignment: Assignment, buckets: Classified, report: Notices): void {
   addTo(buckets.own, target.row.name, assignment)
   if (!target.isOldName) return
   buckets.foreign.push(assignment)
@@ -67,7 +67,7 @@ function classifyOption(target: OptionTarget, assignment: Assignment, buckets: C
 }
 
 /** An unknown section of a file was reported with its header. */
-function classifyUnknown(target: Target, assignment: Assignment, buckets: Classified, report: Report): void {
+function classifyUnknown(target: Target, assignment: Assignment, buckets: Classified, report: Notices): void {
   const { section, key, source } = assignment
   if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
     buckets.ignored.push(assignment)

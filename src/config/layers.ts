@@ -1,7 +1,7 @@
 import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
 import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
-import { findNearestSection, type Problem, type Report, renderAt, warn } from './problems.ts'
+import { findNearestSection, type Notices, type Problem, renderAt, warn } from './problems.ts'
 import { type Assignment, joinNames } from './settings.ts'
 
 /** A setting made at run time. `text` is `undefined` for a deletion that hides lower layers. */
@@ -31,7 +31,7 @@ export const STRICT_DEFAULTS: readonly Assignment[] = [
 ]
 
 /** Defaults < files < run time < environment < flags: all assignments, lowest layer first. */
-export function readLayers(input: LayerInput, report: Report) {
+export function readLayers(input: LayerInput, report: Notices) {
   const environment = readEnvironment(input.environment)
   report.problems.push(...environment.problems)
   const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
@@ -52,7 +52,7 @@ interface ReadFile extends Ini {
   readonly path: string
 }
 
-function readFiles(files: readonly IniFile[], report: Report) {
+function readFiles(files: readonly IniFile[], report: Notices) {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read)
     report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))
@@ -105,7 +105,7 @@ function findExpected(section: string, key: string): string | undefined {
 }
 
 /** The last line of an option is used. Duplicate administrators are reported with the section that is used. */
-function warnAboutDuplicates(file: ReadFile, report: Report): void {
+function warnAboutDuplicates(file: ReadFile, report: Notices): void {
   const options = file.entries.filter(({ section, key }) => section !== 'admins' && hasEffect(section, key))
   for (const lines of Map.groupBy(options, ({ section, key }) => joinNames(section, key)).values()) {
     const last = lines.at(-1)
@@ -130,7 +130,7 @@ function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
 }
 
 /** Only the last `[admins]` section of all files is used; earlier ones do not add to it. */
-function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile, entry: IniEntry) => boolean {
+function pickAdmins(files: readonly ReadFile[], report: Notices): (file: ReadFile, entry: IniEntry) => boolean {
   const found = files.flatMap((file) =>
     file.sections.filter(({ name }) => name === 'admins').map(({ line }) => ({ file, line })),
   )

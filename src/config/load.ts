@@ -6,8 +6,8 @@ import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
 import type { RuntimeEntry } from './layers.ts'
-import type { Report } from './problems.ts'
-import { type Reading, readSettings } from './read.ts'
+import type { Notices } from './problems.ts'
+import { type ConfigReading, readSettings } from './read.ts'
 import type { Assignment, Rule } from './settings.ts'
 
 export interface LoadInput {
@@ -27,12 +27,12 @@ export interface LoadInput {
 }
 
 /** Combines files, environment and flags with the run-time settings of the store. */
-export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
+export type SettingsReader = (runtime: readonly RuntimeEntry[]) => ConfigReading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings(input: LoadInput): SettingsReader {
   const { flags, env, cwd, defaults = [], rules = [] } = input
-  const report: Report = { problems: [...flags.problems], warnings: [] }
+  const report: Notices = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((name) =>
@@ -60,7 +60,7 @@ function once(read: (path: string) => string): (path: string) => string {
 }
 
 /** The file itself, or the `*.ini` files of a folder in the byte order of their names. */
-function listFiles(path: string, cwd: string, report: Report): readonly string[] {
+function listFiles(path: string, cwd: string, report: Notices): readonly string[] {
   try {
     const folder = resolve(cwd, path)
     if (!statSync(folder).isDirectory()) return [path]
@@ -78,7 +78,7 @@ const MAX_INI_BYTES = 4 * 1024 * 1024
 const MAX_SECRET_BYTES = 1024 * 1024
 
 /** `isNamed`: it was named itself, not found in a folder. */
-function loadFile(path: string, isNamed: boolean, input: LoadInput, report: Report): readonly IniFile[] {
+function loadFile(path: string, isNamed: boolean, input: LoadInput, report: Notices): readonly IniFile[] {
   const { cwd, pipes, filled, empty } = input
   const known = isNamed ? pipes?.get(path) : undefined
   if (known) return [known]

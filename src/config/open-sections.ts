@@ -1,6 +1,6 @@
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
-import { addProblem, findNearest, type Problem, type Report, renderProblem, warn } from './problems.ts'
+import { addProblem, findNearest, type Notices, type Problem, renderProblem, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles, STORED_FORM } from './secrets.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 
@@ -12,7 +12,7 @@ export function resolveOpen(
   section: 'jwt_keys' | 'services',
   given: readonly Assignment[],
   secretFiles: SecretFiles,
-  report: Report,
+  report: Notices,
 ): readonly OpenEntry[] {
   const last = new Map<string, OpenEntry>()
   for (const assignment of given) {
@@ -54,7 +54,7 @@ export function checkKeyName(assignment: Assignment): Problem | undefined {
 export function resolveAdmins(
   given: readonly Assignment[],
   secretFiles: SecretFiles,
-  report: Report,
+  report: Notices,
 ): readonly AdminEntry[] {
   const last = new Map<string, AdminEntry>()
   warnAboutDuplicates(given, report)
@@ -67,7 +67,7 @@ export function resolveAdmins(
   return [...last.values()]
 }
 
-function warnAboutDuplicates(given: readonly Assignment[], report: Report): void {
+function warnAboutDuplicates(given: readonly Assignment[], report: Notices): void {
   for (const { line, last } of findDuplicates(given)) {
     warn(report, line, `this line is ignored: the one at ${renderSource(last.source)} is used`)
   }

@@ -108,7 +108,7 @@ export function findNearestSection(written: string): string | undefined {
 const isShort = (name: string): boolean => name.length < 6
 
 /** Problems and warnings collected while reading. */
-export interface Report {
+export interface Notices {
   readonly problems: Problem[]
   /** Messages with their place. They do not prevent a start. */
   readonly warnings: string[]
@@ -119,10 +119,10 @@ function describe({ section, key, source }: Assignment, what: string): string {
   return source.kind === 'flag' || source.kind === 'environment' ? what : `[${section}] ${key}: ${what}`
 }
 
-export function warn(report: Report, assignment: Assignment, what: string): void {
+export function warn(report: Notices, assignment: Assignment, what: string): void {
   report.warnings.push(renderAt(renderSource(assignment.source), describe(assignment, what)))
 }
 
-export function addProblem(report: Report, kind: Problem['kind'], assignment: Assignment, what: string): void {
+export function addProblem(report: Notices, kind: Problem['kind'], assignment: Assignment, what: string): void {
   report.problems.push({ kind, place: renderSource(assignment.source), message: describe(assignment, what) })
 }

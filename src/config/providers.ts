@@ -1,6 +1,6 @@
 // The sections `[provider:<name>]`: reads and checks what the layers set.
 import { PROVIDER_PREFIX } from './options.ts'
-import { addProblem, findNearest, type Problem, quote, type Report } from './problems.ts'
+import { addProblem, findNearest, type Notices, type Problem, quote } from './problems.ts'
 import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
 import { expandSecret, type SecretFiles } from './secrets.ts'
 import { type Assignment, type ProviderEntry, renderSource } from './settings.ts'
@@ -17,7 +17,7 @@ const NAME = /^[a-z][a-z0-9-]{0,31}$/
 export function resolveProviders(
   given: readonly Assignment[],
   secretFiles: SecretFiles,
-  report: Report,
+  report: Notices,
 ): readonly ProviderEntry[] {
   return [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
     const [first] = assignments
@@ -41,7 +41,7 @@ const DEFAULTS = Object.entries(PROVIDER_OPTIONS).map(([key, { initial }]) => [k
 function readValue(
   assignment: Assignment,
   secretFiles: SecretFiles,
-  report: Report,
+  report: Notices,
 ): readonly (readonly [ProviderKey, unknown])[] {
   const { section, key, source } = assignment
   if (!isProviderKey(key)) {

@@ -5,7 +5,7 @@ import { type Classified, classify } from './classify.ts'
 import { type LayerInput, readLayers } from './layers.ts'
 import { checkServices, findOverruledPasswords, resolveAdmins, resolveOpen } from './open-sections.ts'
 import { type OptionName, splitName } from './options.ts'
-import { type Problem, type Report, renderAt } from './problems.ts'
+import { type Notices, type Problem, renderAt } from './problems.ts'
 import { checkProviders, resolveProviders, warnAboutProviders } from './providers.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
 import { RULES } from './rules.ts'
@@ -14,14 +14,14 @@ import {
   type AllValues,
   type Assignment,
   createSettings,
-  type Finding,
   joinNames,
   type Rule,
+  type RuleFinding,
   renderSource,
   type Settings,
 } from './settings.ts'
 
-export interface Reading {
+export interface ConfigReading {
   /** Usable only if there are no problems: a bad value is replaced by its default. */
   readonly settings: Settings
   readonly problems: readonly Problem[]
@@ -30,8 +30,8 @@ export interface Reading {
 }
 
 /** `rules`: in addition to those of the table. */
-export function readSettings(input: LayerInput & SecretFiles & { readonly rules?: readonly Rule[] }): Reading {
-  const report: Report = { problems: [], warnings: [] }
+export function readSettings(input: LayerInput & SecretFiles & { readonly rules?: readonly Rule[] }): ConfigReading {
+  const report: Notices = { problems: [], warnings: [] }
   const layers = readLayers(input, report)
   const sorted = classify(layers.assignments, report)
   const options = resolveOptions(sorted, input, report)
@@ -58,7 +58,7 @@ export function readSettings(input: LayerInput & SecretFiles & { readonly rules?
   return { settings, problems: report.problems, warnings: report.warnings }
 }
 
-function checkRules(rules: readonly Rule[], all: AllValues, options: Resolution, report: Report): void {
+function checkRules(rules: readonly Rule[], all: AllValues, options: Resolution, report: Notices): void {
   for (const rule of rules) {
     // a bad value was reported already
     if (rule.about.some((name) => options.wrong.has(name))) continue
@@ -72,12 +72,12 @@ function checkRules(rules: readonly Rule[], all: AllValues, options: Resolution,
   }
 }
 
-function toPair(name: OptionName): Finding['about'][number] {
+function toPair(name: OptionName): RuleFinding['about'][number] {
   const { section, key } = splitName(name)
   return [section, key]
 }
 
-function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: AllValues): string {
+function placeOf(about: RuleFinding['about'], { snapshot }: Resolution, { open }: AllValues): string {
   const used: ReadonlyMap<string, Assignment> = snapshot
   const places = about.flatMap(([section, key]) => {
     const { source } =

@@ -2,13 +2,13 @@ import type { Classified } from './classify.ts'
 import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
 import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
-import { addProblem, quote, type Report, warn } from './problems.ts'
+import { addProblem, type Notices, quote, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 
 interface Work {
   readonly secretFiles: SecretFiles
-  readonly report: Report
+  readonly report: Notices
   /** The assignments that are used. */
   readonly snapshot: Map<OptionName, Assignment>
   /** Options with a value that cannot be read. */
@@ -25,7 +25,7 @@ interface ReadValue {
 }
 
 /** One value for every row of the table: the last assignment, that of an earlier section, or the default. */
-export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, report: Report): Resolution {
+export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, report: Notices): Resolution {
   const work: Work = { secretFiles, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
   const resolve = (rows: readonly OptionRow[]) =>
     Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
@@ -111,7 +111,7 @@ function initialOf(row: OptionRow, cwd: string): unknown {
   return codec.parse(codec.resolve?.(text, cwd) ?? text)
 }
 
-function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report: Report): void {
+function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report: Notices): void {
   const { source, text } = assignment
   const warning = row.option.codec.warn?.(value)
   if (warning) warn(report, assignment, warning)

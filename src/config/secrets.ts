@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { messageOf } from '../base/errors.ts'
 import { type IniEntry, type IniFile, readIni } from './ini.ts'
 import { findOption, isConcealed } from './options.ts'
-import { addProblem, quote, type Report, renderAt } from './problems.ts'
+import { addProblem, type Notices, quote, renderAt } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
 /** How files with secrets are found and read. */
@@ -32,7 +32,7 @@ export const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 export const toFileReference = (path: string): string => `${FILE_PREFIX}${path}`
 
 /** The secret itself, read from its file if the text is `@file:path`. */
-export function expandSecret(assignment: Assignment, secretFiles: SecretFiles, report: Report): string | undefined {
+export function expandSecret(assignment: Assignment, secretFiles: SecretFiles, report: Notices): string | undefined {
   const { text, source } = assignment
   if (!isFileReference(text)) return text
   if (source.kind === 'run time') {

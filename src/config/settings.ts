@@ -82,7 +82,7 @@ export interface Settings {
 export type AllValues = Pick<Settings, 'values' | 'open'>
 
 /** What is wrong, and with which settings. */
-export interface Finding {
+export interface RuleFinding {
   readonly message: string
   readonly about: readonly (readonly [section: string, key: string])[]
 }
@@ -93,7 +93,7 @@ export interface Rule {
   /** By default options that contradict each other. `bad-value`: one value is wrong. `warning`: not an error. */
   readonly kind?: 'bad-value' | 'warning'
   /** What is wrong, if anything. A plain message concerns all of `about`. */
-  check(all: AllValues): Finding | string | undefined
+  check(all: AllValues): RuleFinding | string | undefined
 }
 
 const DEFAULT: Source = Object.freeze({ kind: 'default' })

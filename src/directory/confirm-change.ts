@@ -10,12 +10,12 @@ import type { Authenticated } from './identity.ts'
 import type { User } from './users/user.ts'
 
 /** Throws if the credential is no longer accepted, or not with the same rights. */
-export type ConfirmCredential = () => Promise<Authenticated | undefined>
+export type ConfirmChange = () => Promise<Authenticated | undefined>
 
-const current = new AsyncLocalStorage<ConfirmCredential>()
+const current = new AsyncLocalStorage<ConfirmChange>()
 
 /** Runs `work`; every change that it stores is confirmed first. */
-export const runConfirmed = <T>(confirm: ConfirmCredential, work: () => T): T => current.run(confirm, work)
+export const runConfirmed = <T>(confirm: ConfirmChange, work: () => T): T => current.run(confirm, work)
 
 /**
  * To be called directly before a change is stored. Outside a request there is no credential to confirm. Without `guard`

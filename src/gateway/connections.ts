@@ -12,7 +12,7 @@ import { flagResets } from '../base/node-internals/connection-reset.ts'
 import { reportWriteErrorsLate } from '../base/node-internals/late-write-errors.ts'
 import type { UpstreamFigures } from '../observe/part-metrics.ts'
 
-export interface ConnectionLimits {
+export interface PoolLimits {
   readonly connectTimeoutMs: number
   readonly firstByteTimeoutMs: number
   readonly maxConnections: number
@@ -22,7 +22,7 @@ export interface ConnectionLimits {
 
 export interface ConnectionSettings {
   readonly urls: readonly string[]
-  readonly limits: ConnectionLimits
+  readonly limits: PoolLimits
 }
 
 /** The connections to one server. Feeds have their own, so that thousands of them do not use up those of requests. */
@@ -75,7 +75,7 @@ export function createLiveConnections(settings: () => ConnectionSettings) {
 /** Shorter than common servers keep idle connections, so that Cardea closes them first. */
 const KEEP_ALIVE_MS = 4000
 
-function openConnections(url: string, limits: ConnectionLimits): Connections {
+function openConnections(url: string, limits: PoolLimits): Connections {
   const connect = createConnector(new URL(url), limits)
   return {
     requests: createPool(url, limits, connect),
@@ -94,7 +94,7 @@ const require = createRequire(import.meta.url)
 /** Loaded with the first pool: loading undici takes about 85 ms (`require` alone), and a door without an upstream does not need it. */
 const loadUndici = (): typeof import('undici') => require('undici')
 
-function createPool(url: string, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
+function createPool(url: string, limits: PoolLimits, connect: buildConnector.connector): Pool {
   return new (loadUndici().Pool)(url, {
     connections: limits.maxConnections,
     // a pipelined request would wait for the one before it, and fail with it
@@ -110,7 +110,7 @@ function createPool(url: string, limits: ConnectionLimits, connect: buildConnect
 }
 
 /** Connects to the server of this URL. Its certificate is verified for the URL's name, whatever `Host` a client sends. */
-function createConnector(url: URL, { connectTimeoutMs, authorities }: ConnectionLimits): buildConnector.connector {
+function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {
   const connect = loadUndici().buildConnector({
     // undici's own timer has a resolution of half a second
     timeout: 0,

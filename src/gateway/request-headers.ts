@@ -87,7 +87,7 @@ export function createRequestFilter(
 }
 
 /** The name of a header (RFC 9110 5.6.2). */
-export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+export const HEADER_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** Whether these values of `Connection` name no header, as in nearly every message. */
 export const namesNoHeader = (connection: readonly string[]): boolean =>

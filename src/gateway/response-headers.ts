@@ -1,7 +1,7 @@
 import { Refusal } from '../base/errors.ts'
 import { createBoundedMap, createHeaderMemo } from '../base/header-memo.ts'
 import type { HeaderPair, RequestContext } from '../http/request-context.ts'
-import { listConnectionNames, namesNoHeader, TOKEN, toHopNames } from './request-headers.ts'
+import { HEADER_TOKEN, listConnectionNames, namesNoHeader, toHopNames } from './request-headers.ts'
 
 interface ResponseHeaderRules {
   /** Whether Cardea sets the CORS headers: those of the upstream are removed. */
@@ -166,7 +166,7 @@ export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
 /** Adds the `Trailer` header without the names of trailers that are removed. */
 function pushTrailerHeader(kept: HeaderPair[], name: string, announced: string): void {
   const names = announced.split(',').map((each) => each.trim())
-  const forwarded = names.filter((each) => TOKEN.test(each) && canTrail(each.toLowerCase()))
+  const forwarded = names.filter((each) => HEADER_TOKEN.test(each) && canTrail(each.toLowerCase()))
   if (forwarded.length > 0) kept.push([name, forwarded.join(', ')])
 }
 

@@ -4,7 +4,7 @@ import { type WatchOptions, watchSecrets } from '../keys/watch.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { checkCertificateDates, loadTlsFiles, type TlsLoad, type TlsSource } from './tls-files.ts'
 
-export interface CertificateDeps {
+export interface CertificateWatchDeps {
   /** A listener uses another certificate or other versions and ciphers. Must not throw. */
   onReplaced(file: string): void
   /** A changed file cannot be used, so the listeners keep what they have. Must not throw. */
@@ -33,13 +33,13 @@ interface Loaded<S> {
 /** The certificates of all listeners. They are replaced on reload and when their files change. */
 export class Certificates<S> {
   readonly #served: TlsListener<S>[] = []
-  readonly #deps: CertificateDeps
+  readonly #deps: CertificateWatchDeps
   /** The last problem of each file, so that it is reported once. */
   readonly #reported = new Map<string, string>()
   #stopWatching: readonly (() => void)[] = []
   #datesCheck: NodeJS.Timeout | undefined
 
-  constructor(deps: CertificateDeps) {
+  constructor(deps: CertificateWatchDeps) {
     this.#deps = deps
   }
 

@@ -23,7 +23,7 @@ import { schemeOf } from './trust.ts'
 /** Where a dialect has no name of its own for the header with the id of a request. */
 export const REQUEST_ID_HEADER = 'X-Request-Id'
 
-export interface Delivery {
+export interface ReplyDelivery {
   readonly dialect: Dialect
   readonly context: RequestContext
   readonly reply: Reply
@@ -41,7 +41,7 @@ export interface Delivery {
 type Delivered = { readonly isLast: boolean; readonly isFeed: boolean }
 
 /** Writes a reply to a request. All replies are written here. */
-export function writeReply(request: IncomingMessage, response: HttpResponse, delivery: Delivery): Delivered {
+export function writeReply(request: IncomingMessage, response: HttpResponse, delivery: ReplyDelivery): Delivered {
   const { reply } = delivery
   if (response.headersSent || response.destroyed) return abandon(reply)
   const leavesBody = hasUnreadBody(request, delivery.context.isCut)
@@ -72,7 +72,7 @@ export function writeReply(request: IncomingMessage, response: HttpResponse, del
   return { isLast, isFeed: false }
 }
 
-function writeHead(response: HttpResponse, delivery: Delivery, isLast: boolean): void {
+function writeHead(response: HttpResponse, delivery: ReplyDelivery, isLast: boolean): void {
   const { dialect, context, reply, hsts, isBroken } = delivery
   const all = headersOf(reply, dialect, context, response.req)
   const headers = withTransportSecurity(all, hsts, context.client.scheme)

@@ -6,7 +6,7 @@ import { badRequest, Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import { readSigningKey, type SigningKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
+import { type AuditSigningKey, readSigningKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { AuditTrail } from '../observe/audit/audit-trail.ts'
@@ -56,7 +56,7 @@ const PSEUDONYM_BYTES = 6
 
 export class Audit implements RecordGuard {
   readonly #options: AuditOptions
-  readonly #key: SigningKey | undefined
+  readonly #key: AuditSigningKey | undefined
   readonly #trail: AuditTrail
   readonly #copies: readonly Copy[]
   /** The store, the file with the checkpoint, and the copies. */
@@ -266,7 +266,7 @@ export const countVerified = ({ chains, findings }: VerifiedTrail) => ({
 })
 
 /** `undefined`: no key is configured. */
-export const loadAuditKey = (file: string): SigningKey | undefined =>
+export const loadAuditKey = (file: string): AuditSigningKey | undefined =>
   file === '' ? undefined : loadKeyFile('audit.key-file', file, readSigningKey)
 
 /** `undefined`: there is no webhook. */

@@ -60,7 +60,7 @@ export function readProviderClaims(
     subject,
     name: findText(claims, rules.name) ?? subject,
     roles: findRoles(claims, rules.roles),
-    hasFactor: provesFactor(claims, rules.factors),
+    hasFactor: claimsFactor(claims, rules.factors),
     issuedAt: findNumber(claims, 'iat') ?? 0,
     expiresAt: (findNumber(claims, 'exp') ?? 0) + rules.skewSeconds,
   }
@@ -130,6 +130,6 @@ export function findRoles(claims: Claims, place: ClaimPlace | undefined): readon
 }
 
 /** What a token says about how its user signed in: RFC 8176 lists values of `amr`; those of `acr` are the provider's own. */
-export const provesFactor = (claims: Claims, factors: readonly string[]): boolean =>
+export const claimsFactor = (claims: Claims, factors: readonly string[]): boolean =>
   factors.includes('*') ||
   ['amr', 'acr'].flatMap((name) => listTexts(findMember(claims, name))).some((value) => factors.includes(value))

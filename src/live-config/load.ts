@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
 import { type Problem, renderProblem } from '../config/problems.ts'
-import type { Reading } from '../config/read.ts'
+import type { ConfigReading } from '../config/read.ts'
 import { type Rule, renderSource, type Settings } from '../config/settings.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
@@ -40,9 +40,9 @@ export class ConfigError extends StartError {
 export const openConfiguration = (input: Input): SettingsReader => openSettings({ ...input, rules: USER_RULES })
 
 /** The configuration without the settings in the store. */
-export const loadConfiguration = (input: Input): Reading => openConfiguration(input)([])
+export const loadConfiguration = (input: Input): ConfigReading => openConfiguration(input)([])
 
-export interface StoredReading extends Reading {
+export interface StoredReading extends ConfigReading {
   /** Whether the settings of the store are included. */
   readonly isStoreRead: boolean
   /** Why they are not. */

@@ -7,7 +7,7 @@ import { SECTIONS } from '../config/option-table.ts'
 import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
 import { renderSource, type Settings, type Source } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
-import { type ChangeOptions, createSettingsService, findChangeProblem, type SetEntry } from './settings-service.ts'
+import { type ChangeMode, createSettingsService, findChangeProblem, type SetEntry } from './settings-service.ts'
 import type { ConfigSnapshot } from './snapshot.ts'
 
 /** The settings for commands and the console, which show what a change did. */
@@ -32,7 +32,7 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
     preview: (change: RuntimeEntry) => previewChange(liveConfig, change),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
-    async set(setting: SetEntry, { expected, ...options }: ChangeOptions & { readonly expected?: string | undefined }) {
+    async set(setting: SetEntry, { expected, ...options }: ChangeMode & { readonly expected?: string | undefined }) {
       requireExpected(liveConfig, setting, expected)
       return change(setting.section, setting.key, () => service.set(setting, options))
     },

@@ -9,7 +9,7 @@ import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
 import { noteDrop, type RuntimeLayer } from './stored-layer.ts'
 
-export interface ChangeOptions {
+export interface ChangeMode {
   /** For this process only, until it ends or reloads its configuration. */
   readonly isVolatile?: boolean
   /** For the cookie secret: every node rejects cookies of earlier secrets at once. */
@@ -26,12 +26,12 @@ export type SetEntry = RuntimeEntry & { readonly text: string }
  * Returned values are the configured ones, with secrets masked.
  */
 export function createSettingsService(liveConfig: LiveConfig) {
-  const layerOf = ({ isVolatile = false }: ChangeOptions = {}) =>
+  const layerOf = ({ isVolatile = false }: ChangeMode = {}) =>
     isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
   return {
     list: () => listShown(liveConfig),
     /** Returns the previous value; `''` if there was none. */
-    async set(setting: SetEntry, options?: ChangeOptions): Promise<string> {
+    async set(setting: SetEntry, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, setting)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
       await confirmChange(liveConfig.kernel.events)
@@ -40,7 +40,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
       return before
     },
     /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
-    async unset(section: string, key: string, options?: ChangeOptions): Promise<string> {
+    async unset(section: string, key: string, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, { section, key, text: undefined })
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderAt, renderProblem } from '../config/problems.ts'
-import type { Reading } from '../config/read.ts'
+import type { ConfigReading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
 import { StartError } from '../kernel/start-error.ts'
@@ -45,7 +45,7 @@ export interface SnapshotDeps extends Hashing {
 }
 
 interface LayersReading extends Omit<RuntimeReading, 'entries'> {
-  readonly reading: Reading
+  readonly reading: ConfigReading
 }
 
 const NO_ADMINISTRATOR = `No administrator is configured, so this server could not be managed: not starting.

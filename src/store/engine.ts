@@ -17,28 +17,28 @@ export type Value = string | number | null
 export type Row = Readonly<Record<string, unknown>>
 
 /** One statement with its values, or the same statement for many rows of values. */
-export type Step =
+export type StoreStep =
   | { readonly kind: 'one'; readonly statement: Statement; readonly values: readonly Value[] }
   | { readonly kind: 'many'; readonly statement: Statement; readonly rows: readonly (readonly Value[])[] }
 
-export type OneStep = Extract<Step, { kind: 'one' }>
+export type OneStep = Extract<StoreStep, { kind: 'one' }>
 
 export const one = (statement: Statement, ...values: readonly Value[]): OneStep => ({ kind: 'one', statement, values })
 
-export const many = (statement: Statement, rows: readonly (readonly Value[])[]): Step => ({
+export const many = (statement: Statement, rows: readonly (readonly Value[])[]): StoreStep => ({
   kind: 'many',
   statement,
   rows,
 })
 
 /** The same statement for many values of its only parameter. */
-export const manyKeys = (statement: Statement, keys: Iterable<string>): Step =>
+export const manyKeys = (statement: Statement, keys: Iterable<string>): StoreStep =>
   many(
     statement,
     Array.from(keys, (key) => [key]),
   )
 
-export type Operation<T> = Generator<Step, T, readonly Row[]>
+export type Operation<T> = Generator<StoreStep, T, readonly Row[]>
 
 export interface Engine {
   readonly name: string

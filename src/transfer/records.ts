@@ -1,5 +1,5 @@
 /** The records of a dump: what reading one yields, and what writing one needs. */
-import { Refusal, textOf } from '../base/errors.ts'
+import { Refusal, refusalText } from '../base/errors.ts'
 import type { Json, UserDraft } from '../directory/users/user.ts'
 
 /** The result of reading one record. Reasons and notes are sentences for people and contain no secrets. */
@@ -40,7 +40,7 @@ export interface RecordReader {
 /** The sentence of a `Refusal`. Any other error is a bug and is thrown again. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Refusal)) throw error
-  return textOf(error)
+  return refusalText(error)
 }
 
 /** A record of a dump, and what of the user it cannot contain. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createProviderTokens, type ProviderTokenDeps } from '../../src/auth/provider-token.ts'
-import { textOf } from '../../src/base/errors.ts'
+import { refusalText } from '../../src/base/errors.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toAccount } from '../../src/directory/account.ts'
 import { createUser } from '../../src/directory/users/revisions.ts'
@@ -59,7 +59,7 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
       const now = Math.floor(nowMs / 1000)
       const verdict = await find(provider.signToken({ iat: now, exp: now + 300 }, header), now)
       if (verdict?.kind === 'accepted') return verdict.identity.name ?? ''
-      return verdict?.kind === 'refused' ? `${verdict.error.code}: ${textOf(verdict.error)}` : 'absent'
+      return verdict?.kind === 'refused' ? `${verdict.error.code}: ${refusalText(verdict.error)}` : 'absent'
     },
     pass(ms: number): void {
       nowMs += ms

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Finding } from '../../src/cli/check-store.ts'
+import type { AreaFinding } from '../../src/cli/check-store.ts'
 import { checkMachine } from '../../src/cli/machine-checks.ts'
 import { read } from '../config/given.ts'
 import { withStore } from '../contract/store-backup.ts'
@@ -27,13 +27,13 @@ const DAY_MS = 86_400_000
 
 const MEMORY = ['--store.url', 'sqlite::memory:']
 
-async function check(argv: readonly string[], nowMs?: number): Promise<readonly Finding[]> {
+async function check(argv: readonly string[], nowMs?: number): Promise<readonly AreaFinding[]> {
   const { settings, problems } = read({ argv })
   assert.deepEqual(problems, [])
   return checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined }, nowMs)
 }
 
-const inArea = (findings: readonly Finding[], name: string) => findings.filter(({ area }) => area === name)
+const inArea = (findings: readonly AreaFinding[], name: string) => findings.filter(({ area }) => area === name)
 
 test('reports every area as ok if nothing is wrong', async () => {
   const findings = await check(MEMORY)
@@ -163,7 +163,7 @@ test('explains why the keys of an identity provider cannot be used', async (t) =
   const { issuer } = provider
   const explain = async (...more: readonly string[]): Promise<string> => {
     const options = ['--provider:staff.audience', 'cardea', '--provider:staff.issuer', issuer, ...more]
-    let finding: Finding | undefined
+    let finding: AreaFinding | undefined
     // on a busy machine even this provider may take too long
     await waitUntil(async () => {
       finding = inArea(await check([...MEMORY, ...options]), 'providers')[0]

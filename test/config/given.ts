@@ -2,7 +2,7 @@ import { splitFlags } from '../../src/config/flags.ts'
 import type { IniFile } from '../../src/config/ini.ts'
 import type { RuntimeEntry } from '../../src/config/layers.ts'
 import { renderProblem } from '../../src/config/problems.ts'
-import { type Reading, readSettings } from '../../src/config/read.ts'
+import { type ConfigReading, readSettings } from '../../src/config/read.ts'
 
 export interface Given {
   /** Text of `/etc/cardea/local.ini`. */
@@ -16,7 +16,7 @@ export interface Given {
 }
 
 /** Reads settings with nothing but what a row gives. */
-export function read({ ini, files = [], env = {}, argv = [], runtime = [], secrets = {} }: Given): Reading {
+export function read({ ini, files = [], env = {}, argv = [], runtime = [], secrets = {} }: Given): ConfigReading {
   const known = new Map(Object.entries(secrets))
   const flags = splitFlags(argv)
   const reading = readSettings({

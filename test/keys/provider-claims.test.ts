@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ALGORITHMS, type Algorithm } from '../../src/keys/algorithms.ts'
 import { readClaimPath } from '../../src/keys/document-claims.ts'
-import { type ProviderClaimRules, provesFactor, readProviderClaims } from '../../src/keys/provider-claims.ts'
+import { claimsFactor, type ProviderClaimRules, readProviderClaims } from '../../src/keys/provider-claims.ts'
 
 const NOW = 1_800_000_000
 const TIMES = { iat: NOW - 10, exp: NOW + 300 }
@@ -199,5 +199,5 @@ const FACTORS: readonly [name: string, claims: object, factors: readonly string[
 describe('the second factor of a provider', () => {
   for (const [name, claims, factors, expected] of FACTORS)
     it(`${expected ? 'is' : 'is not'} proved by ${name}`, () =>
-      assert.equal(provesFactor(claims as Parameters<typeof provesFactor>[0], factors), expected))
+      assert.equal(claimsFactor(claims as Parameters<typeof claimsFactor>[0], factors), expected))
 })

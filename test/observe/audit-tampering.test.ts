@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import { makeAuditKey, readSigningKey, type SigningKey } from '../../src/observe/audit/audit-key.ts'
+import { type AuditSigningKey, makeAuditKey, readSigningKey } from '../../src/observe/audit/audit-key.ts'
 import { AuditTrail } from '../../src/observe/audit/audit-trail.ts'
 import { loadCheckpoint } from '../../src/observe/audit/checkpoint.ts'
 import { Checkpoints } from '../../src/observe/audit/checkpoints.ts'
@@ -41,11 +41,11 @@ interface Running {
   /** The events about the trail. */
   readonly reported: readonly string[]
   write(...names: readonly string[]): Promise<void>
-  erase(name: string, pseudonym: string, key: SigningKey): Promise<void>
+  erase(name: string, pseudonym: string, key: AuditSigningKey): Promise<void>
   stop(): Promise<void>
 }
 
-async function run(place: Place, key: SigningKey = KEY): Promise<Running> {
+async function run(place: Place, key: AuditSigningKey = KEY): Promise<Running> {
   const store = await openStore(toUrl(place), { log: SILENT_LOG })
   const reported: string[] = []
   const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
@@ -87,7 +87,7 @@ const change = ({ database }: Place, sql: string): void => {
   opened.close()
 }
 
-async function verify(place: Place, keys: readonly SigningKey[] = [KEY]) {
+async function verify(place: Place, keys: readonly AuditSigningKey[] = [KEY]) {
   const snapshot = await openSnapshot(toUrl(place))
   try {
     const local = { node: NODE, ...loadCheckpoint(place.checkpoint) }
@@ -239,7 +239,7 @@ describe('a node whose audit trail was replaced', () => {
 describe('tampering with erased records', () => {
   const [P1, P2] = ['erased-000000000001', 'erased-000000000002']
 
-  async function makeErased(t: TestContext, key: SigningKey): Promise<Place> {
+  async function makeErased(t: TestContext, key: AuditSigningKey): Promise<Place> {
     const place = makePlace(t)
     const node = await run(place)
     await node.write('ada', 'bob', 'eve')

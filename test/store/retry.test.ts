@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../src/base/errors.ts'
 import { IncompatibleStoreError } from '../../src/store/engine.ts'
-import { isDisconnected, isRolledBack, toStoreError } from '../../src/store/postgres/errors.ts'
+import { isConnectionLost, isRolledBack, toStoreError } from '../../src/store/postgres/errors.ts'
 import { toDelayMs, withRetries } from '../../src/store/retry.ts'
 
 const rules = { attempts: 3, firstDelayMs: 1, maxDelayMs: 2, isRetryable: (error: unknown) => error === 'again' }
@@ -91,7 +91,7 @@ describe('errors of PostgreSQL', () => {
       assert.ok(failure instanceof Error)
       assert.doesNotMatch(JSON.stringify([failure, failure.cause, failure.message]), /hash of a password/)
       assert.deepEqual(
-        [isRolledBack(error), isDisconnected(error), failure instanceof Refusal ? failure.code : 'defect'],
+        [isRolledBack(error), isConnectionLost(error), failure instanceof Refusal ? failure.code : 'defect'],
         [rolledBack, disconnected, code],
       )
     })

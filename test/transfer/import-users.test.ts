@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Refusal, textOf } from '../../src/base/errors.ts'
+import { Refusal, refusalText } from '../../src/base/errors.ts'
 import type { UserDraft } from '../../src/directory/users/user.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
@@ -120,7 +120,7 @@ describe('importing a user', () => {
       )
       const [first] = outcomes
       assert.ok(first?.kind === 'refused' && first.error instanceof Refusal)
-      assert.match(textOf(first.error), /Another user has this external account/)
+      assert.match(refusalText(first.error), /Another user has this external account/)
     }
   })
 

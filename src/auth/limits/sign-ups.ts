@@ -6,10 +6,10 @@ import { findPeers, type Guess } from './guess.ts'
 /** Limits the users that clients create for themselves: from one address, and in total. */
 export interface SignUpLimits {
   /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
-  signUp<T>(client: Client, create: () => Promise<T>): Promise<T>
+  signUp<T>(client: SignUpClient, create: () => Promise<T>): Promise<T>
 }
 
-export type Client = Pick<Guess, 'peer' | 'directPeer'>
+export type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
 
 type Counters = Readonly<Record<SignUpCounter, Locks>>
 type SignUpCounter = 'sign-up' | 'all-sign-ups'
@@ -53,7 +53,7 @@ interface Counted {
   readonly key: string
 }
 
-const toKeys = (client: Client): readonly Counted[] => [
+const toKeys = (client: SignUpClient): readonly Counted[] => [
   ...findPeers(client).map((key) => ({ counter: 'sign-up', key }) as const),
   { counter: 'all-sign-ups', key: EVERY_CLIENT },
 ]

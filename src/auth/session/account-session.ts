@@ -37,7 +37,7 @@ export const COOKIE_SESSION: CredentialKind = {
 export const COOKIE_HANDLER = 'cookie'
 
 /** Sessions of one use: their credentials, and what is bound into their signature. */
-export interface SessionUse extends Pick<Credential, 'kind' | 'handler'> {
+export interface SessionPurpose extends Pick<Credential, 'kind' | 'handler'> {
   /** Makes a cookie valid only where it was issued. */
   readonly purpose: string
 }
@@ -49,7 +49,7 @@ export interface AccountSessionDeps {
   settings(): SigningSettings
   readonly timeouts: Pick<CookieTimeouts, 'accepted'>
   /** Left out: the document door. */
-  readonly use?: SessionUse
+  readonly use?: SessionPurpose
   readonly directory: Pick<
     Directory,
     | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'toActing')

@@ -6,8 +6,8 @@ import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
 import { EXIT, ExitError } from '../context.ts'
-import { explainFailure, readBody, send } from '../remote.ts'
-import type { Source } from './source.ts'
+import { explainFailure, readResponseBody, send } from '../remote.ts'
+import type { ImportSource } from './source.ts'
 
 export interface DocumentServer {
   /** Of the server itself, without the database. */
@@ -42,7 +42,7 @@ export function readServerUrl(text: string): URL {
   return url
 }
 
-export async function openServerSource(server: DocumentServer, idPrefix: string): Promise<Source> {
+export async function openServerSource(server: DocumentServer, idPrefix: string): Promise<ImportSource> {
   const total = await countDocuments(server)
   let done = 0
   return {
@@ -107,7 +107,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 
 async function loadText(server: DocumentServer, path: string): Promise<string> {
   const response = await load(server, path)
-  const body = await readBody(response, MAX_BYTES).catch((error) => {
+  const body = await readResponseBody(response, MAX_BYTES).catch((error) => {
     throw failure(server, error)
   })
   return body.toString()

@@ -15,9 +15,9 @@ export interface ImportRules {
 
 type Outcome = OperationResult<'transfer.import'>['outcomes'][number]
 
-export type Counts = Record<Outcome['kind'], number>
+export type ImportCounts = Record<Outcome['kind'], number>
 
-const none = (): Counts => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
+const none = (): ImportCounts => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
 
 type UserReading = Reading & { readonly kind: 'user' }
 type ImportUser = Found & { readonly reading: UserReading }
@@ -30,7 +30,7 @@ const CLEAR_COST = 50
 
 export class Importer {
   /** `passed`: records that are neither users nor errors. */
-  readonly totals: Readonly<Record<Heading, Counts>> & { passed: number } = {
+  readonly totals: Readonly<Record<Heading, ImportCounts>> & { passed: number } = {
     users: none(),
     administrators: none(),
     settings: none(),

@@ -13,10 +13,10 @@ import { readIdPrefix, toInput } from '../own-settings.ts'
 import { loadCa, readAuthorization } from '../remote.ts'
 import { readAdministrators } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
-import { type Counts, Importer, type ImportRules } from './importer.ts'
+import { type ImportCounts, Importer, type ImportRules } from './importer.ts'
 import { renderCount, renderDuration } from './progress.ts'
 import { createReport, type Report } from './report.ts'
-import { openFileSource, type Source } from './source.ts'
+import { type ImportSource, openFileSource } from './source.ts'
 
 export interface ImportOptions extends ManageOptions {
   readonly from?: FormatName
@@ -97,7 +97,7 @@ async function loadAdmins({ cwd }: Context, place: string, findServer: FindServe
 }
 
 interface Work {
-  readonly source: Source
+  readonly source: ImportSource
   /** Imported after the source. */
   readonly administrators: readonly Found[]
   readonly format: FormatName
@@ -178,12 +178,12 @@ function renderImportSummary(summary: ImportSummary): string {
 const renderSkipped = (count: number): string =>
   count === 1 ? 'Skipped 1 record that is not a user.' : `Skipped ${renderCount(count)} records that are not users.`
 
-const renderCounts = (counts: Counts): string =>
+const renderCounts = (counts: ImportCounts): string =>
   Object.entries(counts)
     .map(([kind, count]) => `${renderCount(count)} ${kind}`)
     .join(', ')
 
-const sumOf = (counts: Counts): number => Object.values(counts).reduce((sum, count) => sum + count, 0)
+const sumOf = (counts: ImportCounts): number => Object.values(counts).reduce((sum, count) => sum + count, 0)
 
 /** The identity that reads users. CouchDB needs no user of this name. */
 const IMPORTER: Authenticated = Object.freeze({

@@ -8,7 +8,7 @@ import type { FormatName } from '../../transfer/format-names.ts'
 import { type Context, EXIT, ExitError } from '../context.ts'
 
 /** The source of an import. Records are read in small groups. */
-export interface Source {
+export interface ImportSource {
   /** Ends without an error when the signal is aborted. */
   read(signal: AbortSignal): AsyncIterable<readonly Found[]>
   /** How far it has been read, in bytes or documents; `total` if known. */
@@ -19,7 +19,7 @@ export interface Source {
 const CHUNKS = { highWaterMark: 16 * 1024 }
 
 /** A dump in a file, or on standard input for `-`, which may be compressed. */
-export function openFileSource({ cwd }: Context, place: string, format: FormatName, idPrefix: string): Source {
+export function openFileSource({ cwd }: Context, place: string, format: FormatName, idPrefix: string): ImportSource {
   const path = place === '-' ? undefined : resolve(cwd, place)
   const total = path === undefined ? undefined : sizeOf(path, place)
   let done = () => 0

@@ -8,7 +8,7 @@ import { type DoorArrivals, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
-import { badRequest, Refusal, textOf } from '../../base/errors.ts'
+import { badRequest, Refusal, refusalText } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { readForm } from '../../http/form.ts'
@@ -106,7 +106,7 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
     return toJsonReply(200, reply, [...headers, renderStateCookie('', 0, context)])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    const reason = error.detail ?? textOf(error)
+    const reason = error.detail ?? refusalText(error)
     const [subject] = arrival ? await deps.directory.listLinked(arrival.external) : []
     const refused = { subject, reason: `[provider:${provider}] ${reason}`, handler: PROVIDER_ENDPOINT }
     deps.events.record('sign-in.refused', refused)
@@ -115,7 +115,7 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
   }
 }
 
-const toSentence = (error: Refusal): string => `The sign-in was refused: ${textOf(error)}.`
+const toSentence = (error: Refusal): string => `The sign-in was refused: ${refusalText(error)}.`
 
 /** The provider has proved the account, but not the password of the user here. */
 async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {

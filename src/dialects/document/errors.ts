@@ -1,8 +1,8 @@
-import { ERRORS, type ErrorCode, type Refusal, textOf } from '../../base/errors.ts'
+import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/errors.ts'
 import type { HeaderPair, Reply } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 
-/** Status and body of an error. A reason that depends on the request is a function of `textOf` the refusal. */
+/** Status and body of an error. A reason that depends on the request is a function of `refusalText` the refusal. */
 interface ErrorRow {
   readonly status: number
   readonly error: string
@@ -111,7 +111,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
 
 export function toErrorBody(refusal: Refusal) {
   const { error, reason } = DOCUMENT_ERRORS[refusal.code]
-  return { error, reason: typeof reason === 'string' ? reason : reason(textOf(refusal)) }
+  return { error, reason: typeof reason === 'string' ? reason : reason(refusalText(refusal)) }
 }
 
 /** An error as a reply, without the headers that depend on the settings. */

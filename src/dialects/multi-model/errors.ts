@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, type Refusal, textOf } from '../../base/errors.ts'
+import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/errors.ts'
 
 type ErrorRow = {
   readonly code: number
@@ -100,6 +100,6 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
 
 export function toMultiModelError(refusal: Refusal): { code: number; errorNum: number; errorMessage: string } {
   const { code, errorNum, errorMessage } = MULTI_MODEL_ERRORS[refusal.code]
-  const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(textOf(refusal))
+  const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(refusalText(refusal))
   return { code, errorNum, errorMessage: message }
 }

@@ -1,5 +1,5 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
-import { MULTI_MODEL_BASIC, type PasswordCheck, type Verified, verifyPasswordOrToken } from '../../auth/basic.ts'
+import { type CheckPassword, MULTI_MODEL_BASIC, type Verified, verifyPasswordOrToken } from '../../auth/basic.ts'
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../../auth/issued-token.ts'
@@ -14,7 +14,7 @@ import type { Credential } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
 import type { MultiModelSettings } from './settings.ts'
 
-export interface SignInDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'> {
+export interface SignInServiceDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'> {
   readonly directory: Directory
   readonly signIn: DoorSignIn
   readonly recorder: SessionRecorder
@@ -25,7 +25,7 @@ export interface SignInDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'> {
 
 export type SignInService = ReturnType<typeof createSignInService>
 
-export function createSignInService(deps: SignInDeps) {
+export function createSignInService(deps: SignInServiceDeps) {
   const { issue, renew } = createIssuedTokens({
     ...deps,
     maxLifetimeSeconds: () => deps.settings().maxLifetimeSeconds,
@@ -33,7 +33,7 @@ export function createSignInService(deps: SignInDeps) {
   const opener = createSessionOpener<TokenOpening>({ ...deps, issue, opened: 'token', endpoint: SIGN_IN_ENDPOINT })
   return {
     /** Checks the Basic credential of one request. */
-    async check(name: string, password: string, source: CredentialSource): ReturnType<PasswordCheck> {
+    async check(name: string, password: string, source: CredentialSource): ReturnType<CheckPassword> {
       const maxAgeMs = deps.basicAgeMs()
       const age = maxAgeMs === undefined ? {} : { maxAgeMs }
       return verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
@@ -81,7 +81,7 @@ export function createSignInService(deps: SignInDeps) {
 export const SIGN_IN_ENDPOINT = '_open/auth'
 const CHECK_ENDPOINT = '_api/user'
 
-async function verify(deps: SignInDeps, attempt: DoorAttempt): Promise<Verified | undefined> {
+async function verify(deps: SignInServiceDeps, attempt: DoorAttempt): Promise<Verified | undefined> {
   try {
     return await verifyPasswordOrToken(deps, attempt)
   } catch (error) {

@@ -14,7 +14,7 @@ export interface VerifyingKey {
   readonly key: KeyObject
 }
 
-export interface SigningKey extends VerifyingKey {
+export interface AuditSigningKey extends VerifyingKey {
   readonly signing: KeyObject
 }
 
@@ -31,7 +31,7 @@ export function makeAuditKey(): string {
 }
 
 /** Throws an error that says what is wrong, without quoting the file. */
-export function readSigningKey(pem: string): SigningKey {
+export function readSigningKey(pem: string): AuditSigningKey {
   const signing = requireEd25519(() => createPrivateKey(pem))
   return { ...toVerifying(createPublicKey(signing)), signing }
 }
@@ -57,18 +57,18 @@ function toVerifying(key: KeyObject): VerifyingKey {
 }
 
 /** A statement begins with its kind and version, so that no signature is valid for another kind. */
-export type Statement = readonly unknown[]
+export type SignedStatement = readonly unknown[]
 
-const toBytes = (statement: Statement): Buffer => Buffer.from(JSON.stringify(statement))
+const toBytes = (statement: SignedStatement): Buffer => Buffer.from(JSON.stringify(statement))
 
-export const signStatement = (statement: Statement, { id, signing }: SigningKey): Signature => ({
+export const signStatement = (statement: SignedStatement, { id, signing }: AuditSigningKey): Signature => ({
   key: id,
   signature: sign(null, toBytes(statement), signing).toString('base64url'),
 })
 
 /** `unknown`: it was signed with a key that is not among these. */
 export function checkSignature(
-  statement: Statement,
+  statement: SignedStatement,
   { key, signature }: Signature,
   keys: readonly VerifyingKey[],
 ): 'valid' | 'invalid' | 'unknown' {

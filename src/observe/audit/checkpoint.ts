@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isJsonObject, readJson } from '../../base/json.ts'
-import { checkSignature, type Signature, type SigningKey, signStatement, type VerifyingKey } from './audit-key.ts'
+import { type AuditSigningKey, checkSignature, type Signature, signStatement, type VerifyingKey } from './audit-key.ts'
 import type { ChainPlace } from './audit-record.ts'
 
 export interface Checkpoint extends ChainPlace {
@@ -17,7 +17,7 @@ export interface Checkpoint extends ChainPlace {
 
 export interface SignedCheckpoint extends Checkpoint, Signature {}
 
-export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
+export function signCheckpoint(checkpoint: Checkpoint, key: AuditSigningKey): string {
   const { node, sequence, hash, purged, time } = checkpoint
   return JSON.stringify({ node, sequence, hash, purged, time, ...signStatement(toStatement(checkpoint), key) })
 }

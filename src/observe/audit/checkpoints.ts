@@ -6,7 +6,7 @@ import { open, rename } from 'node:fs/promises'
 import { SYSTEM_CLOCK } from '../../base/clock.ts'
 import { createEmptyFile } from '../../base/files.ts'
 import type { SecurityEvents } from '../security-events.ts'
-import type { SigningKey } from './audit-key.ts'
+import type { AuditSigningKey } from './audit-key.ts'
 import { CHAIN_START, type ChainPlace } from './audit-record.ts'
 import type { AuditChain, AuditStore, SignChain } from './audit-store.ts'
 import { checkCheckpoint, loadCheckpoint, readCheckpoint, signCheckpoint } from './checkpoint.ts'
@@ -17,7 +17,7 @@ export interface CheckpointsOptions {
   node(): string
   readonly store: Pick<AuditStore, 'findAuditHash'>
   /** `undefined`: nothing is signed, and nothing is remembered after the end of the process. */
-  readonly key: SigningKey | undefined
+  readonly key: AuditSigningKey | undefined
   /** The file with the newest checkpoint. */
   readonly path: string
   readonly events: Pick<SecurityEvents, 'record'>

@@ -2,7 +2,7 @@
  * Erases a person from records. The digest of each value stays, so the hash of a record stays the same. Each new value is
  * signed, so that an attacker who can write to the store cannot erase a field, or change one that was erased.
  */
-import { checkSignature, type Signature, type SigningKey, signStatement, type VerifyingKey } from './audit-key.ts'
+import { type AuditSigningKey, checkSignature, type Signature, signStatement, type VerifyingKey } from './audit-key.ts'
 import { type AuditRecord, digestField, type ErasedField } from './audit-record.ts'
 
 /** A field of a record, and the value it has after the erasure. */
@@ -15,7 +15,7 @@ export interface AuditErasure {
   readonly name: string
   readonly pseudonym: string
   /** `undefined`: this node has no key. */
-  readonly key: SigningKey | undefined
+  readonly key: AuditSigningKey | undefined
 }
 
 const PSEUDONYM = /^erased-[0-9a-f]{12}$/

@@ -9,7 +9,7 @@ import type { AuditChain } from './audit-store.ts'
 import { checkCheckpoint, type LoadedCheckpoint, readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { checkErasures } from './erasure.ts'
 
-export interface Finding {
+export interface AuditFinding {
   readonly node: string
   readonly kind: 'altered' | 'missing' | 'reordered' | 'truncated' | 'checkpoint' | 'erased' | 'broken'
   /** What was found, in one sentence. */
@@ -29,12 +29,12 @@ export interface VerifiedChain {
   readonly last: number
   /** Up to where a valid checkpoint covers the chain; `undefined`: there is none. */
   readonly signedTo: number | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly AuditFinding[]
 }
 
 export interface VerifiedTrail {
   readonly chains: readonly VerifiedChain[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly AuditFinding[]
 }
 
 /** All chains of a store. The records come in the order of node and sequence. */
@@ -82,8 +82,8 @@ export class ChainVerifier {
   readonly #chain: AuditChain
   readonly #keys: readonly VerifyingKey[]
   readonly #checkpoints: readonly SignedCheckpoint[]
-  readonly #findings: Finding[] = []
-  #further: { readonly count: number; readonly last: Finding } | undefined
+  readonly #findings: AuditFinding[] = []
+  #further: { readonly count: number; readonly last: AuditFinding } | undefined
   /** Records whose hash is wrong at their place. */
   readonly #suspects: AuditRecord[] = []
   readonly #first: number
@@ -182,13 +182,13 @@ export class ChainVerifier {
     if (this.#records === 0 && this.#checkpoints.length > 0 && sequence === expected) this.#signedTo = sequence
   }
 
-  #find(kind: Finding['kind'], message: string): void {
+  #find(kind: AuditFinding['kind'], message: string): void {
     const finding = { node: this.#chain.node, kind, message }
     if (this.#findings.length < MAX_FINDINGS) this.#findings.push(finding)
     else this.#further = { count: (this.#further?.count ?? 0) + 1, last: finding }
   }
 
-  #countFurther(): readonly Finding[] {
+  #countFurther(): readonly AuditFinding[] {
     if (!this.#further) return []
     const { count, last } = this.#further
     return [{ ...last, message: `${count} further findings; the last one: ${last.message}` }]
@@ -212,7 +212,7 @@ class ErasureCounts {
     }
   }
 
-  list(): readonly Finding[] {
+  list(): readonly AuditFinding[] {
     return [...this.#found].flatMap(([pseudonym, { node, sequence, count }]) => {
       const announced = this.#announced.get(pseudonym) ?? 0
       const message = `record ${sequence}: ${count} records name ${pseudonym}, but only ${announced} were erased under that name`

@@ -5,7 +5,7 @@ import type { AuditChain } from '../../observe/audit/audit-store.ts'
 import { numberOf, type Row, textOf, type Value } from '../engine.ts'
 import { AUDIT_COLUMNS } from '../statements.ts'
 
-export const toRow = ({ fields, ...record }: AuditRecord): readonly Value[] => {
+export const toAuditRow = ({ fields, ...record }: AuditRecord): readonly Value[] => {
   const { actor, subject, ...others } = fields
   return [
     record.node,
@@ -76,7 +76,7 @@ const COLUMNS = AUDIT_COLUMNS.split(', ')
 
 /** The text of a row says nothing that the record does not say, such as a member with the name of another. */
 function isStoredAs(record: AuditRecord, row: Row): boolean {
-  const values = toRow(record)
+  const values = toAuditRow(record)
   return TEXT_COLUMNS.every((column) => values[COLUMNS.indexOf(column)] === row[column])
 }
 

@@ -4,7 +4,7 @@ import { type AuditErasure, erasePerson } from '../../observe/audit/erasure.ts'
 import { type Engine, many, numberOf, type OneStep, type Operation, one, textOf, type Value } from '../engine.ts'
 import { requireLimit } from '../limits.ts'
 import { AUDIT_COLUMNS, STATEMENTS } from '../statements.ts'
-import { readAuditChain, readAuditRecord, toRow } from './audit-row.ts'
+import { readAuditChain, readAuditRecord, toAuditRow } from './audit-row.ts'
 
 export const createAuditStore = (engine: Engine): AuditStore => ({
   async findAuditChain(node) {
@@ -28,7 +28,7 @@ function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): Opera
   const [row] = yield one(STATEMENTS.lockAuditChain, node)
   const chain = readAuditChain(row)
   if (chain.sequence !== after.sequence || chain.hash !== after.hash) return false
-  yield many(STATEMENTS.putAudit, records.map(toRow))
+  yield many(STATEMENTS.putAudit, records.map(toAuditRow))
   const { sequence, hash } = records.at(-1) ?? records[0]
   const checkpoint = sign({ node, sequence, hash, purged: chain.purged }) ?? null
   const ended = yield one(STATEMENTS.endAuditChain, node, sequence, hash, checkpoint, nowMs)
@@ -142,7 +142,7 @@ async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<numb
 
 function* writeErased(records: readonly AuditRecord[]): Operation<void> {
   for (const record of records) {
-    const [node, sequence, , , , actor, subject, fields, salts, erased] = toRow(record)
+    const [node, sequence, , , , actor, subject, fields, salts, erased] = toAuditRow(record)
     const values = [node, sequence, actor, subject, fields, salts, erased].map((value) => value ?? null)
     yield one(STATEMENTS.eraseAudit, ...values)
   }

@@ -7,12 +7,12 @@ import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
 import { MAX_SESSION_RECORDS } from '../../directory/store-port/sessions.ts'
-import type { Engine, Operation, Row, Step } from '../engine.ts'
+import type { Engine, Operation, Row, StoreStep } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, toDelayMs, withRetries } from '../retry.ts'
 import { STATEMENTS, type StatementName } from '../statements.ts'
 import { checkServer, connect, createClient, createPool, ignore, migratePostgres } from './database.ts'
-import { explain, isDisconnected, isRolledBack } from './errors.ts'
+import { explain, isConnectionLost, isRolledBack } from './errors.ts'
 
 const CHANNEL = 'cardea_changes'
 
@@ -115,7 +115,7 @@ function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
 /** A single statement is repeated on a new connection if its idle connection had broken. */
 function forReads(): RetryRules {
   const startedMs = performance.now()
-  const isStale = (error: unknown) => isDisconnected(error) && performance.now() - startedMs < STALE_MS
+  const isStale = (error: unknown) => isConnectionLost(error) && performance.now() - startedMs < STALE_MS
   return { ...DELAYS, attempts: 3, isRetryable: (error) => isRolledBack(error) || isStale(error) }
 }
 
@@ -152,7 +152,7 @@ async function runOperation<T>(client: PoolClient, operation: Operation<T>): Pro
 }
 
 /** Named, so that each connection prepares a statement once. */
-function toQuery(step: Step): QueryConfig {
+function toQuery(step: StoreStep): QueryConfig {
   const { name, text } = step.statement
   if (step.kind === 'one') return { name: `cardea_${name}`, text: toPostgres(name, text), values: [...step.values] }
   const width = step.rows[0]?.length ?? 0

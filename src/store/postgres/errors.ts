@@ -38,7 +38,7 @@ export function isRolledBack(error: unknown): boolean {
 }
 
 /** The connection failed; whether the last statement was executed is unknown. */
-export function isDisconnected(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   const state = stateOf(error)
   return state === undefined ? !isOwnError(error) : state.startsWith('08') || state.startsWith('57P')
 }

@@ -8,7 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
-import { type Engine, isRead, type Operation, type Row, type Statement, type Step } from '../engine.ts'
+import { type Engine, isRead, type Operation, type Row, type Statement, type StoreStep } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
 import { MEMORY } from '../store-url.ts'
@@ -105,7 +105,7 @@ function createCheckpoints(database: DatabaseSync, log: Log) {
   }
 }
 
-type StepRunner = (step: Step) => readonly Row[]
+type StepRunner = (step: StoreStep) => readonly Row[]
 
 /** Each statement is prepared once. */
 function createStepRunner(database: DatabaseSync): StepRunner {

@@ -24,11 +24,11 @@ export interface LiveEventsDeps {
 
 export interface LiveEvents {
   /** Throws `overloaded` if too many clients follow. */
-  open(follower: Follower): Feed
+  open(follower: EventFollower): Feed
   close(): void
 }
 
-export interface Follower {
+export interface EventFollower {
   /** Rejects if the credential is no longer accepted, or not with the same rights. */
   confirm(): Promise<unknown>
   /** Called when the client has disconnected. */
@@ -131,13 +131,13 @@ const HEARTBEAT_MS = 15_000
 const MAX_WAITING = 500
 
 class EventStream {
-  readonly #follower: Follower
+  readonly #follower: EventFollower
   readonly #sleep = createWakeableSleep()
   #waiting: string[] = []
   #dropped = 0
   #isEnded = false
 
-  constructor(follower: Follower) {
+  constructor(follower: EventFollower) {
     this.#follower = follower
   }
 

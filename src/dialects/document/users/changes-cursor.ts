@@ -3,7 +3,7 @@ import type { Identity } from '../../../directory/identity.ts'
 import type { ChangesQuery } from './changes-query.ts'
 import type { UsersDeps } from './deps.ts'
 import { findVisible, type VisibleDocument } from './document.ts'
-import type { UserChange } from './user-changes.ts'
+import type { FeedRow } from './user-changes.ts'
 
 export interface ChangeRow {
   readonly sequence: number
@@ -61,7 +61,7 @@ function createForwardCursor(options: CursorOptions): Cursor {
 
 /** Latest first. The store lists changes only in ascending order, so all of them are read first. */
 function createBackwardCursor(options: CursorOptions): Cursor {
-  let remaining: UserChange[] | undefined
+  let remaining: FeedRow[] | undefined
   let left = options.query.limit
   let position = options.query.since
   return {
@@ -80,8 +80,8 @@ function createBackwardCursor(options: CursorOptions): Cursor {
   }
 }
 
-async function loadAllChanges({ deps: { changes, prefix }, query: { filter } }: CursorOptions): Promise<UserChange[]> {
-  const all: UserChange[] = []
+async function loadAllChanges({ deps: { changes, prefix }, query: { filter } }: CursorOptions): Promise<FeedRow[]> {
+  const all: FeedRow[] = []
   let page = await changes.since(0, 10 * PAGE)
   for (;;) {
     all.push(...page.changes.filter(({ name }) => filter.matchesId(`${prefix}${name}`)))
@@ -91,7 +91,7 @@ async function loadAllChanges({ deps: { changes, prefix }, query: { filter } }: 
   }
 }
 
-async function loadRows(changes: readonly UserChange[], options: CursorOptions): Promise<readonly ChangeRow[]> {
+async function loadRows(changes: readonly FeedRow[], options: CursorOptions): Promise<readonly ChangeRow[]> {
   const { deps, query, reader } = options
   const wanted = changes
     .map(({ sequence, name }) => ({ sequence, id: `${deps.prefix}${name}` }))

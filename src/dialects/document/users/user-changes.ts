@@ -1,7 +1,7 @@
 import type { ChangeFeed } from '../../../directory/store-port/changes.ts'
 
 /** A user that was written or deleted, and the sequence number of that change. */
-export interface UserChange {
+export interface FeedRow {
   readonly sequence: number
   readonly name: string
 }
@@ -23,7 +23,7 @@ export function createUserChanges(feed: ChangeFeed) {
       return {
         changes: page
           .filter(({ kind }) => kind === 'user')
-          .map((change): UserChange => ({ sequence: change.sequence, name: change.key })),
+          .map((change): FeedRow => ({ sequence: change.sequence, name: change.key })),
         // Changes that are not about users move the position too. A short page is the last one. Later sequence numbers belong to changes that were replaced or purged.
         position: isEnd ? Math.max(reached, latest) : reached,
         isEnd,

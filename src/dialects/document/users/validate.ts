@@ -41,7 +41,7 @@ const isSystemRole = (role: unknown): boolean =>
   typeof role === 'string' && role.startsWith('_') && role !== OPEN_SYSTEM_ROLE
 
 /** quirk: reference document 9.3: exactly these messages, in this order. */
-export const RULES: readonly Rule[] = [
+export const DOCUMENT_RULES: readonly Rule[] = [
   { reason: 'doc.type must be user', isBroken: ({ members }) => members.get('type') !== 'user' },
   { reason: 'doc.name is required', isBroken: ({ members }) => !members.get('name') },
   { reason: 'doc.roles must exist', isBroken: ({ members }) => !members.get('roles') },
@@ -110,7 +110,7 @@ export const RULES: readonly Rule[] = [
 /** The message of the first broken rule. */
 export function checkProposal(proposal: Proposal): string | undefined {
   if (proposal.isDeletion) return checkDeletion(proposal)
-  const { reason } = RULES.find(({ isBroken }) => isBroken(proposal)) ?? {}
+  const { reason } = DOCUMENT_RULES.find(({ isBroken }) => isBroken(proposal)) ?? {}
   return typeof reason === 'function' ? reason(proposal) : reason
 }
 

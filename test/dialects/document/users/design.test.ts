@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { createDesignDocument } from '../../../../src/dialects/document/users/document.ts'
-import { RULES } from '../../../../src/dialects/document/users/validate.ts'
+import { DOCUMENT_RULES } from '../../../../src/dialects/document/users/validate.ts'
 
 const { members, revision } = createDesignDocument('org.couchdb.user:')
 const text = String(new Map(members).get('validate_doc_update'))
@@ -50,7 +50,7 @@ for (const { name, doc, old = null, who = ADMIN, expected } of ROWS) {
 
 test('the function has the messages of the rules', () => {
   assert.match(revision, /^1-[0-9a-f]{32}$/)
-  for (const { reason } of RULES) {
+  for (const { reason } of DOCUMENT_RULES) {
     if (typeof reason === 'string' && !reason.includes('See /_utils')) assert.ok(text.includes(reason), reason)
   }
 })
