@@ -314,6 +314,6 @@ export const MIGRATIONS: readonly Migration[] = [
     INSERT INTO cardea_sign_ins (name, signed_in_at, peer)
       SELECT name, 0, '' FROM cardea_users WHERE is_live = 1 ON CONFLICT DO NOTHING;`,
   ),
-  // Roles that identity providers gave became entries of their own kind.
+  // Entries of roles that identity providers gave name these.
   forBoth(20, 'count roles of identity providers', 'UPDATE cardea_state SET searched = 0'),
 ]

@@ -50,16 +50,14 @@ export interface UserStore {
 }
 
 /**
- * `part` has the ends of a name, `role` the own roles of a user, `given-role` those that only identity providers gave it,
- * `grant` the databases that a user has grants on, `no-factor` the roles of users without a second factor, `disabled` only
- * users that cannot sign in, and `expires` only those with an expiry. `external` has the accounts at identity providers, and `external-once`
+ * `part` has the ends of a name, `grant` the databases that a user has grants on, `no-factor` the roles of users
+ * without a second factor, `disabled` only users that cannot sign in, and `expires` only those with an expiry. `external` has the accounts at identity providers, and `external-once`
  * also those that a user or a deleted user had.
  */
 export type SearchKind =
   | 'name'
   | 'part'
   | 'role'
-  | 'given-role'
   | 'grant'
   | 'no-factor'
   | 'disabled'

@@ -4,7 +4,7 @@
  * that it finds. A part of a name is the beginning of one of its ends, which are entries too.
  */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
-import { compareBytes, digestHex } from '../../base/encoding.ts'
+import { digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import type { SignInStore } from '../store-port/sign-ins.ts'
@@ -21,17 +21,13 @@ import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './u
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
-const listOwnRoles = ({ document }: User): readonly string[] => [...new Set(document.roles.map(foldCase))]
-
 /** The keys of a user, for each kind of entry. */
 const KEYS: Readonly<Record<SearchEntry['kind'], (user: User) => readonly string[]>> = {
   name: ({ name }) => [foldCase(name)],
   part: ({ name }) => listParts(foldCase(name)),
-  role: listOwnRoles,
-  'given-role': listGivenKeys,
+  role: listRoleKeys,
   grant: ({ multiModel }) => [...multiModel.grants.keys()],
-  'no-factor': (user) =>
-    findTotp(user) === undefined ? [...listOwnRoles(user), ...listGivenKeys(user).map(roleOf)] : [],
+  'no-factor': (user) => (findTotp(user) === undefined ? listRoleKeys(user).map(roleOf) : []),
   disabled: ({ name, isActive }) => (isActive ? [] : [foldCase(name)]),
   external: listExternalKeys,
   'external-once': listExternalKeys,
@@ -49,22 +45,25 @@ export const listEntries = (user: User): readonly SearchEntry[] =>
 const BREAK = '\n'
 
 /**
- * A key for each role that the user has only through accounts at identity providers: the role, and the issuers that gave
- * it. Which of them give roles now, the store does not know: a search or a count drops the others.
+ * The own roles of the user. A role that only accounts at identity providers gave is followed by their issuers: the store
+ * does not know which of them give roles now, so a search or a count drops the others.
  */
-function listGivenKeys(user: User): readonly string[] {
-  const { links = [] } = user
-  const own = new Set(listOwnRoles(user))
-  const given = links.flatMap(({ issuer, roles = [] }) =>
-    roles.map((role) => ({ role: foldCase(role), mark: toIssuerMark(issuer) })),
+function listRoleKeys({ document, links = [] }: User): readonly string[] {
+  const own = new Set(document.roles.map(foldCase))
+  const marks = links.flatMap(({ issuer, roles = [] }) =>
+    roles.map((role) => [foldCase(role), toIssuerMark(issuer)] as const),
   )
-  const others = Map.groupBy(given, ({ role }) => role)
-    .entries()
-    .filter(([role]) => !own.has(role))
-  return [...others].map(([role, all]) => [role, ...new Set(all.map(({ mark }) => mark).sort())].join(BREAK))
+  const given = Map.groupBy(
+    marks.filter(([role]) => !own.has(role)),
+    ([role]) => role,
+  )
+  return [
+    ...own,
+    ...given.entries().map(([role, all]) => [role, ...new Set(all.map(([, mark]) => mark).sort())].join(BREAK)),
+  ]
 }
 
-const roleOf = (givenKey: string): string => givenKey.split(BREAK)[0] ?? ''
+const roleOf = (key: string): string => key.split(BREAK)[0] ?? ''
 
 /** Short, because PostgreSQL limits the length of a key. */
 const toIssuerMark = (issuer: string): string => digestHex('sha256', issuer).slice(0, 16)
@@ -140,56 +139,33 @@ export const createUserSearch = (
   },
   /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
   async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
-    const to = `${text}${LAST}`
-    const stored = await store.countUsersByKey(
-      { kind, from: after === undefined ? text : `${after}${FIRST}`, to },
-      limit,
-    )
-    const last = stored.length < limit ? undefined : stored.at(-1)?.key
-    if (kind === 'grant') return { counts: stored, next: last }
     const from = after === undefined ? text : `${after}${BREAK}${LAST}`
-    const given = await countGiven(
-      store,
-      { from, to: last === undefined ? to : `${last}${BREAK}${LAST}` },
-      roleIssuers(),
-    )
-    const all = addCounts([...stored, ...given])
-    const counts = all.slice(0, limit)
-    return { counts, next: last === undefined && all.length <= limit ? undefined : counts.at(-1)?.key }
+    const first = await store.countUsersByKey({ kind, from, to: `${text}${LAST}` }, limit)
+    const last = first.length < limit ? '' : (first.at(-1)?.key ?? '')
+    const next = roleOf(last)
+    const others = { kind, from: `${last}${FIRST}`, to: `${next}${BREAK}${LAST}` }
+    const rest = last === '' ? [] : await store.countUsersByKey(others, MAX_KEYS)
+    return { counts: addCounts([...first, ...rest], roleIssuers()), next: next || undefined }
   },
 })
 
-/** More keys than all roles and issuers together have. */
+/** More than one role has. */
 const MAX_KEYS = 10_000
 
-/** The roles that these issuers gave, each with its number of users. A role may occur more than once. */
-async function countGiven(
-  store: UserSearchStore,
-  range: Pick<SearchRange, 'from' | 'to'>,
-  issuers: readonly string[],
-): Promise<readonly KeyCount[]> {
-  const marks = new Set(issuers.map(toIssuerMark))
-  const rows = await store.countUsersByKey({ kind: 'given-role', ...range }, MAX_KEYS)
-  return rows
-    .filter(({ key }) =>
-      key
-        .split(BREAK)
-        .slice(1)
-        .some((mark) => marks.has(mark)),
-    )
-    .map((row) => ({ ...row, key: roleOf(row.key) }))
+/** One row for each role, or database, with all users who have it now. */
+function addCounts(rows: readonly KeyCount[], issuers: readonly string[]): readonly KeyCount[] {
+  const giving = new Set(issuers.map(toIssuerMark))
+  const hasEffect = ({ key }: KeyCount) =>
+    !key.includes(BREAK) || key.split(BREAK).some((mark, at) => at > 0 && giving.has(mark))
+  return [...Map.groupBy(rows.filter(hasEffect), ({ key }) => roleOf(key))].map(([key, all]) => ({
+    key,
+    name: all[0]?.name ?? '',
+    count: Math.min(
+      MAX_COUNTED_USERS,
+      all.reduce((sum, { count }) => sum + count, 0),
+    ),
+  }))
 }
-
-/** One row for each key, sorted as in the store. */
-const addCounts = (rows: readonly KeyCount[]): readonly KeyCount[] =>
-  [...Map.groupBy(rows, ({ key }) => key).values()]
-    .flatMap(([first, ...others]) => (first ? [others.reduce(addCount, first)] : []))
-    .toSorted((one, two) => compareBytes(one.key, two.key))
-
-const addCount = (sum: KeyCount, { count }: KeyCount): KeyCount => ({
-  ...sum,
-  count: Math.min(sum.count + count, MAX_COUNTED_USERS),
-})
 
 /** Where a page begins: behind this entry of this range. */
 interface Position {
@@ -215,14 +191,8 @@ async function dropActive(store: SignInStore, { found, isLast }: Read, since: nu
 function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery, now: number): readonly SearchRange[] {
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
-  if (role !== undefined) {
-    const key = foldCase(role)
-    if (hasNoFactor) return [{ kind: 'no-factor', from: key, to: key }]
-    return [
-      { kind: 'role', from: key, to: key },
-      { kind: 'given-role', from: `${key}${BREAK}`, to: `${key}${BREAK}${LAST}` },
-    ]
-  }
+  const kind = hasNoFactor ? 'no-factor' : 'role'
+  if (role !== undefined) return [{ kind, from: foldCase(role), to: `${foldCase(role)}${BREAK}${LAST}` }]
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
   const from = foldCase(text)
@@ -231,7 +201,6 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
     { kind: 'name', from, to: `${from}${LAST}` },
     ...(part.length < MIN_PART ? [] : [{ kind: 'part', from: part, to: `${part}${LAST}` } as const]),
     { kind: 'role', from, to: `${from}${LAST}` },
-    { kind: 'given-role', from, to: `${from}${LAST}` },
   ]
 }
 
