@@ -12,7 +12,7 @@ import { badRequest, messageOf, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { isLinkedTo } from '../directory/external-accounts.ts'
+import { isSameAccount } from '../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
 import { findNumber } from '../keys/document-claims.ts'
@@ -186,9 +186,9 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   const found = await findUser(provider, { ...external, ...arrival, roles: given }, deps)
   if (found instanceof Refusal) throw found
   const account = await requireAccount(found, directory)
-  const link = account.links?.find((each) => isLinkedTo({ links: [each] }, external))
+  const link = account.links?.find((each) => isSameAccount(each, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  const check = (roles: readonly string[]) => requireEnough(roles, arrival, deps)
+  const check = createFactorCheck(arrival, deps)
   if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given, check)
   return requireFactor(found, arrival, deps)
 }
@@ -198,18 +198,16 @@ const listGiven = ({ provider, roles }: Arrival): readonly string[] => (provider
 
 async function requireFactor(name: string, arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
   const account = withoutFactorSetup(await requireAccount(name, deps.directory))
-  requireEnough([...account.roles, ...listGiven(arrival)], arrival, deps)
+  createFactorCheck(arrival, deps)([...account.roles, ...listGiven(arrival)])
   return account
 }
 
-function requireEnough(
-  roles: readonly string[],
-  { hasFactor }: Arrival,
-  { factorRoles }: Pick<ProviderSignInDeps, 'factorRoles'>,
-): void {
-  const flaw = checkFactor({ roles, hasFactor }, factorRoles())
-  if (flaw !== undefined) throw refuse(flaw)
-}
+const createFactorCheck =
+  ({ hasFactor }: Arrival, { factorRoles }: ProviderSignInDeps) =>
+  (roles: readonly string[]): void => {
+    const flaw = checkFactor({ roles, hasFactor }, factorRoles())
+    if (flaw !== undefined) throw refuse(flaw)
+  }
 
 async function requireAccount(name: string, directory: ProviderSignInDeps['directory']): Promise<Account> {
   const account = await directory.findAccount(name)

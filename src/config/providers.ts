@@ -70,13 +70,11 @@ const TENANT = '{tenantid}'
 export const listIssuers = ({ issuer, tenants }: ProviderValues): readonly string[] =>
   issuer.includes(TENANT) ? tenants.map((tenant) => issuer.replace(TENANT, tenant)) : [issuer]
 
-/** Entra ID names its document for users of every tenant so. Its issuer is the text with {tenantid}. */
-const EVERY_TENANT = 'organizations'
-
-/** The URL of the discovery document. */
-export function findDiscovery(values: ProviderValues): string {
-  const [first = ''] = values.tenants.length > 1 ? [values.issuer.replace(TENANT, EVERY_TENANT)] : listIssuers(values)
-  return values.discovery || `${first.replace(/\/$/, '')}/.well-known/openid-configuration`
+/** The URL of the discovery document. Entra ID calls its document for users of every tenant `organizations`. */
+export function findDiscovery({ issuer, tenants, discovery }: ProviderValues): string {
+  const [tenant = '', ...others] = tenants
+  const base = issuer.replace(TENANT, others.length > 0 ? 'organizations' : tenant).replace(/\/$/, '')
+  return discovery || `${base}/.well-known/openid-configuration`
 }
 
 /** What is wrong with a provider by itself. */

@@ -20,8 +20,11 @@ export interface FirstSignIn extends Omit<ExternalAccount, 'linkedAt'> {
   readonly issuedAt: number
 }
 
+export const isSameAccount = (one: ExternalKey, two: ExternalKey): boolean =>
+  one.issuer === two.issuer && one.subject === two.subject
+
 export const isLinkedTo = (owner: { readonly links?: readonly ExternalAccount[] }, key: ExternalKey): boolean =>
-  owner.links?.some(({ issuer, subject }) => issuer === key.issuer && subject === key.subject) ?? false
+  owner.links?.some((link) => isSameAccount(link, key)) ?? false
 
 const MAX_LINKS = 20
 const MAX_SUBJECT = 255
@@ -67,8 +70,7 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
       roles: readonly string[],
       check = (_roles: readonly string[]): void => undefined,
     ): Promise<User> {
-      const isOf = (link: ExternalAccount) => isLinkedTo({ links: [link] }, key)
-      const replace = (link: ExternalAccount): ExternalAccount => (isOf(link) ? { ...link, roles } : link)
+      const replace = (link: ExternalAccount): ExternalAccount => (isSameAccount(link, key) ? { ...link, roles } : link)
       return editor.changeUser(name, (user) => {
         const changed = withField(user, 'links', user.links?.map(replace))
         check(listRoles(changed, settings().roleIssuers))
@@ -79,11 +81,8 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
     async unlinkAccount(name: string, key: ExternalKey): Promise<void> {
       await editor.changeUser(name, (user) => {
         if (!isLinkedTo(user, key)) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
-        return withField(
-          user,
-          'links',
-          user.links?.filter((link) => !isLinkedTo({ links: [link] }, key)),
-        )
+        const others = user.links?.filter((link) => !isSameAccount(link, key))
+        return withField(user, 'links', others)
       })
       await editor.signOut(name)
     },

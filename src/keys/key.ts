@@ -61,12 +61,8 @@ export function findPrivateKey({ label, der }: PemBlock): KeyObject | undefined 
   return type && attempt(() => createPrivateKey({ key: der, format: 'der', type }))
 }
 
-interface AnyKey {
+interface AnyKey extends KeyNames {
   readonly key: KeyObject
-  /** The only algorithm the key may be used with; left out: every algorithm of its kind. */
-  readonly alg?: string
-  readonly kid?: string
-  readonly issuer?: string
   /** Digest of the key, its `alg` and `kid`. */
   readonly version: string
 }
@@ -122,6 +118,7 @@ export const toKeyProblem = (code: KeyProblemCode): KeyProblem => ({
 
 /** Optional members of a key. */
 export interface KeyNames {
+  /** The only algorithm the key may be used with; left out: every algorithm of its kind. */
   readonly alg?: string
   readonly kid?: string
   /** A key of Entra ID: the issuer that it is for. With {tenantid} in it: all. */

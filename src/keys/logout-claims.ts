@@ -2,7 +2,7 @@
 import { findMember, isJsonObject } from '../base/json.ts'
 import { findNumber } from './document-claims.ts'
 import type { ProviderClaimRules } from './provider-claims.ts'
-import { type Claims, type Refused, refuse } from './verify.ts'
+import { type Claims, refuse } from './verify.ts'
 
 /** Providers that follow an earlier draft send `JWT` or nothing. */
 export const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'JWT', undefined]
@@ -13,17 +13,8 @@ const LIFETIME = 300
 
 type LogoutRules = Pick<ProviderClaimRules, 'clientId' | 'skewSeconds' | 'nowSeconds'>
 
-interface LogoutClaims {
-  readonly kind: 'read'
-  readonly issuer: string
-  readonly subject: string
-  readonly id: string
-  /** Seconds since the epoch; from then on it is refused anyway. */
-  readonly expiresAt: number
-}
-
-/** An ID token, which has a nonce and no events, is refused. */
-export function readLogoutClaims(claims: Claims, rules: LogoutRules): LogoutClaims | Refused<string> {
+/** An ID token, which has a nonce and no events, is refused. From `expiresAt` on, in seconds, the token is refused anyway. */
+export function readLogoutClaims(claims: Claims, rules: LogoutRules) {
   const [issuer, subject, id] = ['iss', 'sub', 'jti'].map((name) => findMember(claims, name))
   const events = findMember(claims, 'events')
   if (!isJsonObject(events) || !isJsonObject(findMember(events, EVENT))) return refuse('events is missing')
@@ -35,5 +26,7 @@ export function readLogoutClaims(claims: Claims, rules: LogoutRules): LogoutClai
   const end = Object.hasOwn(claims, 'exp') ? (findNumber(claims, 'exp') ?? 0) : issuedAt + LIFETIME
   const expiresAt = Math.min(end, issuedAt + LIFETIME) + rules.skewSeconds
   if (issuedAt > rules.nowSeconds + rules.skewSeconds) return refuse('it is not valid yet')
-  return rules.nowSeconds >= expiresAt ? refuse('it has expired') : { kind: 'read', issuer, subject, id, expiresAt }
+  return rules.nowSeconds >= expiresAt
+    ? refuse('it has expired')
+    : { kind: 'read' as const, issuer, subject, id, expiresAt }
 }

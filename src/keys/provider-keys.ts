@@ -25,12 +25,7 @@ export interface ProviderPlace {
 }
 
 /** One set of keys, as it was fetched. */
-export interface ProviderKeySet {
-  /** Whether a key of this version is in the set. */
-  has(version: string): boolean
-  /** `issuer`: that of the token. */
-  find(header: TokenHeader, issuer: unknown): FoundKeys
-}
+export type ProviderKeySet = Awaited<ReturnType<typeof fetchKeys>>
 
 /** After this time the keys are fetched again, beside the requests. */
 const REFRESH_MS = 600_000
@@ -110,12 +105,14 @@ function createFetcher(place: ProviderPlace, clock: Clock, log: Log) {
 }
 
 /** Throws an `Error` that says what is wrong. */
-export async function fetchKeys(place: ProviderPlace): Promise<ProviderKeySet> {
+export async function fetchKeys(place: ProviderPlace) {
   const set = readJwkSet(await fetchText(place.jwksUri || (await fetchDiscovery(place)).jwksUri))
   if (set.kind === 'problem') throw new Error(`the key set is not valid: ${set.reason}`)
   return {
-    has: (version) => set.keys.some((key) => key.version === version),
-    find: (header, issuer) => findKeys(set.keys, header, issuer),
+    /** Whether a key of this version is in the set. */
+    has: (version: string): boolean => set.keys.some((key) => key.version === version),
+    /** `issuer`: that of the token. */
+    find: (header: TokenHeader, issuer: unknown): FoundKeys => findKeys(set.keys, header, issuer),
   }
 }
 
