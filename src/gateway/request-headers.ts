@@ -1,4 +1,5 @@
 import { createHeaderMemo } from '../base/header-memo.ts'
+import { CONNECTION_HEADERS } from '../base/header-pairs.ts'
 import { normalizeHeaderName } from '../http/guard.ts'
 import type { Client } from '../http/request-context.ts'
 
@@ -9,15 +10,12 @@ type HeaderAction = 'pass' | 'drop' | 'authorization' | 'cookie' | 'connection'
 
 /** Hop-by-hop headers (RFC 9110 7.6.1), and headers that the gateway sets itself. */
 const HOP_BY_HOP: readonly string[] = [
-  'keep-alive',
-  'proxy-connection',
+  ...CONNECTION_HEADERS,
   'proxy-authenticate',
   'proxy-authorization',
   'proxy-authentication-info',
   'te',
   'trailer',
-  'transfer-encoding',
-  'upgrade',
   'http2-settings',
   'expect',
   'content-length',

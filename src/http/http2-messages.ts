@@ -10,6 +10,7 @@ import {
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import { CONNECTION_HEADERS } from '../base/header-pairs.ts'
 import type { HttpResponse } from './request-context.ts'
 
 const { NGHTTP2_NO_ERROR } = constants
@@ -121,9 +122,6 @@ function toDistinct(raw: readonly string[]): NodeJS.Dict<string[]> {
   return distinct
 }
 
-/** Headers of a connection, which HTTP/2 does not have. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
-
 /** Node puts names and values between zero bytes, and checks only the names. */
 const INVALID_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
@@ -170,7 +168,7 @@ export class Http2Response extends Writable implements HttpResponse {
       const name = (headers[i] as string).toLowerCase()
       const value = headers[i + 1] as string
       if (INVALID_IN_VALUE.test(value)) throw new TypeError(`invalid character in the header ${name}`)
-      if (HOP_BY_HOP.has(name)) continue
+      if (CONNECTION_HEADERS.has(name)) continue
       sent.push(name, value)
       this.bytesSent += name.length + value.length + 4
     }

@@ -11,6 +11,7 @@ import {
 } from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { CONNECTION_HEADERS } from '../base/header-pairs.ts'
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -31,15 +32,12 @@ export async function fetchFrom(request: Request, target: Target): Promise<Respo
   const { statusCode: status = 500, headersDistinct } = response
   const received = new Headers()
   for (const [name, values = []] of Object.entries(headersDistinct))
-    if (!HOP_BY_HOP.has(name)) for (const value of values) received.append(name, value)
+    if (!CONNECTION_HEADERS.has(name)) for (const value of values) received.append(name, value)
   // a Node stream of bytes: the types of the two platforms differ
   const body = hasBody(request, status) ? (Readable.toWeb(response) as ReadableStream) : null
   if (body === null) response.resume()
   return new Response(body, { status, headers: received })
 }
-
-/** They describe the connection in memory. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding'])
 
 const hasBody = ({ method }: Request, status: number): boolean => method !== 'HEAD' && ![204, 304].includes(status)
 
@@ -54,7 +52,7 @@ export async function serveInMemory(request: IncomingMessage, response: ServerRe
   const protocol = 'encrypted' in socket ? 'https:' : 'http:'
   const answer = await exchange({ method, headers, protocol, signal: gone.signal }, request, target)
   for (const [name, values = []] of Object.entries(answer.headersDistinct))
-    if (!HOP_BY_HOP.has(name)) response.setHeader(name, values)
+    if (!CONNECTION_HEADERS.has(name)) response.setHeader(name, values)
   response.statusCode = answer.statusCode ?? 500
   await pipeline(answer, response)
 }

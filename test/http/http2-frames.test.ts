@@ -13,6 +13,12 @@ const { endHeaders, endStream } = FLAG
 const GET = request(PATH)
 const open = (further: [string, string][] = []) =>
   frame(TYPE.headers, endHeaders, 1, block([[':method', 'POST'], ...toHead('/echo', further).slice(1)]))
+const openPost = (stream: number) =>
+  frame(TYPE.headers, endHeaders, stream, block([[':method', 'POST'], ...toHead('/echo').slice(1)]))
+const trailers = (name: string, flags: number) => frame(TYPE.headers, endHeaders | flags, 1, block([[name, '/']]))
+const setting = (id: number, value: number) =>
+  frame(TYPE.settings, 0, 0, Buffer.concat([Buffer.of(0, id), uint32(value)]))
+const END = frame(TYPE.data, endStream, 1, 'abc')
 const METHOD_GET_IN_LOWER_CASE = frame(
   TYPE.headers,
   endHeaders | endStream,
@@ -24,6 +30,7 @@ const without = (name: string) =>
 const many = (count: number, bytes: (i: number) => Buffer) => Array.from({ length: count }, (_, i) => bytes(i))
 
 const PROTOCOL = /^(?:GOAWAY|RST_STREAM) PROTOCOL_ERROR$/
+const SIZE = /^(?:GOAWAY|RST_STREAM) FRAME_SIZE_ERROR$/
 const COMPRESSION = /^GOAWAY COMPRESSION_ERROR$/
 
 /** What HTTP/1.1 rejects by its parser, its framing or the guard, and what only HTTP/2 has. */
@@ -184,6 +191,77 @@ const ROWS: readonly { name: string; bytes: readonly Buffer[]; expect: string | 
   { name: 'PING of a wrong length', bytes: [frame(TYPE.ping, 0, 0, 'x')], expect: /^GOAWAY FRAME_SIZE_ERROR$/ },
   { name: 'a reset of a stream that was never opened', bytes: [frame(TYPE.reset, 0, 1, uint32(8))], expect: PROTOCOL },
   { name: 'a frame of an unknown type', bytes: [frame(0x42, 0, 0, 'x'), GET], expect: '200' },
+  { name: 'a frame of an unknown type on a stream', bytes: [open(), frame(0x42, 0, 1, 'x'), END], expect: '200' },
+  {
+    name: 'a frame of an unknown type between HEADERS and CONTINUATION',
+    bytes: [frame(TYPE.headers, endStream, 1, block(toHead(PATH))), frame(0x42, 0, 1)],
+    expect: PROTOCOL,
+  },
+  { name: 'an unknown setting', bytes: [setting(0x99, 1), GET], expect: '200' },
+  { name: 'a setting for push that is no switch', bytes: [setting(2, 2)], expect: PROTOCOL },
+  { name: 'a frame size below the smallest', bytes: [setting(5, 16_383)], expect: PROTOCOL },
+  { name: 'a frame size above the largest', bytes: [setting(5, 0x1000000)], expect: PROTOCOL },
+  {
+    name: 'an acknowledgement with settings',
+    bytes: [frame(TYPE.settings, FLAG.ack, 0, Buffer.alloc(6))],
+    expect: SIZE,
+  },
+  { name: 'PING on a stream', bytes: [frame(TYPE.ping, 0, 1, Buffer.alloc(8))], expect: PROTOCOL },
+  {
+    name: 'an acknowledgement of no PING',
+    bytes: [frame(TYPE.ping, FLAG.ack, 0, Buffer.alloc(8)), GET],
+    expect: /^GOAWAY INTERNAL_ERROR$/,
+  },
+  { name: 'GOAWAY on a stream', bytes: [frame(TYPE.goaway, 0, 1, Buffer.alloc(8))], expect: PROTOCOL },
+  { name: 'GOAWAY of a wrong length', bytes: [frame(TYPE.goaway, 0, 0, 'abc')], expect: SIZE },
+  { name: 'HEADERS on the connection', bytes: [request(PATH, [], 0)], expect: PROTOCOL },
+  { name: 'CONTINUATION on the connection', bytes: [frame(TYPE.more, endHeaders, 0)], expect: PROTOCOL },
+  {
+    name: 'CONTINUATION after the end of the headers',
+    bytes: [open(), frame(TYPE.more, endHeaders, 1)],
+    expect: PROTOCOL,
+  },
+  {
+    name: 'CONTINUATION of another stream',
+    bytes: [frame(TYPE.headers, 0, 1, block(toHead(PATH))), frame(TYPE.more, endHeaders, 3)],
+    expect: PROTOCOL,
+  },
+  { name: 'a reset of the connection', bytes: [frame(TYPE.reset, 0, 0, uint32(8))], expect: PROTOCOL },
+  { name: 'a reset of a wrong length', bytes: [open(), frame(TYPE.reset, 0, 1, 'abc')], expect: SIZE },
+  { name: 'PUSH_PROMISE of a client', bytes: [frame(5, endHeaders, 1, uint32(2))], expect: PROTOCOL },
+  { name: 'a window of a wrong length', bytes: [frame(TYPE.window, 0, 0, 'abc')], expect: SIZE },
+  {
+    name: 'a window of a stream that grows by nothing',
+    bytes: [open(), frame(TYPE.window, 0, 1, uint32(0))],
+    expect: PROTOCOL,
+  },
+  {
+    name: 'a window of a stream that overflows',
+    bytes: [open(), frame(TYPE.window, 0, 1, uint32(0x7fffffff))],
+    expect: /^(?:GOAWAY|RST_STREAM) FLOW_CONTROL_ERROR$/,
+  },
+  { name: 'a window of a stream that is not open', bytes: [frame(TYPE.window, 0, 1, uint32(1))], expect: PROTOCOL },
+  { name: 'PRIORITY on the connection', bytes: [frame(TYPE.priority, 0, 0, Buffer.alloc(5)), GET], expect: '200' },
+  { name: 'PRIORITY of a wrong length', bytes: [open(), frame(TYPE.priority, 0, 1, 'abc')], expect: SIZE },
+  {
+    name: 'a stream that depends on itself',
+    bytes: [frame(TYPE.priority, 0, 1, Buffer.concat([uint32(1), Buffer.of(1)])), GET],
+    expect: '200',
+  },
+  { name: 'a request with a lower number than the last, which waits,', bytes: [openPost(3), GET], expect: '408' },
+  { name: 'a second head after the end of its stream', bytes: [GET, GET], expect: /^(?:200|.* STREAM_CLOSED)$/ },
+  { name: 'trailers without the end of the stream', bytes: [open(), trailers('x-a', 0)], expect: PROTOCOL },
+  { name: 'trailers', bytes: [open(), frame(TYPE.data, 0, 1, 'abc'), trailers('x-a', endStream)], expect: '200' },
+  { name: 'a pseudo-header in trailers', bytes: [open(), trailers(':path', endStream)], expect: PROTOCOL },
+  {
+    name: 'padding of HEADERS longer than its frame',
+    bytes: [frame(TYPE.headers, endHeaders | endStream | FLAG.padded, 1, Buffer.of(200, 0x82))],
+    expect: PROTOCOL,
+  },
+  { name: 'a body with padding', bytes: [open(), frame(TYPE.data, 9, 1, Buffer.of(2, 97, 0, 0))], expect: '200' },
+  { name: 'a second :method', bytes: [request(PATH, [[':method', 'PUT']])], expect: PROTOCOL },
+  { name: 'a header Keep-Alive', bytes: [request(PATH, [['keep-alive', '1']])], expect: PROTOCOL },
+  { name: 'a header Proxy-Connection', bytes: [request(PATH, [['proxy-connection', 'a']])], expect: PROTOCOL },
   { name: 'a body', bytes: [open([['content-length', '3']]), frame(TYPE.data, endStream, 1, 'abc')], expect: '200' },
   { name: 'a body of unknown length', bytes: [open(), frame(TYPE.data, endStream, 1, 'abc')], expect: '200' },
   {
