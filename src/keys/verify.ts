@@ -83,7 +83,7 @@ function readObject(bytes: Uint8Array, options = { noDuplicates: true }): Object
   return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : refuse('not_an_object')
 }
 
-/** All tokens of one key have the same header. Without this, reading a new token takes 7.3 instead of 5.6 µs. */
+/** All tokens of one key have the same header. Otherwise reading a new one takes 7.3, not 5.6 µs (bench provider-tokens). */
 const knownHeaders = new LRUCache<string, TokenHeader>({ max: 100 })
 
 function readHeader(text: string): TokenHeader | Refused<TokenFlaw> {
