@@ -15,12 +15,15 @@ export interface Versions {
 
 /** With TLS the client chooses in the handshake, without it by its first bytes. */
 export function chooseVersion(socket: Socket | TLSSocket, versions: Versions, timeoutMs: number): void {
-  if (!('alpnProtocol' in socket)) chooseByFirstBytes(socket, versions, timeoutMs)
-  else if (socket.alpnProtocol === 'h2') versions.http2(socket)
-  else versions.http1(socket)
+  if (!('alpnProtocol' in socket)) waitForBytes(socket, versions, timeoutMs)
+  else if (socket.alpnProtocol !== 'h2') versions.http1(socket)
+  else waitForBytes(socket, { ...versions, http1: versions.http2, timeOut: close }, timeoutMs)
 }
 
-function chooseByFirstBytes(socket: Socket, { http1, http2, timeOut }: Versions, timeoutMs: number): void {
+const close = (socket: Socket): void => void socket.destroy()
+
+/** Of HTTP/2 the first bytes are waited for in any case: before its session reads them, they can be given in pieces. */
+function waitForBytes(socket: Socket, { http1, http2, timeOut }: Versions, timeoutMs: number): void {
   let bytes: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => finish(timeOut), timeoutMs)
   const finish = (serve: (socket: Socket) => void): void => {
@@ -38,7 +41,7 @@ function chooseByFirstBytes(socket: Socket, { http1, http2, timeOut }: Versions,
     else if (length === PREFACE.length) finish(http2)
   }
   // without a request there is nothing to reply to
-  const end = (): void => finish((unused) => unused.destroy())
+  const end = (): void => finish(close)
   const stop = (): void => clearTimeout(timer)
   const ignore = (): void => {}
   socket.on('data', take).once('end', end).once('close', stop).on('error', ignore)

@@ -1,11 +1,13 @@
 // Runs the properties of the tests for long: npm run test:long -- fuzz [runs]. A failure prints the seed that repeats it.
-import { PROPERTIES } from '../config/ini.properties.ts'
+import { PROPERTIES as VELOCYPACK } from '../base/velocypack.properties.ts'
+import { PROPERTIES as INI } from '../config/ini.properties.ts'
 import { checkFrames } from '../http/http2.properties.ts'
 
 /** A run of these uses two connections, which takes as long as a hundred texts. */
 const CONNECTION_RUNS = 0.01
 const ALL = {
-  ...PROPERTIES,
+  ...INI,
+  ...VELOCYPACK,
   'any frames of HTTP/2 leave the door working': (runs: number) => checkFrames(Math.ceil(runs * CONNECTION_RUNS)),
 }
 
