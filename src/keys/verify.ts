@@ -83,7 +83,7 @@ function readObject(bytes: Uint8Array, options = { noDuplicates: true }): Object
   return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : refuse('not_an_object')
 }
 
-/** All tokens of one key have the same header. Otherwise reading a new one takes 7.3, not 5.6 µs (bench provider-tokens). */
+/** All tokens of one key have the same header. This saves 1.7 of the 7.3 µs that `readToken` takes for a new one. */
 const knownHeaders = new LRUCache<string, TokenHeader>({ max: 100 })
 
 function readHeader(text: string): TokenHeader | Refused<TokenFlaw> {
