@@ -64,6 +64,26 @@ interface Request {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Responses that were asked for before anything is rendered, by their address. */
+const early = new Map<string, Promise<Response | undefined>>()
+
+const EARLY_MS = 5000
+
+/** Asks for what the page will ask for first. If it fails, the page asks again. */
+export function askEarly(path: string, query: Query): void {
+  if (!hasPageToken()) return
+  const url = toUrl(path, query)
+  const asked = sendOnce(path, { query }).catch(() => undefined)
+  early.set(url, asked)
+  setTimeout(() => early.delete(url), EARLY_MS)
+}
+
+function takeEarly(url: string): Promise<Response | undefined> | undefined {
+  const asked = early.get(url)
+  early.delete(url)
+  return asked
+}
+
 /** If the session has ended, the user signs in again over the page, and the request is repeated. */
 export async function sendRequest(path: string, request: Request = {}): Promise<Response> {
   const sentToken = pageToken
@@ -113,7 +133,10 @@ async function ask<T>(path: string, request: Request): Promise<T> {
 }
 
 export const api = {
-  get: <T>(path: string, query: Query = {}, signal?: AbortSignal) => ask<T>(path, { query, signal }),
+  get: async <T>(path: string, query: Query = {}, signal?: AbortSignal) => {
+    const response = (await takeEarly(toUrl(path, query))) ?? (await sendRequest(path, { query, signal }))
+    return (await response.json()) as T
+  },
   post: <T>(path: string, body?: object, signal?: AbortSignal) => ask<T>(path, { method: 'POST', body, signal }),
   put: <T>(path: string, body: object) => ask<T>(path, { method: 'PUT', body }),
   delete: <T>(path: string, body?: object) => ask<T>(path, { method: 'DELETE', body }),

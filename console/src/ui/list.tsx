@@ -1,10 +1,10 @@
 // A list of a page: what the address says about it, its rows, and what stands in place of rows.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Query } from '../api/client.ts'
+import { api, askEarly, type Query } from '../api/client.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { useLiveReload } from '../frame/live.ts'
-import { changeQuery, type Route, toHref, useRoute } from '../router.ts'
+import { changeQuery, type Route, readRoute, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
 import { Button, ButtonLink } from './button.tsx'
 import { Empty, Loaded } from './states.tsx'
@@ -42,20 +42,29 @@ export interface ListState<P> extends Resource<P> {
 
 const toSearch = ({ search }: Route['query']): Query => ({ search })
 
-/** The first rows that match. As many as the address says, so that a reload shows the same. */
+/** What the address asks for, and as many rows as it says, so that a reload shows the same. */
+const toWanted = <P,>(query: Route['query'], { max, toFilter = toSearch }: ListOptions<P>) => ({
+  ...toFilter(query),
+  // all that can be shown are sorted, not only those that are
+  limit: query['sort'] ? max : Math.min(Number(query['count'] ?? STEP), max),
+})
+
+/** Asks for the list while the rest of the page is evaluated. */
+export const askEarlyForList = <P,>(path: string, options: ListOptions<P>): void =>
+  askEarly(path, toWanted(readRoute(location.hash).query, options))
+
+/** The first rows that match. */
 export function useList<P extends ListPage>(path: string, options: ListOptions<P>): ListState<P> {
-  const { max, events, toFilter = toSearch, load = api.get<P> } = options
+  const { max, events, load = api.get<P> } = options
   const route = useRoute()
   const [page = '', open] = route.path
   const { do: _action, ...query } = route.query
   const shown = Number(query['count'] ?? STEP)
-  const wanted = toFilter({ ...query, search: useDebounced(query['search'] ?? '') })
-  // all that can be shown are sorted, not only those that are
-  const filter = { ...wanted, limit: query['sort'] ? max : Math.min(shown, max) }
+  const filter = toWanted({ ...query, search: useDebounced(query['search'] ?? '') }, options)
   const resource = useResource(JSON.stringify(filter), (signal) => load(path, filter, signal), { keepsLast: true })
   useLiveReload(({ event }) => events.test(event), resource.reload)
   const [keys, onChange] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => onChange(new Set()), [JSON.stringify(wanted)])
+  useEffect(() => onChange(new Set()), [JSON.stringify({ ...filter, limit: 0 })])
   return { ...resource, query, open, back: toHref([page], query), shown, max, selection: { keys, onChange } }
 }
 

@@ -1,4 +1,4 @@
-import { api } from '../../api/client.ts'
+import { api, askEarly } from '../../api/client.ts'
 import type { OptionList, ServerOption } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
@@ -12,6 +12,8 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { OptionPanel } from './option-panel.tsx'
 import { OptionValue } from './option-value.tsx'
+
+askEarly('/options', {})
 
 /** Every option with its value and where that comes from. */
 export function SettingsPage() {

@@ -7,7 +7,7 @@ import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../rou
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
-import { List, NameLink, useList } from '../../ui/list.tsx'
+import { askEarlyForList, List, NameLink, useList } from '../../ui/list.tsx'
 import { Chips, Heading } from '../../ui/parts.tsx'
 import { Command, Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -22,7 +22,7 @@ import { UserPanel } from './user-panel.tsx'
 
 export function UsersPage() {
   const { do: action } = useRoute().query
-  const list = useList('/users', { max: 1000, events: /^(?:user|users|grant|limit)\./, toFilter, load: loadPages })
+  const list = useList('/users', LIST)
   const { query, open, selection } = list
   const { search = '', status = '' } = query
   const refusals = useRefusals()
@@ -93,6 +93,9 @@ async function loadPages(path: string, filter: Query & { readonly limit: number 
   }
   return page
 }
+
+const LIST = { max: 1000, events: /^(?:user|users|grant|limit)\./, toFilter, load: loadPages }
+askEarlyForList('/users', LIST)
 
 const toColumns = (
   query: Readonly<Record<string, string>>,
