@@ -39,7 +39,7 @@ function countWritten(text: string): number {
 }
 
 /** The position of the quote that ends the string which begins at `opening`. */
-export function findClosingQuote(text: string, opening: number): number {
+function findClosingQuote(text: string, opening: number): number {
   let at = opening + 1
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
   return at

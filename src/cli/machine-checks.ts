@@ -1,10 +1,12 @@
 // What `cardea check` finds beside the configuration: file modes, the store, certificates, upstream servers, the clock.
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findOrigin } from '../auth/provider-sign-in.ts'
 import { messageOf } from '../base/errors.ts'
 import { SILENT_LOG } from '../base/log.ts'
+import { readServices } from '../config/open-sections.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
@@ -16,7 +18,7 @@ import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
 import { toProviderSettings } from '../wiring/settings.ts'
 import { type AreaFinding, type AreaFindings, checkStore, type Machine } from './check-store.ts'
-import { type ProbedUpstream, probeUpstreams } from './probe-upstreams.ts'
+import { explainFailure, send } from './remote.ts'
 
 interface Examined extends Machine {
   readonly probes: readonly ProbedUpstream[]
@@ -248,4 +250,39 @@ function checkClock({ settings, probes, nowMs }: Examined): AreaFindings {
   if (writtenMs - nowMs <= MAX_SKEW_SECONDS * 1000) return skewed
   const message = 'the clock is behind: the store was written in the future'
   return [...skewed, { level: 'problem', message, advice: 'Set the clock of this machine.' }]
+}
+
+/** The response of an upstream server, or why there is none. */
+export interface ProbedUpstream {
+  readonly option: string
+  readonly url: string
+  readonly error?: string
+  /** Its clock, from the header `Date`. */
+  readonly dateMs?: number
+}
+
+const TIMEOUT_MS = 5000
+
+/** Sends one request without a credential to every upstream server and service. Any response counts. */
+async function probeUpstreams({ values: { upstream }, open }: Settings): Promise<readonly ProbedUpstream[]> {
+  const file = upstream['ca-file']
+  const ca = file === '' ? undefined : await readFile(file).catch(() => null)
+  if (ca === null) return [{ option: 'upstream.ca-file', url: file, error: 'the file cannot be read' }]
+  const places = [
+    ...upstream.document.map((url) => ['upstream.document', url] as const),
+    ...upstream['multi-model'].map((url) => ['upstream.multi-model', url] as const),
+    ...readServices(open.services).map(({ name, url }) => [`services.${name}`, url] as const),
+  ]
+  return Promise.all(places.map(async ([option, url]) => ({ option, url, ...(await probe(url, ca)) })))
+}
+
+async function probe(url: string, ca: Buffer | undefined): Promise<Pick<ProbedUpstream, 'error' | 'dateMs'>> {
+  try {
+    const response = await send(new URL(url), { ca, timeoutMs: TIMEOUT_MS })
+    response.destroy()
+    const dateMs = Date.parse(response.headers.date ?? '')
+    return Number.isNaN(dateMs) ? {} : { dateMs }
+  } catch (error) {
+    return { error: explainFailure(error, 'upstream.ca-file') }
+  }
 }

@@ -44,7 +44,7 @@ export function createAccountFinder(
 }
 
 /** Whether one of these roles needs a second factor that the account does not have. */
-export const lacksFactor = ({ roles, totp }: Pick<Account, 'roles' | 'totp'>, required: readonly string[]): boolean =>
+const lacksFactor = ({ roles, totp }: Pick<Account, 'roles' | 'totp'>, required: readonly string[]): boolean =>
   totp === undefined && needsFactor(roles, required)
 
 export const needsFactor = (roles: readonly string[], required: readonly string[]): boolean =>

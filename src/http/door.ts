@@ -9,7 +9,7 @@ import { runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
-import { type BodyLimits, hasBody } from './body.ts'
+import { type BodyLimits, hasBody, limitTinyChunks } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
 import {
   type ChooseDialect,
@@ -27,7 +27,6 @@ import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { isRelayed } from './relay.ts'
 import { toErrorReply, toParserRefusal, writeRawReply, writeReply } from './reply.ts'
 import type { Dialect, HttpResponse, PendingReply, Reply, RequestContext } from './request-context.ts'
-import { limitTinyChunks } from './tiny-chunks.ts'
 import { handlerOf, withTracedSteps } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
 

@@ -30,7 +30,7 @@ const ADDRESS_BYTES = new Map([
 /** The families of a client without an address: unknown, and Unix sockets. */
 const NO_ADDRESS: ReadonlySet<number> = new Set([0x00, 0x31])
 
-export function readProxyHeader(bytes: Buffer): ProxyHeader {
+function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (startsAlike(bytes, TEXT_START)) return readText(bytes)
   return startsAlike(bytes, SIGNATURE) ? readBinary(bytes) : INVALID
 }

@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Store } from '../directory/store-port/store.ts'
+import type { Store, WriteCheck } from '../directory/store-port/store.ts'
 import type { StoreOperation } from '../observe/tracing.ts'
 import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
-import { type Engine, IncompatibleStoreError, isRead } from './engine.ts'
+import { type Engine, IncompatibleStoreError, isRead, type Operation, one, type Statement } from './engine.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { createAuditStore } from './operations/audit.ts'
 import { createChangeFeed } from './operations/changes.ts'
-import { createWriteCheck } from './operations/check-writes.ts'
 import { createNodeStore } from './operations/nodes.ts'
 import { createPasswordLinkStore, createRecoveryCodeStore } from './operations/one-time-secrets.ts'
 import { createSessionRecordStore } from './operations/session-records.ts'
@@ -16,6 +17,7 @@ import { createCodeStore, createFailureStore, createSignInStore, createTokenUseS
 import { createTotalsStore } from './operations/totals.ts'
 import { createUserSearchStore } from './operations/user-search.ts'
 import { createUserStore } from './operations/users.ts'
+import { STATEMENTS } from './statements.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
 export interface StoreOptions {
@@ -128,4 +130,24 @@ export function logOutages(engine: Engine, log: Log): Engine {
       return engine.close()
     },
   }
+}
+
+/** Every table of the schema. */
+const TABLES = MIGRATIONS.flatMap(({ postgres }) => postgres.match(/(?<=CREATE TABLE )\w+/g) ?? [])
+
+/** Reads no row, but fails if a table is missing or must not be read. */
+const FIND_TABLES: Statement = {
+  name: 'findTables',
+  text: `SELECT 1 FROM ${TABLES.join(', ')} WHERE 1 = 0`,
+}
+
+const createWriteCheck = (engine: Engine): WriteCheck => ({
+  checkWrites: () => engine.transact(() => tryToWrite(randomUUID())),
+})
+
+/** Reads every table, and writes a row that it removes again: SQLite does not write a page that stays the same. */
+function* tryToWrite(id: string): Operation<void> {
+  yield one(FIND_TABLES)
+  yield one(STATEMENTS.putNode, id, id, 0, '{}')
+  yield one(STATEMENTS.removeNode, id)
 }

@@ -24,10 +24,10 @@ import {
   addAuditMetrics,
   addCacheMetrics,
   addPartMetrics,
+  addProcessMetrics,
   addSecretMetrics,
   addUpstreamMetrics,
 } from '../observe/part-metrics.ts'
-import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { FeedFollower } from '../store/feed.ts'

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, it } from 'node:test'
-import { limitTinyChunks } from '../../src/http/tiny-chunks.ts'
+import { limitTinyChunks } from '../../src/http/body.ts'
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
 

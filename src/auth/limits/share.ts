@@ -78,7 +78,7 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
 }
 
 /** The limits of accounts on every node, for the administrator. */
-export const createSharedLimits = (
+const createSharedLimits = (
   limits: AccountLimits,
   { shareNow }: { shareNow(): Promise<void> },
   guard: RecordGuard,

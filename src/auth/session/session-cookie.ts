@@ -16,7 +16,7 @@ import { type ReadCookie, readCookie, type SigningSettings } from './cookie-valu
 import { isTokenCookie } from './token-cookie.ts'
 import { TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
-export const SESSION_COOKIE = 'AuthSession'
+const SESSION_COOKIE = 'AuthSession'
 /** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
 const HOST_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 
@@ -130,7 +130,7 @@ const MAX_REMEMBERED = 16_384
  * Browsers send the cookie with every request, so one that does not verify, has expired or was revoked is ignored. A
  * value that is no session cookie at all is rejected, so that the client clears it.
  *
- * Accepted cookies are kept decoded, and with them what was verified (session-memory.ts).
+ * Accepted cookies are kept decoded, and with them what was verified (account-session.ts).
  */
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)

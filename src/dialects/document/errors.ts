@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/er
 import type { HeaderPair, Reply } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 
-/** Status and body of an error. A reason that depends on the request is a function of `refusalText` the refusal. */
+/** Status and body of an error. A reason that depends on the request is a function of the text of the refusal. */
 interface ErrorRow {
   readonly status: number
   readonly error: string

@@ -36,7 +36,7 @@ export interface ChainPlace {
 export const CHAIN_START: ChainPlace = Object.freeze({ sequence: 0, hash: '' })
 
 /** Fields that identify a person. The chain covers a salted digest of them, so that a value can be erased later. */
-export const PERSONAL_FIELDS: ReadonlySet<string> = new Set(['actor', 'subject', 'peer', 'token'])
+const PERSONAL_FIELDS: ReadonlySet<string> = new Set(['actor', 'subject', 'peer', 'token'])
 
 const SALT_BYTES = 16
 

@@ -69,7 +69,7 @@ export type SessionPage = Static<typeof SESSION_PAGE>
 
 export const MAX_LISTED_SESSIONS = 500
 /** Which sessions are listed or ended. */
-export const SESSION_FILTER = {
+const SESSION_FILTER = {
   'by?': oneOf(SESSION_KEY_NAMES, 'What `search` is the beginning of; user if it is left out.'),
   'search?': text('Only sessions whose value begins so. They are ordered by it then, otherwise by age.'),
   'minAge?': integer('Only sessions opened at least so many seconds ago.'),

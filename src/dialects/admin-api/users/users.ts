@@ -1,4 +1,5 @@
 import { renderUtcTime } from '../../../base/clock.ts'
+import { badRequest } from '../../../base/errors.ts'
 import type { Directory } from '../../../directory/directory.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import {
@@ -17,9 +18,10 @@ import {
   type User,
   withField,
 } from '../../../directory/users/user.ts'
+import { foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
 import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
-import { flag, listOf, object, type Schema, type Static, text, toName } from '../schemas/schema.ts'
+import { flag, listOf, object, oneOf, type Schema, type Static, text, toName } from '../schemas/schema.ts'
 import {
   MAX_PAGE,
   PAGE_QUERY,
@@ -34,7 +36,18 @@ import {
 } from '../schemas/users.ts'
 import { checkManaged, requireManaged, requireManagedName, toManagedChange } from './delegation.ts'
 import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
-import { isSearch, SEARCH, search } from './user-search.ts'
+
+const MAX_TEXT = 256
+
+const SEARCH = {
+  'search?': text('A part of the name, or the beginning of a role. Case does not matter.'),
+  'role?': text('A role. Case does not matter.'),
+  'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
+  'status?': oneOf(
+    ['locked', 'disabled', 'expired', 'idle', ''],
+    '`idle`: no sign-in with the password for 90 days, or none at all.',
+  ),
+}
 
 const ROLE_CHANGE = object({
   'roles?': listOf(text(), 'Replaces all roles.'),
@@ -211,3 +224,52 @@ const showGrant = ({ level, collections }: Grant): ShownGrant => ({
   ...(level && { level }),
   ...(collections.size > 0 && { collections: Object.fromEntries(collections) }),
 })
+
+const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
+type SearchQuery = Static<typeof QUERY>
+
+export interface FoundPage {
+  readonly page: readonly User[]
+  readonly next: string | undefined
+  readonly total?: number | undefined
+}
+
+const isSearch = ({ search: wanted, role, database, status }: SearchQuery): boolean =>
+  Boolean(wanted || role || database || status)
+
+export async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
+  const { status, after, limit = MAX_PAGE } = query
+  const wanted = {
+    text: requireShort(query, 'search'),
+    ...(query.role && { role: requireShort(query, 'role') }),
+    ...(query.database && { database: requireShort(query, 'database') }),
+    ...(after !== undefined && { after }),
+    limit,
+  }
+  if (status === 'locked') return listLocked(deps, wanted)
+  const { users, next, total } = await deps.directory.searchUsers({ ...wanted, ...(status && { status }) })
+  return { page: users, next, total }
+}
+
+function requireShort(query: SearchQuery, name: 'search' | 'role' | 'database'): string {
+  const text = query[name] ?? ''
+  if (text.length > MAX_TEXT) throw badRequest(`${name} must have at most ${MAX_TEXT} characters.`)
+  return text
+}
+
+/** Locked accounts are few, and kept in memory. */
+async function listLocked({ directory, limits }: OperationDeps, wanted: UserQuery): Promise<FoundPage> {
+  const { text = '', role, database, after = '', limit } = wanted
+  const page: User[] = []
+  for (const name of limits.listNames().toSorted()) {
+    if (name <= after) continue
+    const user = await directory.findUser(name)
+    const roles = user ? directory.listRoles(user).map(foldCase) : []
+    if (!user || !matchesText(name, roles, foldCase(text))) continue
+    if (role !== undefined && !roles.includes(foldCase(role))) continue
+    if (database !== undefined && !user.multiModel.grants.has(database)) continue
+    page.push(user)
+    if (page.length === limit) return { page, next: name }
+  }
+  return { page, next: undefined }
+}
