@@ -63,12 +63,6 @@ export interface ListenerLimits {
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
 const PARSER_HEADER_BYTES = 262_144
 
-/**
- * Connections that wait until they are accepted, one in each iteration of the event loop. Above the 511 of Node, clients
- * that reconnect again and again made others wait for seconds. The system may allow fewer.
- */
-const MAX_UNACCEPTED = 4096
-
 const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
 export type Listener = Awaited<ReturnType<typeof listen>>
@@ -255,7 +249,7 @@ function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
       resolve()
     }
     if (endpoint.kind === 'unix') bindPrivately(server, endpoint, ready)
-    else server.listen({ host: endpoint.host, port: endpoint.port, backlog: MAX_UNACCEPTED }, ready)
+    else server.listen({ host: endpoint.host, port: endpoint.port }, ready)
   })
 }
 
