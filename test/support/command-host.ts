@@ -1,4 +1,5 @@
 // Runs commands of Cardea one after the other in one process, for test/support/commands.ts.
+import './cheap-hashes.ts'
 import { writeSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { CommandResult, HostedCommand } from './commands.ts'

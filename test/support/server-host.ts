@@ -1,4 +1,5 @@
 // Runs servers of Cardea one after the other in one process, for test/support/hosted-server.ts.
+import './cheap-hashes.ts'
 import { writeSync } from 'node:fs'
 import type { HostedServer } from './hosted-server.ts'
 import { importBundled } from './process.ts'
