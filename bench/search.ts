@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { nowSeconds, SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
 import { createUser } from '../src/directory/users/revisions.ts'
@@ -48,10 +49,8 @@ const DEPARTMENT = `'department-' || (i % ${DEPARTMENTS})`
 const ENTRIES = [
   "'name', folded, name FROM bench_users",
   "'part', substr(folded, at + 1, 16), name FROM bench_users JOIN bench_starts ON at <= length(folded) - 2",
-  ...['role', 'no-factor'].flatMap((kind) => [
-    `'${kind}', 'reader', name FROM bench_users`,
-    `'${kind}', ${DEPARTMENT}, name FROM bench_users`,
-  ]),
+  "'role', 'reader', name FROM bench_users",
+  `'role', ${DEPARTMENT}, name FROM bench_users`,
   `'disabled', folded, name FROM bench_users WHERE i % ${RARE} = 0`,
 ]
 
@@ -69,13 +68,13 @@ const ENGINES = {
       "SET maintenance_work_mem = '1GB'; ALTER TABLE cardea_user_entries SET UNLOGGED;" +
       'ALTER TABLE cardea_user_entries DROP CONSTRAINT cardea_user_entries_pkey',
     order: '',
-    after: 'ALTER TABLE cardea_user_entries ADD PRIMARY KEY (kind, key, name)',
+    after: 'ALTER TABLE cardea_user_entries ADD PRIMARY KEY (kind, key, name); ANALYZE',
   },
 }
 
 /**
  * What the store would hold after an import, a statement for each table: the import itself takes ten times as long.
- * No search uses the index that is dropped.
+ * No search of these uses the index that is dropped, or the entries of users without a second factor.
  */
 const toStatements = (count, { before, order, after }) => [
   before,
@@ -100,18 +99,18 @@ const toStatements = (count, { before, order, after }) => [
   `INSERT INTO cardea_user_entries (kind, key, name)
     WITH entries (kind, key, name) AS (${ENTRIES.map((entry) => `SELECT ${entry}`).join(' UNION ALL ')})
     SELECT kind, key, name FROM entries ${order}`,
-  after,
   `INSERT INTO cardea_sign_ins (name, signed_in_at, peer)
     SELECT name, CASE WHEN i % ${RARE} = 1 THEN 0 ELSE ${nowSeconds(SYSTEM_CLOCK)} END, '192.0.2.1' FROM bench_users
     ORDER BY name`,
   `UPDATE cardea_state SET sequence = ${count}, users = ${count}, searched = ${count}`,
-  'ANALYZE',
+  after,
 ]
 
 /** How many entries there are of those that the store would have written for some users. */
 const CHECKED = [0, 1, 44]
   .map(toUser)
   .flatMap((user) => listEntries(user).map((entry) => ({ ...entry, name: user.name })))
+  .filter(({ kind }) => kind !== 'no-factor')
 const COUNT_CHECKED = `SELECT count(*) AS count FROM cardea_user_entries WHERE (kind, key, name) IN
   (VALUES ${CHECKED.map(({ kind, key, name }) => `('${kind}', '${key}', '${name}')`).join(', ')})`
 
@@ -124,7 +123,11 @@ async function createTables(url) {
 async function fillSqlite(file, count) {
   await createTables(`sqlite:${file}`)
   const database = new DatabaseSync(file)
-  for (const statement of toStatements(count, ENGINES.sqlite)) database.exec(statement)
+  for (const statement of toStatements(count, ENGINES.sqlite)) {
+    database.exec(statement)
+    // PostgreSQL is filled at the same time, and gets its statements meanwhile
+    await pause(100)
+  }
   assert.equal(database.prepare(COUNT_CHECKED).get()?.['count'], CHECKED.length)
   database.close()
   return `sqlite:${file}`
@@ -197,10 +200,9 @@ export const bench = {
     withFolder(async (folder) => {
       const postgres = await startPostgres()
       try {
-        const stores = [
-          await measureStore(await fillSqlite(join(folder, 'users.db'), size), runs),
-          await measureStore(await fillPostgres(postgres, size), runs),
-        ]
+        const urls = await Promise.all([fillPostgres(postgres, size), fillSqlite(join(folder, 'users.db'), size)])
+        const stores: Awaited<ReturnType<typeof measureStore>>[] = []
+        for (const url of urls.toReversed()) stores.push(await measureStore(url, runs))
         return {
           columns: [`among ${renderNumber(size)} users`, 'SQLite', '95 %', 'PostgreSQL', '95 %'],
           rows: Object.keys(SEARCHES).map((name, index) => [
