@@ -78,12 +78,6 @@ export function askEarly(path: string, query: Query): void {
   setTimeout(() => early.delete(url), EARLY_MS)
 }
 
-function takeEarly(url: string): Promise<Response | undefined> | undefined {
-  const asked = early.get(url)
-  early.delete(url)
-  return asked
-}
-
 /** If the session has ended, the user signs in again over the page, and the request is repeated. */
 export async function sendRequest(path: string, request: Request = {}): Promise<Response> {
   const sentToken = pageToken
@@ -134,7 +128,10 @@ async function ask<T>(path: string, request: Request): Promise<T> {
 
 export const api = {
   get: async <T>(path: string, query: Query = {}, signal?: AbortSignal) => {
-    const response = (await takeEarly(toUrl(path, query))) ?? (await sendRequest(path, { query, signal }))
+    const url = toUrl(path, query)
+    const asked = early.get(url)
+    early.delete(url)
+    const response = (await asked) ?? (await sendRequest(path, { query, signal }))
     return (await response.json()) as T
   },
   post: <T>(path: string, body?: object, signal?: AbortSignal) => ask<T>(path, { method: 'POST', body, signal }),

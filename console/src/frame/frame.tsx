@@ -3,6 +3,7 @@ import { api } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { navigate, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
+import { ActionButton } from '../ui/action-button.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
@@ -10,7 +11,7 @@ import { PasswordProof } from '../ui/password-proof.tsx'
 import { RecoveryCodes } from '../ui/recovery-codes.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
 import { moveBetweenRows } from '../ui/table.tsx'
-import { notifyProblem, Toasts } from '../ui/toast.tsx'
+import { Toasts } from '../ui/toast.tsx'
 import { useTitle } from '../ui/use-title.ts'
 import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
@@ -127,21 +128,17 @@ function TopBar({ title, isOffline, onFind, onHelp }: TopBarProps) {
         <a class="me mono" href={toHref(['account'])} title={texts.pages.account}>
           {name}
         </a>
-        <Button kind="icon" onClick={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
+        <ActionButton kind="icon" run={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
           <Icon name="signOut" />
-        </Button>
+        </ActionButton>
       </div>
     </header>
   )
 }
 
 async function signOut(): Promise<void> {
-  try {
-    await api.delete('/session')
-    location.assign('/_cardea/')
-  } catch (error) {
-    notifyProblem(error)
-  }
+  await api.delete('/session')
+  location.assign('/_cardea/')
 }
 
 function NotFound() {

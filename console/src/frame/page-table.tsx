@@ -10,7 +10,8 @@ export interface PageRow {
   readonly name: IconName & keyof typeof texts.pages
   /** The key after `g`. */
   readonly key: string
-  readonly rights: readonly Rights[]
+  /** Left out: administrators alone see it. */
+  readonly rights?: readonly Rights[]
   /** Whether the bar of narrow windows shows it; the others are under "More". */
   readonly isPrimary?: boolean
   /** What is open there has an id that says nothing to people: the title of the window leaves it out. */
@@ -28,7 +29,6 @@ const PAGES: readonly PageRow[] = [
   {
     name: 'overview',
     key: 'o',
-    rights: ADMINISTRATORS,
     isPrimary: true,
     load: async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage,
   },
@@ -42,58 +42,49 @@ const PAGES: readonly PageRow[] = [
   {
     name: 'roles',
     key: 'r',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/roles/roles-page.tsx')).RolesPage,
   },
   {
     name: 'sessions',
     key: 'e',
-    rights: ADMINISTRATORS,
     hasIds: true,
     load: async () => (await import('../pages/sessions/sessions-page.tsx')).SessionsPage,
   },
   {
     name: 'databases',
     key: 'd',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/databases/databases-page.tsx')).DatabasesPage,
   },
   {
     name: 'administrators',
     key: 'a',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/administrators/administrators-page.tsx')).AdministratorsPage,
   },
   {
     name: 'policy',
     key: 'f',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/policy/policy-page.tsx')).PolicyPage,
   },
   {
     name: 'secrets',
     key: 's',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/secrets/secrets-page.tsx')).SecretsPage,
   },
   {
     name: 'settings',
     key: 't',
-    rights: ADMINISTRATORS,
     isPrimary: true,
     load: async () => (await import('../pages/settings/settings-page.tsx')).SettingsPage,
   },
   {
     name: 'audit',
     key: 'l',
-    rights: ADMINISTRATORS,
     isPrimary: true,
     load: async () => (await import('../pages/audit/audit-page.tsx')).AuditPage,
   },
   {
     name: 'nodes',
     key: 'n',
-    rights: ADMINISTRATORS,
     load: async () => (await import('../pages/nodes/nodes-page.tsx')).NodesPage,
   },
   {
@@ -131,4 +122,7 @@ export const findPage = (pages: readonly PageRow[], { path: [name] }: Route): Pa
 
 /** The pages that this user may see. Before a required change of the account, only the one that changes it. */
 export const pagesFor = (session: SignedIn): readonly PageRow[] =>
-  PAGES.filter((page) => page.rights.includes(session.rights) && (!mustActFirst(session) || page.name === 'account'))
+  PAGES.filter(
+    ({ name, rights = ADMINISTRATORS }) =>
+      rights.includes(session.rights) && (!mustActFirst(session) || name === 'account'),
+  )

@@ -3,7 +3,8 @@ import { api, toMessage } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { Button } from '../ui/button.tsx'
-import { TextField } from '../ui/field.tsx'
+import { Problem, TextField } from '../ui/field.tsx'
+import { useSubmit } from '../ui/use-submit.ts'
 import { Entrance } from './sign-in.tsx'
 
 interface Link {
@@ -38,25 +39,16 @@ interface LinkFormProps {
 
 function LinkForm({ link: { name, passwordRules, canLink }, token }: LinkFormProps) {
   const [password, setPassword] = useState('')
-  const [problem, setProblem] = useState('')
   const [isDone, setDone] = useState(false)
-  const submit = async (event: Event) => {
-    event.preventDefault()
-    setProblem('')
-    await api.post('/password-links/use', { token, password }).then(
-      () => setDone(true),
-      (error: unknown) => setProblem(toMessage(error)),
-    )
-  }
+  const { submit, isBusy, problem } = useSubmit(async () => {
+    await api.post('/password-links/use', { token, password })
+    setDone(true)
+  })
   if (isDone) return <LinkDone name={name} />
   return (
     <form class="card" onSubmit={submit}>
       <h1>{texts.link.title(name)}</h1>
-      {problem && (
-        <p class="notice danger" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <TextField
         label={texts.users.newPassword}
         hint={passwordRules.join(' ')}
@@ -66,7 +58,7 @@ function LinkForm({ link: { name, passwordRules, canLink }, token }: LinkFormPro
         value={password}
         onValue={setPassword}
       />
-      <Button type="submit" kind="primary" disabled={password === ''}>
+      <Button type="submit" kind="primary" isBusy={isBusy} disabled={password === ''}>
         {texts.users.setPassword}
       </Button>
       {canLink && (

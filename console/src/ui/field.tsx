@@ -89,9 +89,21 @@ export function TextField({ label, hint, problem, value, onValue, isMono, ...inp
   )
 }
 
+export type OptionRows = readonly (readonly [value: string, label: string])[]
+
+export const Options = ({ of }: { readonly of: OptionRows }) => (
+  <>
+    {of.map(([value, label]) => (
+      <option key={value} value={value}>
+        {label}
+      </option>
+    ))}
+  </>
+)
+
 interface SelectFieldProps extends FieldProps {
   readonly value: string
-  readonly options: readonly (readonly [value: string, label: string])[]
+  readonly options: OptionRows
   readonly onValue: (value: string) => void
 }
 
@@ -99,11 +111,7 @@ export const SelectField = ({ label, hint, problem, value, options, onValue }: S
   <Field label={label} hint={hint} problem={problem}>
     {(control) => (
       <select {...control} class="input" value={value} onChange={(event) => onValue(event.currentTarget.value)}>
-        {options.map(([key, text]) => (
-          <option key={key} value={key}>
-            {text}
-          </option>
-        ))}
+        <Options of={options} />
       </select>
     )}
   </Field>

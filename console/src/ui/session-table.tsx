@@ -3,12 +3,12 @@ import { api, toPath } from '../api/client.ts'
 import type { UserSession } from '../api/types.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
+import { ActionButton } from './action-button.tsx'
 import { Badge } from './parts.tsx'
 import { Loaded } from './states.tsx'
 import { type Column, Table } from './table.tsx'
 import { Time } from './time.tsx'
-import { notify, notifyProblem } from './toast.tsx'
+import { notify } from './toast.tsx'
 
 interface SessionList {
   readonly sessions: readonly UserSession[]
@@ -28,14 +28,10 @@ interface SessionTableProps {
 /** The sessions of a user: where they are from, and a button that ends each. */
 export function SessionTable({ list, base, canEnd, onChange }: SessionTableProps) {
   const end = async (session: UserSession) => {
-    try {
-      await api.delete(`${base}${toPath(session.id)}`)
-      notify(texts.sessions.ended)
-      list.reload()
-      onChange?.()
-    } catch (error) {
-      notifyProblem(error)
-    }
+    await api.delete(`${base}${toPath(session.id)}`)
+    notify(texts.sessions.ended)
+    list.reload()
+    onChange?.()
   }
   return (
     <Loaded resource={list} what={texts.sessions.what}>
@@ -55,19 +51,21 @@ export function SessionTable({ list, base, canEnd, onChange }: SessionTableProps
   )
 }
 
-const toColumns = (end: ((session: UserSession) => void) | undefined): readonly Column<UserSession>[] => [
+const toColumns = (end: EndSession | undefined): readonly Column<UserSession>[] => [
   { label: texts.sessions.client, render: (session) => <Client session={session} /> },
   { label: texts.sessions.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
   ...(end ? [{ label: texts.sessions.end, kind: 'actions', render: toEndButton(end) } as const] : []),
 ]
 
-const toEndButton = (end: (session: UserSession) => void) => (session: UserSession) =>
+type EndSession = (session: UserSession) => Promise<void>
+
+const toEndButton = (end: EndSession) => (session: UserSession) =>
   session.isCurrent ? (
     <Badge tone="accent">{texts.sessions.current}</Badge>
   ) : (
-    <Button kind="quiet" aria-label={texts.sessions.endFrom(session.peer)} onClick={() => end(session)}>
+    <ActionButton kind="quiet" aria-label={texts.sessions.endFrom(session.peer)} run={() => end(session)}>
       {texts.sessions.end}
-    </Button>
+    </ActionButton>
   )
 
 const Client = ({ session: { peer, door, userAgent } }: { readonly session: UserSession }) => (

@@ -1,6 +1,7 @@
 // The line above a list that searches and filters it. The address has what is typed and chosen.
 import type { ComponentChildren } from 'preact'
 import { changeQuery } from '../router.ts'
+import { type OptionRows, Options } from './field.tsx'
 
 /** A filtered list begins with its first rows again. */
 const setFilter = (name: string, value: string) => changeQuery({ count: undefined, [name]: value })
@@ -35,7 +36,7 @@ export const Toolbar = ({ name, label, value, found, children }: ToolbarProps) =
 )
 
 interface ChoiceProps extends FilterProps {
-  readonly options: readonly (readonly [value: string, label: string])[]
+  readonly options: OptionRows
 }
 
 export const Choice = ({ name, label, value, options }: ChoiceProps) => (
@@ -45,10 +46,6 @@ export const Choice = ({ name, label, value, options }: ChoiceProps) => (
     value={value}
     onChange={(event) => setFilter(name, event.currentTarget.value)}
   >
-    {options.map(([key, text]) => (
-      <option key={key} value={key}>
-        {text}
-      </option>
-    ))}
+    <Options of={options} />
   </select>
 )

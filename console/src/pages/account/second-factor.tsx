@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import type { Account } from '../../api/types.ts'
 import { closeDialog, openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -11,7 +12,6 @@ import { Badge } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { showRecoveryCodes } from '../../ui/recovery-codes.tsx'
-import { notifyProblem } from '../../ui/toast.tsx'
 
 interface SecondFactorProps {
   readonly state: Account['totp']
@@ -30,7 +30,7 @@ interface Codes {
 export function SecondFactor({ state, onChange }: SecondFactorProps) {
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
-  const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment, notifyProblem)
+  const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment)
   const finish = (recoveryCodes: readonly string[]) => {
     setEnrolment(undefined)
     showRecoveryCodes(recoveryCodes)
@@ -64,13 +64,13 @@ const Enabled = ({ codesLeft }: { readonly codesLeft: number }) => (
   </>
 )
 
-const Disabled = ({ onBegin }: { readonly onBegin: () => void }) => (
+const Disabled = ({ onBegin }: { readonly onBegin: () => Promise<void> }) => (
   <>
     <p class="quiet">{texts.totp.text}</p>
     <div class="row">
-      <Button kind="primary" onClick={onBegin}>
+      <ActionButton kind="primary" run={onBegin}>
         {texts.totp.setUp}
-      </Button>
+      </ActionButton>
     </div>
   </>
 )

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { RecordedCommand, Verification as Verified } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { ReportDialog } from '../../ui/dialog.tsx'
 import { Badge } from '../../ui/parts.tsx'
 import { Time } from '../../ui/time.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
 
 interface VerificationProps {
   readonly last: RecordedCommand | null
@@ -15,27 +15,20 @@ interface VerificationProps {
 
 /** When the audit trail was last verified, and a button that does it now. */
 export function Verification({ last, onChange }: VerificationProps) {
-  const [isBusy, setBusy] = useState(false)
   const [findings, setFindings] = useState<Verified['findings']>([])
   const verify = async () => {
-    setBusy(true)
-    try {
-      const verified = await api.post<Verified>('/audit/verification')
-      setFindings(verified.findings)
-      if (verified.findings.length === 0) notify(texts.overview.verified(verified.records))
-      onChange()
-    } catch (error) {
-      notifyProblem(error)
-    }
-    setBusy(false)
+    const verified = await api.post<Verified>('/audit/verification')
+    setFindings(verified.findings)
+    if (verified.findings.length === 0) notify(texts.overview.verified(verified.records))
+    onChange()
   }
   return (
     <>
       {last ? <Time at={last.at} /> : texts.time.never}{' '}
       {last?.findings ? <Badge tone="danger">{texts.overview.changes(last.findings)}</Badge> : null}{' '}
-      <Button kind="quiet" isBusy={isBusy} onClick={verify}>
+      <ActionButton kind="quiet" run={verify}>
         {texts.overview.verify}
-      </Button>
+      </ActionButton>
       {findings.length > 0 && (
         <ReportDialog
           title={texts.overview.changedTrail(findings.length).title}

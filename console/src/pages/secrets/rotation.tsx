@@ -3,9 +3,10 @@ import { api } from '../../api/client.ts'
 import type { RotationState, RotationStep } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { toClock } from '../../times.ts'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
 
 const STEPS: readonly RotationStep[] = ['add', 'activate', 'retire']
 
@@ -15,18 +16,12 @@ interface Rotated {
 
 /** Replaces the secret that signs tokens in three steps, in the order in which no valid token is rejected. */
 export function Rotation({ rotation, onChange }: { readonly rotation: RotationState; readonly onChange: () => void }) {
-  const [busy, setBusy] = useState<RotationStep>()
   const { next, until = 0, problem } = rotation
   const isWaiting = useIsBefore(until)
   const take = async (step: RotationStep, force = false) => {
     const { done } = await api.post<Rotated>('/secrets/rotation', { step, force })
     notify(texts.secrets.done[done.kind](done.file))
     onChange()
-  }
-  const run = async (step: RotationStep) => {
-    setBusy(step)
-    await take(step).catch(notifyProblem)
-    setBusy(undefined)
   }
   return (
     <section class="rotation" aria-label={texts.secrets.rotation}>
@@ -41,15 +36,14 @@ export function Rotation({ rotation, onChange }: { readonly rotation: RotationSt
             </div>
             <div class="row">
               {step === 'retire' && step === next && isWaiting && <RetireNow onRetire={() => take(step, true)} />}
-              <Button
+              <ActionButton
                 kind={step === next ? 'primary' : 'quiet'}
-                isBusy={busy === step}
                 disabled={step !== next || problem !== undefined || (step === 'retire' && isWaiting)}
-                onClick={() => run(step)}
+                run={() => take(step)}
               >
                 {texts.secrets.steps[step].action}
                 {step === 'retire' && step === next && isWaiting && ` (${texts.secrets.from} ${toClock(until)})`}
-              </Button>
+              </ActionButton>
             </div>
           </li>
         ))}

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { KeyRing, SecretList } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
@@ -7,7 +6,7 @@ import { Page } from '../../frame/page.tsx'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
-import { Button } from '../../ui/button.tsx'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { Badge, Card, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -47,25 +46,14 @@ interface Reloaded {
 }
 
 function Reload({ onDone }: { readonly onDone: () => void }) {
-  const [isBusy, setBusy] = useState(false)
   const reload = async () => {
-    setBusy(true)
-    try {
-      const { reloaded } = await api.post<Reloaded>('/secrets/reload')
-      const failed = reloaded.filter(({ problem }) => problem !== null)
-      for (const { option, problem } of failed) notifyProblem(new Error(`${option}: ${problem}`))
-      if (failed.length === 0) notify(texts.secrets.reloaded(reloaded.length))
-      onDone()
-    } catch (error) {
-      notifyProblem(error)
-    }
-    setBusy(false)
+    const { reloaded } = await api.post<Reloaded>('/secrets/reload')
+    const failed = reloaded.filter(({ problem }) => problem !== null)
+    for (const { option, problem } of failed) notifyProblem(new Error(`${option}: ${problem}`))
+    if (failed.length === 0) notify(texts.secrets.reloaded(reloaded.length))
+    onDone()
   }
-  return (
-    <Button onClick={reload} isBusy={isBusy}>
-      {texts.secrets.reload}
-    </Button>
-  )
+  return <ActionButton run={reload}>{texts.secrets.reload}</ActionButton>
 }
 
 interface RingProps {

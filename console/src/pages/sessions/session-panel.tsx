@@ -2,12 +2,13 @@ import { api } from '../../api/client.ts'
 import type { ListedSession } from '../../api/types.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
+import { ActionButton } from '../../ui/action-button.tsx'
+import { ButtonLink } from '../../ui/button.tsx'
 import { Badge, Facts } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
 
 interface SessionPanelProps {
   /** `undefined`: the list does not have it. */
@@ -24,6 +25,11 @@ export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
       </SidePanel>
     )
   const { name, peer, client, userAgent, door, createdAt, seenAt, expiresAt, isCurrent, isAdministrator } = session
+  const end = async () => {
+    await api.post('/sessions/end', { ids: [session.id] })
+    notify(texts.sessions.ended)
+    onChange()
+  }
   return (
     <SidePanel
       title={texts.sessions.openedFrom(name, peer)}
@@ -48,9 +54,9 @@ export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
       />
       <div class="row">
         {!isCurrent && (
-          <Button kind="danger" onClick={() => end(session, onChange)}>
+          <ActionButton kind="danger" run={end}>
             {texts.sessions.endOne}
-          </Button>
+          </ActionButton>
         )}
         <ButtonLink href={toHref(['sessions'], { search: name })}>{texts.sessions.ofUser(name)}</ButtonLink>
         {peer !== '' && (
@@ -61,14 +67,4 @@ export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
       </div>
     </SidePanel>
   )
-}
-
-async function end({ id }: ListedSession, onChange: () => void): Promise<void> {
-  try {
-    await api.post('/sessions/end', { ids: [id] })
-    notify(texts.sessions.ended)
-    onChange()
-  } catch (error) {
-    notifyProblem(error)
-  }
 }

@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { FormDialog, ReportDialog } from '../../ui/dialog.tsx'
 import { SelectionBar } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
+import { Chips } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
 
 type BatchAction = keyof typeof texts.batch.actions
@@ -113,14 +114,9 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
       onClose={onClose}
       onSubmit={run}
     >
-      <p>
-        {names.slice(0, SAMPLE).map((name) => (
-          <span key={name} class="badge mono">
-            {name}
-          </span>
-        ))}{' '}
-        {names.length > SAMPLE && texts.batch.andMore(names.length - SAMPLE)}
-      </p>
+      <div>
+        <Chips items={names.slice(0, SAMPLE)} /> {names.length > SAMPLE && texts.batch.andMore(names.length - SAMPLE)}
+      </div>
       <p>{texts.batch.effects[action]}</p>
       {hasRoles && <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />}
     </FormDialog>

@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks'
 import { api, toPath } from '../../api/client.ts'
 import type { Grant, GrantLevel } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { AddForm, type AddFormProps } from '../../ui/add-form.tsx'
-import { Button } from '../../ui/button.tsx'
+import { Options } from '../../ui/field.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
 import type { EditedUser } from './role-section.tsx'
 
 interface Row {
@@ -74,9 +75,9 @@ export const toRemoval = <T,>(
     const [label, remove] = of(row) ?? []
     return (
       remove && (
-        <Button kind="quiet" aria-label={label} onClick={() => remove().catch(notifyProblem)}>
+        <ActionButton kind="quiet" aria-label={label} run={remove}>
           {texts.actions.remove}
-        </Button>
+        </ActionButton>
       )
     )
   },
@@ -110,10 +111,6 @@ export const LevelChoice = ({ level, onChange }: LevelChoiceProps) => (
     value={level}
     onChange={(event) => onChange(event.currentTarget.value as GrantLevel)}
   >
-    {Object.entries(texts.users.levels).map(([value, label]) => (
-      <option key={value} value={value}>
-        {label}
-      </option>
-    ))}
+    <Options of={Object.entries(texts.users.levels)} />
   </select>
 )
