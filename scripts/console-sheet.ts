@@ -1,6 +1,6 @@
 // Takes pictures of every page of the console and puts them on one sheet:
 //   node scripts/console-sheet.ts [folder]     (default: tmp/console-sheet)
-// Every page at 360 and 1440 px in both themes; the empty, loading and error states at 1440 px, light; and what only
+// Every page at 390 and 1440 px in both themes; the empty, loading and error states at 1440 px, light; and what only
 // a click shows.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -16,7 +16,7 @@ const works: (() => unknown)[] = []
 const scope = { after: (work: () => unknown) => works.unshift(work) }
 
 /** What the pages show on a server without users. */
-const EMPTY_PAGES = ['overview', 'users', 'audit', 'nodes']
+const EMPTY_PAGES = ['overview', 'users', 'roles', 'sessions', 'databases', 'policy', 'secrets', 'audit', 'nodes']
 
 /** A dialog over a list has no loading or error state of its own. */
 const STATELESS_PAGES = new Set(['add-user', 'delete-user', 'locked-user'])
@@ -48,6 +48,16 @@ const MOMENTS: Record<string, Moment> = {
       await page.getByRole('alert').waitFor()
     },
   },
+  'add-refused': {
+    fragment: '#/users?do=add',
+    width: 390,
+    async act(page) {
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name', { exact: true }).fill('ada')
+      await dialog.getByRole('button', { name: 'Add user' }).click()
+      await dialog.getByRole('alert').waitFor()
+    },
+  },
   palette: {
     fragment: '#/overview',
     width: 1440,
@@ -58,7 +68,7 @@ const MOMENTS: Record<string, Moment> = {
     },
   },
   shortcuts: { fragment: '#/overview', width: 1440, act: (page) => page.keyboard.press('?') },
-  more: { fragment: '#/nodes', width: 360, act: (page) => page.getByRole('button', { name: 'More' }).click() },
+  more: { fragment: '#/nodes', width: 390, act: (page) => page.getByRole('button', { name: 'More' }).click() },
   changed: {
     fragment: '#/settings/chttpd_auth.timeout?search=session',
     width: 1440,
@@ -112,7 +122,7 @@ async function open(page, url, fragment) {
 
 async function takeSignIn(browser, url) {
   for (const colorScheme of ['light', 'dark'])
-    for (const width of [360, 1440]) {
+    for (const width of [390, 1440]) {
       const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } })
       const page = await context.newPage()
       await page.goto(`${url}/_cardea/`)
@@ -125,7 +135,7 @@ async function takeSignIn(browser, url) {
 async function takePages(page, url) {
   for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
     for (const colorScheme of ['light', 'dark'])
-      for (const width of [360, 1440]) {
+      for (const width of [390, 1440]) {
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize({ width, height: width < 720 ? 780 : 900 })
         await open(page, url, fragment)
