@@ -12,8 +12,7 @@ import {
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
-import type { SigningSettings } from './session/cookie-value.ts'
-import { type CookieRules, digestBytesOf } from './session/cookie-value.ts'
+import { type CookieRules, digestBytesOf, type SigningSettings } from './session/cookie-value.ts'
 import type { CookieSecrets } from './session/secrets.ts'
 
 const PROXY_HANDLER = 'proxy'

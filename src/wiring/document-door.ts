@@ -1,4 +1,5 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
+
 import { type Authenticator, createAuthenticator, createRevalidation } from '../auth/authenticate.ts'
 import { DOCUMENT_BASIC } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
@@ -9,7 +10,8 @@ import {
   type DocumentCredentialDeps,
   selectHandlers,
 } from '../auth/credential.ts'
-import { JWT_HANDLER } from '../auth/jwt.ts'
+import { JWT_HANDLER, type JwtDeps } from '../auth/jwt.ts'
+import type { ProxyHeaderNames } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createDocumentSessions } from '../auth/session/session-service.ts'
@@ -18,6 +20,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
+import { type Config, toWireNames } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
 import { createDoorCors } from '../dialects/document/cors.ts'
@@ -33,19 +36,13 @@ import { createFeedWatch } from '../gateway/open-streams.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
+import { readClaimPath } from '../keys/document-claims.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn } from './admin-door.ts'
 import { createDocumentUpstream, type Revalidate } from './gateway.ts'
 import { type DoorParts, type Parts, toDoorOptions } from './parts.ts'
 import { createServices } from './services.ts'
-import {
-  listHandlers,
-  toClaimRules,
-  toDocumentDoorLimits,
-  toDocumentSettings,
-  toProxyHeaderNames,
-  toUsersSettings,
-} from './settings.ts'
+import { listHandlers, toDocumentDoorLimits, toDocumentSettings, toUsersSettings } from './settings.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
   const { liveConfig, config, checkHealth, gateway, cookieHeaders } = parts
@@ -184,4 +181,23 @@ function createMounts(parts: DoorParts, accept: Accept, settings: Live<DocumentS
     mountAdminApi(parts, accept(ACCEPTED.documentAdminApi), requireEntry),
     ...mountForwardAuth(gate),
   ]
+}
+
+/** The names of the proxy handler's headers. */
+function toProxyHeaderNames(config: Config): ProxyHeaderNames {
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  return {
+    username: userNameHeader.toLowerCase(),
+    roles: rolesHeader.toLowerCase(),
+    token: tokenHeader.toLowerCase(),
+  }
+}
+
+/** What the document door requires of the claims of a token, and where it finds the roles. */
+function toClaimRules(config: Config): ReturnType<JwtDeps['rules']> {
+  const { required_claims: required, roles_claim_path: path } = config.jwt_auth
+  return {
+    required,
+    roles: path === '' ? { kind: 'claim', name: toWireNames(config).rolesClaim } : readClaimPath(path),
+  }
 }

@@ -1,9 +1,7 @@
 // Maps the options of a config snapshot to the settings each folder declares.
 import { BlockList } from 'node:net'
 import { UNNAMED_HANDLERS } from '../auth/credential.ts'
-import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
-import type { ProxyHeaderNames } from '../auth/proxy.ts'
 import type { SigningSettings } from '../auth/session/cookie-value.ts'
 import type { RenewableSettings } from '../auth/session/renewable-session.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
@@ -249,25 +247,6 @@ export const toAdminSessionSettings = ({ admin, chttpd_auth: auth }: Config): Si
 function toAlgorithms({ hash_algorithms: names }: Config['chttpd_auth']): SigningSettings['algorithms'] {
   const [first = 'sha256', ...others] = toDigests(names)
   return [first, ...others]
-}
-
-/** The names of the proxy handler's headers. */
-export function toProxyHeaderNames(config: Config): ProxyHeaderNames {
-  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
-  return {
-    username: userNameHeader.toLowerCase(),
-    roles: rolesHeader.toLowerCase(),
-    token: tokenHeader.toLowerCase(),
-  }
-}
-
-/** What the document door requires of the claims of a token, and where it finds the roles. */
-export function toClaimRules(config: Config): ReturnType<JwtDeps['rules']> {
-  const { required_claims: required, roles_claim_path: path } = config.jwt_auth
-  return {
-    required,
-    roles: path === '' ? { kind: 'claim', name: toWireNames(config).rolesClaim } : readClaimPath(path),
-  }
 }
 
 export const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings => ({

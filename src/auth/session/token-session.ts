@@ -14,8 +14,7 @@ import {
 } from '../../directory/sessions/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { COOKIE_HANDLER } from './account-session.ts'
-import type { SigningSettings } from './cookie-value.ts'
-import { isRenewalDue, isTimeCurrent, type ReadCookie } from './cookie-value.ts'
+import { isRenewalDue, isTimeCurrent, type ReadCookie, type SigningSettings } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
 
