@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { findDistances, type ImportGraph, readImportGraph } from './import-graph.ts'
 import { runFiles } from './test-groups.ts'
 
-const MAX_FILES = 15
+const MAX_FILES = 10
 /** Always run if a source changed: the recorded cases of both doors. */
 const RECORDED = ['test/conformance/document.test.ts', 'test/conformance/multi-model.test.ts']
 /** Tests that take long, in processes and browsers of their own: run only if they changed themselves. */
