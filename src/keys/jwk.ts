@@ -42,9 +42,9 @@ export function readJwk(value: unknown, trust: JwkTrust = { secrets: false }): V
 
 function readNames(jwk: Members): KeyNames | undefined {
   const [alg, kid, issuer] = ['alg', 'kid', 'issuer'].map((name) => findMember(jwk, name))
-  if (!isTextOrAbsent(alg) || !isTextOrAbsent(kid)) return undefined
-  const isBound = typeof issuer === 'string'
-  return { ...(alg !== undefined && { alg }), ...(kid !== undefined && { kid }), ...(isBound && { issuer }) }
+  if (!isTextOrAbsent(alg) || !isTextOrAbsent(kid) || !isTextOrAbsent(issuer)) return undefined
+  const hasIssuer = issuer !== undefined
+  return { ...(alg !== undefined && { alg }), ...(kid !== undefined && { kid }), ...(hasIssuer && { issuer }) }
 }
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'

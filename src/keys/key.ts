@@ -63,7 +63,7 @@ export function findPrivateKey({ label, der }: PemBlock): KeyObject | undefined 
 
 interface AnyKey extends KeyNames {
   readonly key: KeyObject
-  /** Digest of the key, its `alg` and `kid`. */
+  /** Digest of the key and its names. */
   readonly version: string
 }
 
@@ -211,7 +211,7 @@ export const isRocaModulus = (modulus: bigint): boolean =>
 
 function bind<T extends { readonly kind: string }>(key: KeyObject, about: T, names: KeyNames) {
   const material = key.export({ format: 'der', type: 'spki' })
-  const version = versionOf([about.kind, names.alg ?? '', names.kid ?? ''], material)
+  const version = versionOf([about.kind, names.alg ?? '', names.kid ?? '', names.issuer ?? ''], material)
   return Object.freeze({ ...about, key, version, ...names })
 }
 

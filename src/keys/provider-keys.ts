@@ -137,6 +137,9 @@ function findKeys(keys: readonly VerificationKey[], { kid, algorithm }: TokenHea
   return fitting.length > 0 ? { kind: 'keys', keys: fitting } : { kind: 'refused', reason: 'unknown_kid' }
 }
 
-/** In the key set of Entra ID for several tenants, some keys are those of one tenant. */
+/**
+ * In the key set of Entra ID for several tenants, some keys are those of one tenant. The others have the issuer of its
+ * newer tokens as their template, also where they sign older ones.
+ */
 const isKeyOf = ({ issuer: own }: VerificationKey, issuer: unknown): boolean =>
-  own === undefined || own === issuer || own.includes('{')
+  own === undefined || own === issuer || own.includes('{tenantid}')

@@ -78,7 +78,7 @@ describe('keys of an identity provider', () => {
 
   it('of one tenant of Entra ID verify no token of another one', async (t) => {
     const { issuer, state } = await startProvider(t)
-    const isFor = async (owner: string | undefined) => {
+    const isFor = async (owner: unknown) => {
       state.jwk = { issuer: owner }
       const keys = await fetchKeys(toPlace(issuer))
       const header = { algorithm: ALGORITHMS.get('ES256') ?? assert.fail(), typ: undefined, kid: '1' }
@@ -87,6 +87,21 @@ describe('keys of an identity provider', () => {
     assert.deepEqual(await isFor('https://e.com/a'), [true, false])
     assert.deepEqual(await isFor('https://e.com/{tenantid}'), [true, true])
     assert.deepEqual(await isFor(undefined), [true, true])
+    assert.deepEqual(await isFor('https://e.com/{x}'), [false, false])
+    for (const noText of [['https://e.com/a'], null, 5]) await assert.rejects(isFor(noText), /no key to verify with/)
+  })
+
+  it('of all tenants that become those of one are other keys', async (t) => {
+    const { issuer, state } = await startProvider(t)
+    const fetchVersion = async (owner: string) => {
+      state.jwk = { issuer: owner }
+      const keys = await fetchKeys(toPlace(issuer))
+      const found = keys.find({ algorithm: ALGORITHMS.get('ES256') ?? assert.fail(), typ: undefined, kid: '1' }, owner)
+      return found.kind === 'keys' ? found.keys[0]?.version : undefined
+    }
+    const version = await fetchVersion('https://e.com/{tenantid}')
+    assert.match(version ?? '', /^[0-9a-f]{64}$/)
+    assert.notEqual(await fetchVersion('https://e.com/a'), version)
   })
 
   const wrong: readonly [name: string, discovery: object, reason: RegExp][] = [

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { createHmacKey, type VerificationKey } from '../../src/keys/key.ts'
 import { readSecret } from '../../src/keys/secret.ts'
@@ -13,6 +15,11 @@ const rules: TokenRules = { types: [undefined, 'JWT'], findKeys: () => ({ kind: 
 const sign = signerFor('HS256', SECRET)
 const make = (header: unknown, payload: unknown = { sub: 'jan' }) => makeToken(header, payload, sign)
 const HEAD = { alg: 'HS256' }
+
+const collectGarbage = (): void => {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
 
 /** A valid token of exactly so many characters. The header fills the rest that a payload cannot. */
 function makeLong(characters: number): string {
@@ -164,4 +171,12 @@ describe('signing a token', () => {
       'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJwcmVmZXJyZWRfdXNlcm5hbWUiOiJyb290IiwiaXNzIjoiYXJhbmdvZGIiLCJpYXQiOjE3MDAwMDAwMDAsImV4cCI6NDEwMjQ0NDgwMH0.VQ6XUT02_uzmPSTu-RTrXSoHGnSwPj0TscNJItJkI1g',
     )
   })
+})
+
+it('long headers of tokens are not kept', () => {
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  for (let index = 0; index < 100; index += 1) outcome(make({ ...HEAD, kid: String(index), typ: Array(4000).fill({}) }))
+  collectGarbage()
+  assert.ok(process.memoryUsage().heapUsed - before < 10_000_000)
 })
