@@ -7,7 +7,7 @@ import { badRequest, Refusal, refusalText } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { isLinkedTo } from '../directory/external-accounts.ts'
+import { isLinkedTo, isSameAccount } from '../directory/external-accounts.ts'
 import { type CredentialKind, type Identity, withoutFactorSetup } from '../directory/identity.ts'
 import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
@@ -26,7 +26,7 @@ export interface ProviderTokenDeps {
   readonly directory: Pick<
     Directory,
     | ('findAccount' | 'peekAccount' | 'peekTokenAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
-    | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
+    | ('isForeignTokenLive' | 'isForeignTokenKnownLive' | 'findGivenRoles')
   >
   /** Roles whose members need a second factor. The same list until the configuration changes. */
   factorRoles(): readonly string[]
@@ -197,7 +197,9 @@ function accept(reading: Reading, account: Account | undefined, handler: string,
     return refused(refuse(NOT_LINKED))
   }
   const identity =
-    account && !isAsserted ? withRoles(account, reading.roles) : toExternalIdentity(reading.name, reading.roles)
+    account && !isAsserted
+      ? withRoles(account, reading, deps.directory)
+      : toExternalIdentity(reading.name, reading.roles)
   const flaw = checkFactor({ ...claims, roles: identity.roles }, factorRoles)
   if (flaw !== undefined) return refused(refuse(flaw))
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
@@ -215,8 +217,19 @@ function findOtherOwner({ keepsNames }: Provider, account: Account | undefined):
   return account && !keepsNames ? 'a user' : undefined
 }
 
-/** `_admin` is given to asserted users only. The second factor of the provider counts, none needs to be set up here. */
-function withRoles(account: Account, roles: readonly string[]): Identity {
-  if (!account.mustSetUpFactor && roles.every((role) => account.roles.includes(role))) return account
-  return { ...withoutFactorSetup(account), roles: Object.freeze([...new Set([...account.roles, ...roles])]) }
+/**
+ * The token says which roles its account gives now: those stored at the last sign-in of a browser may be older. `_admin` is
+ * given to asserted users only. The second factor of the provider counts, none needs to be set up here.
+ */
+function withRoles(
+  account: Account,
+  { claims, roles }: Reading,
+  { findGivenRoles }: Pick<Directory, 'findGivenRoles'>,
+): Identity {
+  const others = account.links?.filter((link) => !isSameAccount(link, claims)) ?? []
+  const given = [...others.flatMap((link) => findGivenRoles(link) ?? []), ...roles]
+  return {
+    ...withoutFactorSetup(account),
+    roles: Object.freeze([...new Set([...(account.ownRoles ?? []), ...given])]),
+  }
 }

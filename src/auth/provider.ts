@@ -1,5 +1,6 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
 import { findMember } from '../base/json.ts'
+import { foldCase } from '../directory/users/user-search.ts'
 import type { ProviderClaimRules } from '../keys/provider-claims.ts'
 import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
 import {
@@ -41,16 +42,25 @@ interface ProviderClient {
 /** By each accepted issuer. */
 export type Providers = ReadonlyMap<string, Provider>
 
-/** The role names here of what the provider calls roles. */
-export function mapRoles({ roleMap }: Pick<Provider, 'roleMap'>, roles: readonly string[]): readonly string[] {
-  const pairs = new Map(
+const readPairs = (roleMap: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(
     roleMap
       .filter((item) => item !== '*')
       .map((item) => item.split('=').map((part) => part.trim()) as [string, string]),
   )
+
+/** The role names here of what the provider calls roles. */
+export function mapRoles({ roleMap }: Pick<Provider, 'roleMap'>, roles: readonly string[]): readonly string[] {
+  const pairs = readPairs(roleMap)
   const keepsOthers = roleMap.includes('*')
   const mapped = roles.flatMap((role) => pairs.get(role) ?? (keepsOthers && !role.startsWith('_') ? role : []))
   return Object.freeze([...new Set(mapped)].filter(isRole))
+}
+
+/** Whether the map can make a role. Case is ignored, as in searches: a role may be the key of its search entry. */
+export function createRoleCheck(provider: Pick<Provider, 'roleMap'>): (role: string) => boolean {
+  const named = new Set(mapRoles(provider, [...readPairs(provider.roleMap).keys()]).map(foldCase))
+  return (role) => named.has(foldCase(role)) || mapRoles(provider, [role]).includes(role)
 }
 
 /**

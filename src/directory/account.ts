@@ -2,7 +2,15 @@ import { digestHex, frame } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { SessionEpoch } from './session-epoch.ts'
-import { type AccessToken, findTotp, type Json, listRoles, type RecordFields, type User } from './users/user.ts'
+import {
+  type AccessToken,
+  findTotp,
+  type Json,
+  listRoles,
+  type RecordFields,
+  type RoleIssuers,
+  type User,
+} from './users/user.ts'
 
 /** An identity that can sign in with a password, with the fields of the user's record. */
 export interface Account extends Identity, Partial<Omit<RecordFields, keyof Identity | 'isActive'>> {
@@ -16,26 +24,30 @@ export interface Account extends Identity, Partial<Omit<RecordFields, keyof Iden
   readonly totp?: Json | undefined
   /** Accepted in place of the password at the multi-model door. */
   readonly tokens: readonly AccessToken[]
+  /** The roles of a user that no identity provider gave. */
+  readonly ownRoles?: readonly string[]
 }
 
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
 /**
  * The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored.
- * `roleIssuers`: the identity providers whose roles count.
  */
 export const toAccount = (
   { kind: _kind, isActive: _isActive, document, multiModel, ...user }: User,
-  roleIssuers: readonly string[],
+  roleIssuers: RoleIssuers,
 ): Account => ({
   ...user,
-  roles: Object.freeze(listRoles({ ...user, document }, roleIssuers).filter((role) => role !== ADMIN_ROLE)),
+  roles: Object.freeze(listRoles({ ...user, document }, roleIssuers).filter(isOfUser)),
+  ownRoles: document.roles.filter(isOfUser),
   isAdmin: false,
   grants: multiModel.grants,
   version: toVersion(user.password),
   totp: findTotp({ document }),
   tokens: multiModel.tokens,
 })
+
+const isOfUser = (role: string): boolean => role !== ADMIN_ROLE
 
 /**
  * Never changes, and no later account of the name has it. The first user of a name has one that comes from the name, so

@@ -9,7 +9,7 @@ import type { AdministratorAccount } from './administrators.ts'
 import type { KeptSession } from './session-epoch.ts'
 import type { Change } from './store-port/changes.ts'
 import type { Store } from './store-port/store.ts'
-import type { Json } from './users/user.ts'
+import type { Json, RoleIssuers } from './users/user.ts'
 
 export interface DirectoryDeps {
   readonly store: Store
@@ -50,8 +50,8 @@ export interface DirectorySettings {
   readonly factorRoles: readonly string[]
   /** Only users that a provider asserts have names that begin so. In small letters. */
   readonly reservedPrefixes: readonly string[]
-  /** Identity providers whose roles count. What others gave earlier is stored and has no effect. Never changes. */
-  readonly roleIssuers: readonly string[]
+  /** Of identity providers. Other roles that they gave earlier are stored and have no effect. Never changes. */
+  readonly roleIssuers: RoleIssuers
 }
 
 /** The current administrators. They are part of the configuration. */

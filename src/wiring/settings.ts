@@ -2,6 +2,7 @@
 import { BlockList } from 'node:net'
 import { UNNAMED_HANDLERS } from '../auth/credential.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
+import { createRoleCheck } from '../auth/provider.ts'
 import type { SigningSettings } from '../auth/session/cookie-value.ts'
 import type { RenewableSettings } from '../auth/session/renewable-session.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
@@ -205,7 +206,12 @@ export const toDirectorySettings = (config: Config, providers: readonly Provider
   reservedPrefixes: providers.flatMap(({ name, values }) =>
     values.users === 'asserted' && values.names === 'prefixed' ? `${name}/` : [],
   ),
-  roleIssuers: providers.flatMap(({ values }) => (values.users === 'create' ? listIssuers(values) : [])),
+  roleIssuers: new Map(
+    providers.flatMap(({ values }) => {
+      const canGive = createRoleCheck({ roleMap: values['role-map'] })
+      return values.users === 'create' ? listIssuers(values).map((issuer) => [issuer, canGive]) : []
+    }),
+  ),
 })
 
 /** The longest lifetime that any door gives to a cookie or token. */

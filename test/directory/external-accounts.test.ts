@@ -7,7 +7,8 @@ const ISSUER = 'https://id.example.com'
 const ACCOUNT = { provider: 'open', issuer: ISSUER, subject: '1' }
 
 async function openNode(t: Parameters<typeof openTestNode>[0], roleIssuers: readonly string[]) {
-  const { directory } = await openTestNode(t, { settings: { roleIssuers } })
+  const settings = { roleIssuers: new Map(roleIssuers.map((issuer) => [issuer, () => true])) }
+  const { directory } = await openTestNode(t, { settings })
   await directory.createUser({ name: 'wim', roles: ['own'] })
   await directory.linkAccount('wim', ACCOUNT)
   await directory.setLinkRoles('wim', ACCOUNT, ['Writer'])

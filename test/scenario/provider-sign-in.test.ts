@@ -130,7 +130,19 @@ describe('sign-in at an identity provider', () => {
     assert.deepEqual(await rolesOf([]), [])
   })
 
-  it('takes the roles of the provider away when its users are linked only, or it is removed', async (t) => {
+  it('gives a token the roles that it says itself, not those of the last sign-in of a browser', async () => {
+    creating.state.idToken = { sub: 'c-roles', preferred_username: 'neo', roles: ['editor'] }
+    const browser = createClient()
+    assert.deepEqual((await browser.finish('open', await browser.visit('open'))).roles, ['writer'])
+    const rolesOf = async (claims: object) => {
+      const headers = { Authorization: `Bearer ${creating.signToken({ sub: 'c-roles', ...claims })}` }
+      return JSON.parse((await send(document, { path: '/_session', headers })).body).userCtx.roles
+    }
+    for (const claims of [{ roles: [] }, { roles: ['other'] }, {}]) assert.deepEqual(await rolesOf(claims), [])
+    assert.deepEqual(await rolesOf({ roles: ['editor'] }), ['writer'])
+  })
+
+  it('takes roles away when the provider or its role map gives them no longer', async (t) => {
     const url = `sqlite:${mkdtempSync(join(tmpdir(), 'cardea-roles-'))}/store.db`
     const start = async (provider: object) => {
       const { document: at, ...server } = await startServer(t, {
@@ -157,11 +169,18 @@ describe('sign-in at an identity provider', () => {
     assert.deepEqual(await first.found(), { members: ['wim'], policy: [['writer']] })
     assert.deepEqual((await first.ask('/roles')).roles, [{ name: 'writer', members: 1 }])
     await first.close()
-    for (const provider of [{ 'provider:open': settings }, {}]) {
+    const others = { ...settings, users: 'create' }
+    const changes: readonly [provider: object, shown?: readonly string[]][] = [
+      [{ 'provider:open': settings }],
+      [{}],
+      [{ 'provider:open': { ...others, 'role-map': 'editor=reader' } }, []],
+      [{ 'provider:open': { ...others, 'role-map': 'writer=reader, *' } }, []],
+    ]
+    for (const [provider, shown] of changes) {
       const second = await start(provider)
       assert.deepEqual(await second.found(), { members: [], policy: [] })
       assert.deepEqual((await second.ask('/roles')).roles, [])
-      assert.deepEqual((await second.ask(LINKS_OF_WIM)).accounts[0].roles, undefined)
+      assert.deepEqual((await second.ask(LINKS_OF_WIM)).accounts[0].roles, shown)
       await second.close()
     }
     // they are kept until the next sign-in, which removes them

@@ -73,7 +73,7 @@ const SETTINGS: DirectorySettings = {
   maxSessions: 0,
   factorRoles: [],
   reservedPrefixes: [],
-  roleIssuers: [],
+  roleIssuers: new Map(),
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

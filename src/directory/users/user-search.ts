@@ -16,7 +16,7 @@ import {
   type SearchRange,
   type UserSearchStore,
 } from '../store-port/users.ts'
-import { findTotp, isExpired, listExternalKeys, listRoles, type User } from './user.ts'
+import { findTotp, isExpired, listExternalKeys, listRoles, type RoleIssuers, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
@@ -117,11 +117,10 @@ export interface FoundPage {
 
 const IDLE_SECONDS = 90 * 24 * 60 * 60
 
-/** `roleIssuers`: those that give roles now. */
 export const createUserSearch = (
   store: UserSearchStore & SignInStore,
   clock: Clock,
-  roleIssuers: () => readonly string[],
+  roleIssuers: () => RoleIssuers,
 ) => ({
   /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   async searchUsers(query: UserQuery): Promise<FoundPage> {
@@ -153,10 +152,12 @@ export const createUserSearch = (
 const MAX_KEYS = 10_000
 
 /** One row for each role, or database, with all users who have it now. */
-function addCounts(rows: readonly KeyCount[], issuers: readonly string[]): readonly KeyCount[] {
-  const giving = new Set(issuers.map(toIssuerMark))
-  const hasEffect = ({ key }: KeyCount) =>
-    !key.includes(BREAK) || key.split(BREAK).some((mark, at) => at > 0 && giving.has(mark))
+function addCounts(rows: readonly KeyCount[], issuers: RoleIssuers): readonly KeyCount[] {
+  const giving = new Map([...issuers].map(([issuer, canGive]) => [toIssuerMark(issuer), canGive]))
+  const hasEffect = ({ key }: KeyCount) => {
+    const [role = '', ...marks] = key.split(BREAK)
+    return marks.length === 0 || marks.some((mark) => giving.get(mark)?.(role))
+  }
   return [...Map.groupBy(rows.filter(hasEffect), ({ key }) => roleOf(key))].map(([key, all]) => ({
     key,
     name: all[0]?.name ?? '',

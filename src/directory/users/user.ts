@@ -131,14 +131,19 @@ export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer
 export const listExternalKeys = (record: UserRecord): readonly string[] =>
   record.kind === 'user' ? (record.links ?? []).map(toExternalKey) : []
 
-/** The roles through one account: those of its last sign-in, if its issuer is one of those that give roles now. */
-export const findGivenRoles = ({ issuer, roles }: ExternalAccount, issuers: readonly string[]) =>
-  issuers.includes(issuer) ? roles : undefined
+/** The issuers that give roles now, each with a function that says whether it can give this one. */
+export type RoleIssuers = ReadonlyMap<string, (role: string) => boolean>
+
+/** The roles through one account: those of its last sign-in, as far as its issuer gives them now. */
+export function findGivenRoles({ issuer, roles }: ExternalAccount, issuers: RoleIssuers) {
+  const canGive = issuers.get(issuer)
+  return canGive && roles?.filter(canGive)
+}
 
 /** Its own roles, and those that identity providers gave it, as far as these issuers give roles now. */
 export function listRoles(
   { document, links = [] }: Pick<User, 'document' | 'links'>,
-  issuers: readonly string[],
+  issuers: RoleIssuers,
 ): readonly string[] {
   const given = links.flatMap((link) => findGivenRoles(link, issuers) ?? [])
   return given.length === 0 ? document.roles : [...new Set([...document.roles, ...given])]

@@ -19,7 +19,7 @@ function createSlowStore() {
   return {
     cache: new UserCache(
       { findUser },
-      (user) => toAccount(user, []),
+      (user) => toAccount(user, new Map()),
       () => 10,
     ),
     questions,

@@ -56,7 +56,8 @@ async function findSpelling(directory: OperationDeps['directory'], member: strin
 const MAX_EXAMINED = 500
 
 /** A user who has this role and nothing else. */
-const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), [])
+const toMember = (role: string): Account =>
+  toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), new Map())
 
 function countGrants(users: readonly User[]): RoleDetails['grants'] {
   const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
