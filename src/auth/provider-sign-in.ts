@@ -15,9 +15,8 @@ import type { Directory } from '../directory/directory.ts'
 import { isSameAccount } from '../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
-import { findNumber } from '../keys/document-claims.ts'
 import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
-import { claimsFactor, findRoles, findText } from '../keys/provider-claims.ts'
+import { claimsFactor, findIssueTime, findRoles, findText } from '../keys/provider-claims.ts'
 import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'
@@ -280,5 +279,5 @@ async function readIdToken(text: string, provider: Provider, { providers }: Flow
   const external = { provider: provider.name, issuer: iss, subject: sub }
   const roles = mapRoles(provider, findRoles(token.claims, provider.rules.roles))
   const hasFactor = claimsFactor(token.claims, provider.rules.factors)
-  return { external, name, roles, hasFactor, issuedAt: findNumber(token.claims, 'iat') ?? 0 }
+  return { external, name, roles, hasFactor, issuedAt: findIssueTime(token.claims, provider.rules) }
 }

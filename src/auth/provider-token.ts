@@ -166,7 +166,8 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const { name, claims, provider } = reading
   const { directory } = deps
   const max = deps.maxLifetimeSeconds()
-  if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + max) return refused(refuse('the token is too old'))
+  if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + provider.rules.skewSeconds + max)
+    return refused(refuse('the token is too old'))
   const token = { name, issuedAt: claims.issuedAt }
   const isAsserted = provider.users === 'asserted'
   const account = isAsserted ? directory.peekAccount(name) : directory.peekTokenAccount(token)
@@ -180,7 +181,11 @@ async function askDirectory(reading: Reading, handler: string, deps: ProviderTok
   const account = await directory.findAccount(name)
   if (provider.users !== 'asserted' && !account) return refused(refuse('the user is disabled or was deleted'))
   if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
-    return refused(refuse('the token was issued before all sessions of the user were ended'))
+    return refused(
+      refuse(
+        'all sessions of the user were ended, and the token may have been issued before; wait, then get a new one',
+      ),
+    )
   return accept(reading, account, handler, deps)
 }
 

@@ -27,6 +27,7 @@ export interface ProviderClaims {
   readonly roles: readonly string[]
   /** Whether the provider has asked for a second factor. */
   readonly hasFactor: boolean
+  /** `iat` minus the skew: the clock of the provider may be ahead, and a token that was revoked must stay so. */
   readonly issuedAt: number
   readonly expiresAt: number
 }
@@ -61,10 +62,13 @@ export function readProviderClaims(
     name: findText(claims, rules.name) ?? subject,
     roles: findRoles(claims, rules.roles),
     hasFactor: claimsFactor(claims, rules.factors),
-    issuedAt: findNumber(claims, 'iat') ?? 0,
+    issuedAt: findIssueTime(claims, rules),
     expiresAt: (findNumber(claims, 'exp') ?? 0) + rules.skewSeconds,
   }
 }
+
+export const findIssueTime = (claims: Claims, { skewSeconds }: Pick<ProviderClaimRules, 'skewSeconds'>): number =>
+  (findNumber(claims, 'iat') ?? 0) - skewSeconds
 
 function checkTimes(claims: Claims, { nowSeconds, skewSeconds }: ProviderClaimRules): string | undefined {
   const [iat, exp, nbf] = ['iat', 'exp', 'nbf'].map((name) => findNumber(claims, name))

@@ -142,6 +142,22 @@ describe('sign-in at an identity provider', () => {
     assert.deepEqual(await rolesOf({ roles: ['editor'] }), ['writer'])
   })
 
+  it('ends tokens with a sign-out and an unlink, also those of a provider whose clock is ahead', async () => {
+    const iat = Math.floor(Date.now() / 1000) + 25
+    const headers = {
+      Authorization: `Bearer ${creating.signToken({ sub: 'c-ahead', preferred_username: 'fay', iat })}`,
+    }
+    const read = async () => (await send(document, { path: '/_session', headers })).status
+    const path = '/_cardea/api/users/fay'
+    assert.equal(await read(), 200)
+    await send(document, { method: 'POST', path: `${path}/sign-out`, headers: ADMIN, body: {} })
+    assert.equal(await read(), 401)
+    const accounts = await send(document, { path: `${path}/external-accounts`, headers: ADMIN })
+    const { id } = JSON.parse(accounts.body).accounts[0]
+    await send(document, { method: 'DELETE', path: `${path}/external-accounts/${id}`, headers: ADMIN })
+    for (const time of ['first', 'second']) assert.equal(await read(), 401, time)
+  })
+
   it('takes roles away when the provider or its role map gives them no longer', async (t) => {
     const url = `sqlite:${mkdtempSync(join(tmpdir(), 'cardea-roles-'))}/store.db`
     const start = async (provider: object) => {
