@@ -50,6 +50,20 @@ describe('roles that an identity provider gave', () => {
     )
   })
 
+  it('do not hide users who still have them behind many who do not', async (t) => {
+    const { directory, search } = await openNode(t, [ISSUER])
+    // sorts before the other issuer in the entries of the role; more users than one page examines
+    const removed = 'https://removed-3.example.com'
+    const create = (name: string, issuer: string, roles: readonly string[]) =>
+      directory.createUser({ name, links: [{ provider: 'open', issuer, subject: name, linkedAt: 1, roles }] })
+    for (let index = 0; index < 2010; index += 1) await create(`a${index}`, removed, ['aaa', 'writer'])
+    for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
+      assert.deepEqual(await search(query), ['wim'], JSON.stringify(query))
+    assert.deepEqual(await search({ role: 'aaa' }), [])
+    const { counts, next } = await directory.countUsersBy('role', '', 1)
+    assert.deepEqual([counts.map(({ key }) => key), next], [['own'], 'own'])
+  })
+
   it('are counted once for each user, page by page', async (t) => {
     const OTHER = 'https://other.example.com'
     const { directory } = await openNode(t, [ISSUER, OTHER])

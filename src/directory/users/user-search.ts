@@ -63,6 +63,9 @@ function listRoleKeys({ document, links = [] }: User): readonly string[] {
   ]
 }
 
+/** Behind all keys of a role. */
+const toEnd = (role: string): string => `${role}${BREAK}${LAST}`
+
 const roleOf = (key: string): string => key.split(BREAK)[0] ?? ''
 
 /** Short, because PostgreSQL limits the length of a key. */
@@ -133,18 +136,25 @@ export const createUserSearch = (
       return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
     }
     const after = query.after === undefined ? startOf(ranges, 0) : readPosition(query.after)
-    const page = await collect({ after, limit: query.limit }, read, isMatch)
+    let page = await collect({ after, limit: query.limit }, read, isMatch)
+    // it may be full of users whose providers give the role no longer; with a status, an empty page limits the work
+    while (page.users.length === 0 && page.next !== undefined && query.status === undefined)
+      page = await collect({ after: readPosition(page.next), limit: query.limit }, read, isMatch)
     return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
   },
   /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
   async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
-    const from = after === undefined ? text : `${after}${BREAK}${LAST}`
-    const first = await store.countUsersByKey({ kind, from, to: `${text}${LAST}` }, limit)
-    const last = first.length < limit ? '' : (first.at(-1)?.key ?? '')
-    const next = roleOf(last)
-    const others = { kind, from: `${last}${FIRST}`, to: `${next}${BREAK}${LAST}` }
-    const rest = last === '' ? [] : await store.countUsersByKey(others, MAX_KEYS)
-    return { counts: addCounts([...first, ...rest], roleIssuers()), next: next || undefined }
+    for (let from = after === undefined ? text : toEnd(after); ; ) {
+      const first = await store.countUsersByKey({ kind, from, to: `${text}${LAST}` }, limit)
+      const last = first.length < limit ? '' : (first.at(-1)?.key ?? '')
+      const next = roleOf(last)
+      const others = { kind, from: `${last}${FIRST}`, to: toEnd(next) }
+      const rest = last === '' ? [] : await store.countUsersByKey(others, MAX_KEYS)
+      const counts = addCounts([...first, ...rest], roleIssuers())
+      // a page may have only roles that providers give no longer
+      if (counts.length > 0 || next === '') return { counts, next: next || undefined }
+      from = toEnd(next)
+    }
   },
 })
 
@@ -193,7 +203,7 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
   if (status === 'disabled') return [{ kind: 'disabled', from: '', to: LAST }]
   if (status === 'expired') return [{ kind: 'expires', from: '', to: toTimeKey(now) }]
   const kind = hasNoFactor ? 'no-factor' : 'role'
-  if (role !== undefined) return [{ kind, from: foldCase(role), to: `${foldCase(role)}${BREAK}${LAST}` }]
+  if (role !== undefined) return [{ kind, from: foldCase(role), to: toEnd(foldCase(role)) }]
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
   const from = foldCase(text)
