@@ -270,14 +270,16 @@ async function requireSigned(text: string, provider: Provider, types: TokenRules
 const ID_TOKEN_TYPES = [undefined, 'JWT']
 
 /** `openid-client` has checked its claims; here its signature is, with the keys of this provider alone. */
-async function readIdToken(text: string, provider: Provider, { providers }: Flow) {
+async function readIdToken(text: string, provider: Provider, { providers, clock }: Flow) {
   const token = await requireSigned(text, provider, ID_TOKEN_TYPES)
   const { iss, sub } = token.claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || providers.get(iss)?.name !== provider.name)
     throw refuse(REFUSED)
+  const issuedAt = findIssueTime(token.claims, provider.rules)
+  if (issuedAt > nowSeconds(clock)) throw refuse('the clock of the identity provider is ahead')
   const name = findText(token.claims, provider.rules.name) ?? sub
   const external = { provider: provider.name, issuer: iss, subject: sub }
   const roles = mapRoles(provider, findRoles(token.claims, provider.rules.roles))
   const hasFactor = claimsFactor(token.claims, provider.rules.factors)
-  return { external, name, roles, hasFactor, issuedAt: findIssueTime(token.claims, provider.rules) }
+  return { external, name, roles, hasFactor, issuedAt }
 }

@@ -14,6 +14,9 @@ const url: Codec<string> = {
 
 /** Never a secret: a server that can verify with it could sign tokens. */
 const ASYMMETRIC = /^(?:[RP]S(?:256|384|512)|ES(?:256|384|512)|EdDSA)$/
+const TENANTS = 'tenant ids in small letters separated by commas, not common, organizations or consumers'
+/** As `iss` has it. The excluded words are addresses for sign-ins of several tenants: no token has one. */
+const TENANT_ID = /^(?!(?:common|organizations|consumers)$)[a-z0-9]+(?:[.-][a-z0-9]+)*$/
 const SECRET_BYTES = 4096
 const MAPPING = 'theirs=ours separated by commas, or *'
 const CLAIM_PATH = /^[^\s"\\]*$/
@@ -26,7 +29,7 @@ export const PROVIDER_OPTIONS = {
     help: 'The issuer: the exact value of `iss` in its tokens.',
     more: 'With {tenantid} in it, as Entra ID has, tenants lists the tenants that are accepted.',
   }),
-  tenants: row(words('tenant ids separated by commas', /^[A-Za-z0-9.-]+$/), [], 'Values of {tenantid} in the issuer.'),
+  tenants: row(words(TENANTS, TENANT_ID), [], 'Values of {tenantid} in the issuer.'),
   audience: row(words('audiences separated by commas', /^\S+$/), [], {
     help: 'Accepted values of `aud` in access tokens.',
     more: 'A token of Keycloak has it only with a mapper of type Audience.',

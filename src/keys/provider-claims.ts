@@ -109,8 +109,12 @@ function checkUse(claims: Claims, { typ }: TokenHeader, { clientId }: ProviderCl
   const [audience, client] = [listTexts(findMember(claims, 'aud')), findMember(claims, 'azp')]
   const hasAny = (names: readonly string[]) => names.some((name) => Object.hasOwn(claims, name))
   if (hasAny(OTHER_USES)) return `this is an ID token, not an access token: ${INSTEAD}`
-  // the audience of an ID token is the client itself
-  const isForOther = typeof client === 'string' && !audience.includes(client) && !audience.includes(clientId)
+  // the audience of an ID token is the client itself; those of Google for a phone have its server, and the phone as azp
+  const isForOther =
+    typeof client === 'string' &&
+    !audience.includes(client) &&
+    !audience.includes(clientId) &&
+    findMember(claims, 'iss') !== 'https://accounts.google.com'
   if (hasAny(ACCESS_CLAIMS) || isForOther) return undefined
   return `this may be an ID token, as neither typ at+jwt nor a claim scope, scp or client_id says that it is an access token: ${INSTEAD}`
 }

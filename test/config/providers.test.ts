@@ -35,7 +35,11 @@ describe('[provider:<name>]', () => {
 
   const documents: readonly [name: string, text: string, url: string][] = [
     ['below the issuer', '', 'https://id.example.com'],
-    ['below a tenant', 'issuer = https://e.com/{tenantid}/v2.0\ntenants = a', 'https://e.com/a/v2.0'],
+    [
+      'below a tenant',
+      'issuer = https://e.com/{tenantid}/v2.0\ntenants = a.example.com',
+      'https://e.com/a.example.com/v2.0',
+    ],
     ['for all tenants', 'issuer = https://e.com/{tenantid}/v2.0\ntenants = a, b', 'https://e.com/organizations/v2.0'],
   ]
   for (const [name, text, url] of documents)
@@ -66,6 +70,13 @@ describe('[provider:<name>]', () => {
     ['that makes linked users administrators', `${SHOP}role-map = boss=_admin`, /asserted users only/],
     ['without a name', '[provider]\nissuer = https://id.example.com', /name the section/],
     ['with tenants that are missing', '[provider:a]\nissuer = https://e.com/{tenantid}\naudience = x', /tenants/],
+    ...['common', 'a, organizations', 'consumers', 'TENANT-A', '..', '.', 'a-', '{tenantid}'].map(
+      (tenants): [string, string, RegExp] => [
+        `with the tenants ${tenants}`,
+        `${SHOP}issuer = https://e.com/{tenantid}\ntenants = ${tenants}`,
+        /expected tenant ids in small letters/,
+      ],
+    ),
   ]
   for (const [name, text, message] of wrong)
     it(`is refused ${name}`, () => {

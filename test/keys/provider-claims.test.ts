@@ -124,6 +124,11 @@ const SHAPES: readonly Shape[] = [
     expect: /may be an ID token.*send the access token/,
   },
   {
+    name: 'an ID token of Google for an Android app, whose audience is the server of the app',
+    claims: { iss: 'https://accounts.google.com', sub: '1', azp: 'android', aud: 'cardea', email: 'ada@example.com' },
+    expect: /may be an ID token/,
+  },
+  {
     name: 'an ID token of Entra ID without a nonce, and no client-id',
     claims: { ...entra, azp: undefined, scp: undefined, aud: 'app' },
     rules: { audience: ['app'], clientId: '' },

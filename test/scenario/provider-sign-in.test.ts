@@ -220,6 +220,7 @@ describe('sign-in at an identity provider', () => {
     ['for another client', { aud: 'other' }],
     ['for several clients without azp', { aud: [CLIENT, 'other'] }],
     ['that has expired', { exp: 1000, iat: 900 }],
+    ['from the future', { iat: Math.floor(Date.now() / 1000) + 3000, exp: Math.floor(Date.now() / 1000) + 6000 }],
     ['of an account that is not linked', { sub: 'u-2' }],
     ['with the name of an administrator and no link', { sub: 'admin', preferred_username: 'admin' }],
     ['that came with another issuer (mix-up)', {}, { iss: creating.issuer }],
@@ -695,6 +696,8 @@ describe('sign-in at an identity provider', () => {
       const token = JSON.parse(invited.body).url.split('/').at(-1)
       Object.assign(linked.state, { idToken: { sub: 'v-1' } })
       const browser = createClient(server.document)
+      const both = { password_link: token, invitation: token }
+      assert.equal((await browser.post('/providers/linked', both)).status, 400)
       const reply = await browser.finish('linked', await browser.visit('linked', { invitation: token }))
       assert.match(reply.reason, NEEDED)
       const { body } = await send(server.document, { path: `${path}/external-accounts`, headers: ADMIN })

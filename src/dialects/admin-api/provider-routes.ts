@@ -62,8 +62,9 @@ const RESPONSE = object({ query: text('The query that the provider added to the 
 async function start(context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
   const next = findNext(context)
   const body = requireValid(START, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
-  const secret = body.password_link ?? body.invitation
-  if (body.link && secret !== undefined) throw badRequest('Send link or password_link, not both.')
+  const [secret, ...others] = [body.password_link, body.invitation].filter((each) => each !== undefined)
+  if (others.length > 0 || (body.link && secret !== undefined))
+    throw badRequest('Send link or password_link, not both, and password_link under one name.')
   const intention = {
     next,
     link: body.link ? await requireLinkingUser(context, body.current_password, deps) : undefined,
