@@ -202,9 +202,7 @@ function accept(reading: Reading, account: Account | undefined, handler: string,
     return refused(refuse(NOT_LINKED))
   }
   const identity =
-    account && !isAsserted
-      ? withRoles(account, reading, deps.directory)
-      : toExternalIdentity(reading.name, reading.roles)
+    account && !isAsserted ? withRoles(account, reading, deps) : toExternalIdentity(reading.name, reading.roles)
   const flaw = checkFactor({ ...claims, roles: identity.roles }, factorRoles)
   if (flaw !== undefined) return refused(refuse(flaw))
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
@@ -226,15 +224,8 @@ function findOtherOwner({ keepsNames }: Provider, account: Account | undefined):
  * The token says which roles its account gives now: those stored at the last sign-in of a browser may be older. `_admin` is
  * given to asserted users only. The second factor of the provider counts, none needs to be set up here.
  */
-function withRoles(
-  account: Account,
-  { claims, roles }: Reading,
-  { findGivenRoles }: Pick<Directory, 'findGivenRoles'>,
-): Identity {
+function withRoles(account: Account, { claims, roles }: Reading, { directory }: ProviderTokenDeps): Identity {
   const others = account.links?.filter((link) => !isSameAccount(link, claims)) ?? []
-  const given = [...others.flatMap((link) => findGivenRoles(link) ?? []), ...roles]
-  return {
-    ...withoutFactorSetup(account),
-    roles: Object.freeze([...new Set([...(account.ownRoles ?? []), ...given])]),
-  }
+  const given = [...others.flatMap((link) => directory.findGivenRoles(link) ?? []), ...roles]
+  return { ...withoutFactorSetup(account), roles: Object.freeze([...new Set([...(account.ownRoles ?? []), ...given])]) }
 }

@@ -30,9 +30,7 @@ export interface Account extends Identity, Partial<Omit<RecordFields, keyof Iden
 
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
-/**
- * The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored.
- */
+/** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
 export const toAccount = (
   { kind: _kind, isActive: _isActive, document, multiModel, ...user }: User,
   roleIssuers: RoleIssuers,
