@@ -89,8 +89,9 @@ async function openMinimal(upstreams, { connections }) {
 
 async function warmUp(targets, { batch, warmUps }) {
   // each worker gets as many as the main thread alone
-  for (const { connections, createRequest } of targets)
-    await sendBatch(connections, await createRequest(), warmUps * WORKERS * batch)
+  for (let round = 0; round < warmUps; round += 1)
+    for (const { connections, createRequest } of targets)
+      await sendBatch(connections, await createRequest(), WORKERS * batch)
 }
 
 async function compareRequests(targets, { rounds, batch }) {
