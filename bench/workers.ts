@@ -54,6 +54,8 @@ async function waitForWorkers(url, workers) {
 /** CPU time of one request in microseconds: of all threads, and of the busiest one. */
 async function measure({ pids, connections, createRequest }, batch) {
   const request = await createRequest()
+  // the main thread tells the workers of a new session
+  await sendBatch(connections, request, batch / 10)
   const readAll = () => new Map<string, number>(pids.flatMap((pid) => [...readThreadsUs(pid)]))
   const before = readAll()
   await sendBatch(connections, request, batch)

@@ -8,6 +8,7 @@ import { findViolations, launchBrowser, NO_BROWSER, openAsAdmin, type Window } f
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const PASSWORD = 'analytical-engine'
 const scope = createSharedScope()
@@ -192,6 +193,8 @@ describe('the users page', { skip: NO_BROWSER }, () => {
       send(server.document, { method: 'POST', path: '/_session', body: { name: 'lise', password } })
     await signIn(PASSWORD)
     await signIn('a-wrong-password')
+    // written within a second
+    await waitUntil(async () => (await ask('GET', '/users/lise')).body.includes('"lastSignIn":{'))
     await open('#/users')
     await page.reload()
     const row = page.getByRole('row', { name: 'lise' })
