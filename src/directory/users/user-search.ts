@@ -140,7 +140,10 @@ export const createUserSearch = (
     // it may be full of users whose providers give the role no longer; with a status, an empty page limits the work
     while (page.users.length === 0 && page.next !== undefined && query.status === undefined)
       page = await collect({ after: readPosition(page.next), limit: query.limit }, read, isMatch)
-    return query.after === undefined ? { ...page, total: await countOn(page, read, isMatch) } : page
+    if (query.after !== undefined) return page
+    // one that is short and not the last has taken long enough
+    const isCut = page.next !== undefined && page.users.length < query.limit
+    return { ...page, total: isCut ? undefined : await countOn(page, read, isMatch) }
   },
   /** Roles or databases with grants that begin with the text, folded for roles, each with its number of users. */
   async countUsersBy(kind: 'role' | 'grant', text: string, limit: number, after?: string) {
