@@ -55,6 +55,11 @@ describe('every page', { skip: NO_BROWSER }, () => {
     await page.getByLabel('Select ada').check()
     await page.getByText('1 user selected').waitFor()
     assert.equal(await topOf(), before)
+    // the header of a list stays in view
+    await page.setViewportSize({ width: 1440, height: 300 })
+    await page.locator('.page tbody tr').last().scrollIntoViewIfNeeded()
+    const [row, header] = await Promise.all([topOf(), page.locator('.page thead th').first().boundingBox()])
+    assert.ok((row ?? 0) < 0 && (header?.y ?? -1) >= 0, `${row} ${header?.y}`)
   })
 
   it('has a palette that stays in place while the list changes, and badges beside their icons', async (t) => {
