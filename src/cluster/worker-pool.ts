@@ -66,11 +66,6 @@ const MAX_DELAY_MS = 10_000
 /** A worker that ran this long was not broken from the start. */
 const HEALTHY_MS = 30_000
 const LOOK_EVERY_MS = 1000
-/**
- * By default the space for new objects grows to 48 MiB under load, and a request leaves nothing behind that needs it.
- * With this a worker takes 46 instead of 59 MiB, at the same CPU time (`npm run bench -- workers`).
- */
-const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 16 }
 
 export class WorkerPool {
   readonly #deps: WorkerPoolDeps
@@ -266,7 +261,7 @@ export class WorkerPool {
       beats,
       fd: channel.fd,
     }
-    const worker = new Worker(program, { workerData, name: `cardea-worker-${slot}`, resourceLimits: RESOURCE_LIMITS })
+    const worker = new Worker(program, { workerData, name: `cardea-worker-${slot}` })
     const ended = Promise.withResolvers<void>()
     const member: Member = {
       slot,

@@ -126,7 +126,7 @@ const ROWS: readonly Row[] = [
   { name: 'a forwarded body', bytes: send('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE, 'Connection: X-A', 'X-A: 1') },
   { name: 'a forwarded chunked body', bytes: sendChunked('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE) },
   { name: 'small chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_BEN) },
-  { name: 'small chunks of nobody', bytes: sendTinyChunks('PUT /db/doc', 4, 3000) },
+  { name: 'small chunks without a credential', bytes: sendTinyChunks('PUT /db/doc', 4, 3000) },
   { name: 'small chunks with a wrong password', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_WRONG) },
   { name: 'tiny chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 1, 9000, AS_BEN) },
   { name: 'small chunks for a sign-in', bytes: sendTinyChunks('POST /_session', 4, 3000, JSON_TYPE) },

@@ -200,7 +200,7 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
   return requests
 }
 
-/** The same bursts for every connection: an attacker that makes them anew is slower than the server. */
+/** The same bursts for every connection: building them for each connection would slow the attacker down. */
 function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
   const made: IteratorResult<Burst>[] = []
   return () => {
