@@ -13,10 +13,11 @@ import { checkIterations } from '../passwords/hash-policy.ts'
 import type { DoorAttempt, DoorKnownHeaders, DoorSignIn } from './door-sign-in.ts'
 import {
   ABSENT,
-  type AcceptedCredential,
+  accept,
   type CredentialHandler,
   type CredentialSource,
   type RefusedCredential,
+  reject,
 } from './handler.ts'
 
 /** The password of a user, sent with every request. */
@@ -103,11 +104,6 @@ export function createBasicHandler(
   knownHeaders?: DoorKnownHeaders,
 ): CredentialHandler {
   const byPassword: Credential = Object.freeze({ kind: PASSWORD, handler: form.name })
-  const accept = (identity: Account, credential: Credential): AcceptedCredential => ({
-    kind: 'accepted',
-    identity,
-    credential,
-  })
   const checkPair = async ({ name, password }: BasicPair, source: CredentialSource, header: string) => {
     const checked = await check(name, password, source)
     if (!checked) return { ...refused('credential_refused'), isRecorded: true } as const
@@ -131,10 +127,8 @@ export function createBasicHandler(
   }
 }
 
-const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCredential => ({
-  kind: 'refused',
-  error: new Refusal(code, { reason: 'Authorization header has invalid base64 value' }),
-})
+const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCredential =>
+  reject(new Refusal(code, { reason: 'Authorization header has invalid base64 value' }))
 
 /** An access token in place of the password. */
 export const ACCESS_TOKEN: CredentialKind = {

@@ -14,8 +14,10 @@ import { ACCESS_TOKEN, type CheckPassword, toTokenCredential } from './basic.ts'
 import {
   ABSENT,
   type AcceptedCredential,
+  accept,
   type CredentialHandler,
   type RefusedCredential,
+  reject,
   type Verdict,
 } from './handler.ts'
 import { FOREIGN_TOKEN, hasIssuedForm, ISSUED_TOKEN, readUserToken, type UserToken } from './issued-token.ts'
@@ -64,11 +66,7 @@ export function createBearerHandler(deps: BearerDeps, check: CheckPassword): Cre
       if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined) {
         const checked = await check('', text, source)
         if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
-        return {
-          kind: 'accepted',
-          identity: checked.account,
-          credential: toTokenCredential(checked.token, BEARER_HANDLER),
-        }
+        return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
       }
       const known = findVerified(text, deps)
       const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
@@ -91,8 +89,7 @@ export const createIssuedTokenCheck =
     const verdict = await checkClaims(claims, JWT_HANDLER, deps)
     if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
     const detail = verdict.kind === 'refused' ? verdict.error.detail : undefined
-    const reason = 'Token is no longer valid.'
-    return { kind: 'refused', error: new Refusal('token_refused', { reason, ...(detail && { detail }) }) }
+    return reject(new Refusal('token_refused', { reason: 'Token is no longer valid.', ...(detail && { detail }) }))
   }
 
 function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: BearerDeps): boolean {
@@ -100,10 +97,7 @@ function isOpenedHere({ identity, credential }: AcceptedCredential, { directory 
   return directory.isOpenedHere(credential.session.id, identity, credential.accessToken)
 }
 
-const refuse = (detail: string): RefusedCredential => ({
-  kind: 'refused',
-  error: new Refusal('token_refused', { detail }),
-})
+const refuse = (detail: string): RefusedCredential => reject(new Refusal('token_refused', { detail }))
 
 /** The claims of a token that was verified before. */
 const findVerified = (text: string, { ring, cache, clock }: BearerDeps): Claims | undefined =>
@@ -132,8 +126,7 @@ async function checkClaims(claims: Claims, handler: string, deps: BearerDeps): P
   if (reading.kind === 'refused') return refuse(reading.reason)
   if (reading.kind === 'user') return checkUserToken(reading.name, readUserToken(claims, reading, handler), deps)
   const { exp: expiresAt, allowedPaths } = reading
-  const credential = { kind: SUPERUSER_TOKEN, handler, expiresAt, allowedPaths }
-  return { kind: 'accepted', identity: SUPERUSER, credential }
+  return accept(SUPERUSER, { kind: SUPERUSER_TOKEN, handler, expiresAt, allowedPaths })
 }
 
 async function checkUserToken(name: string, token: UserToken, deps: BearerDeps): Promise<Verdict> {
@@ -148,7 +141,7 @@ async function checkUserToken(name: string, token: UserToken, deps: BearerDeps):
   const isLive = session ? directory.isSessionLive(session) : directory.isForeignTokenLive({ name, issuedAt })
   if (!(await isLive)) return refuse('the session was revoked')
   const credential = accessToken ? { ...token, scope: findScope(accessToken) } : token
-  return { kind: 'accepted', identity: session ? directory.toActing(identity, session.id) : identity, credential }
+  return accept(session ? directory.toActing(identity, session.id) : identity, credential)
 }
 
 /** A token expires by itself; this is for tokens that were issued before the limit was lowered. */

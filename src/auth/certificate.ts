@@ -3,7 +3,15 @@ import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { CredentialKind } from '../directory/identity.ts'
-import { ABSENT, type CredentialHandler, type CredentialSource, isName, type Verdict } from './handler.ts'
+import {
+  ABSENT,
+  accept,
+  type CredentialHandler,
+  type CredentialSource,
+  isName,
+  reject,
+  type Verdict,
+} from './handler.ts'
 
 export const CERTIFICATE_HANDLER = 'certificate'
 
@@ -44,14 +52,11 @@ async function checkUser(name: string, validToMs: number, { directory }: Certifi
   if (!account) return refuse('there is no active user of its common name')
   if (account.isAdmin) return refuse('its common name is that of an administrator')
   if (account.totp !== undefined) return refuse('the user has a second factor')
-  const credential = { kind: CERTIFICATE, handler: CERTIFICATE_HANDLER, expiresAt: Math.floor(validToMs / 1000) }
-  return { kind: 'accepted', identity: account, credential }
+  return accept(account, { kind: CERTIFICATE, handler: CERTIFICATE_HANDLER, expiresAt: Math.floor(validToMs / 1000) })
 }
 
-const refuse = (reason: string): Verdict => ({
-  kind: 'refused',
-  error: new Refusal('certificate_refused', { detail: `client certificate: ${reason}` }),
-})
+const refuse = (reason: string): Verdict =>
+  reject(new Refusal('certificate_refused', { detail: `client certificate: ${reason}` }))
 
 const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.*)?)$/i
 

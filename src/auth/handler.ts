@@ -2,6 +2,7 @@ import type { Refusal } from '../base/errors.ts'
 import {
   ADMIN_ROLE,
   type AuthenticatedRequest,
+  type Credential,
   type CredentialKind,
   type Identity,
   NO_GRANTS,
@@ -67,6 +68,14 @@ export interface RefusedCredential {
 }
 
 export const ABSENT: Verdict = Object.freeze({ kind: 'absent' })
+
+export const accept = (identity: Identity, credential: Credential): AcceptedCredential => ({
+  kind: 'accepted',
+  identity,
+  credential,
+})
+
+export const reject = (error: Refusal): RefusedCredential => ({ kind: 'refused', error })
 
 export const isName = (text: string): boolean => checkName(text) === undefined
 export const isRole = (text: string): boolean => checkRole(text) === undefined

@@ -18,6 +18,7 @@ import {
   type CredentialHandler,
   isName,
   isRole,
+  reject,
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
@@ -80,7 +81,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
 
 /** A token that no key of this door verifies. No key verifies both kinds: two uses never share a secret. */
 const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: JwtDeps): Promise<Verdict> =>
-  (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
+  (await findIssued(text)) ?? reject(toTokenRefusal(refusal))
 
 /** Remembers signatures that were verified. */
 function createVerifier(keys: JwtDeps['keys']) {
@@ -141,7 +142,7 @@ function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, n
 }
 
 function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | Promise<Verdict> {
-  if (reading instanceof Refusal) return refused(reading)
+  if (reading instanceof Refusal) return reject(reading)
   const { name, accepted } = reading
   const token = { name, issuedAt: accepted.credential.origin.issuedAt }
   return directory.isForeignTokenKnownLive(token) ? accepted : askDirectory(accepted, token, directory)
@@ -149,10 +150,8 @@ function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Ve
 
 async function askDirectory(accepted: Verdict, token: ForeignToken, directory: JwtDeps['directory']): Promise<Verdict> {
   if (await directory.isForeignTokenLive(token)) return accepted
-  return refused(new Refusal('token_refused', { reason: 'Token is no longer valid.' }))
+  return reject(new Refusal('token_refused', { reason: 'Token is no longer valid.' }))
 }
-
-const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
 const TOKEN_REASONS: Readonly<Record<TokenReason, string>> = {
   malformed: 'Malformed token',

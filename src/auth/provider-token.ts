@@ -14,7 +14,14 @@ import type { ExternalAccount } from '../directory/users/user.ts'
 import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import { findIssuer, type ReadToken, type RefusedToken, readToken, type VerifiedToken } from '../keys/verify.ts'
-import { type AcceptedCredential, isName, toExternalIdentity, type Verdict } from './handler.ts'
+import {
+  type AcceptedCredential,
+  accept as acceptCredential,
+  isName,
+  reject,
+  toExternalIdentity,
+  type Verdict,
+} from './handler.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { unavailable } from './provider-connections.ts'
 
@@ -62,7 +69,7 @@ export function createProviderTokens(deps: ProviderTokenDeps, handler: string): 
   const readNew = async (text: string, read: ReadToken, provider: Provider): Promise<Verdict> => {
     const token = await verifyWithProvider(read, provider, ACCESS_TOKEN_TYPES)
     const reading = await readVerified(token, provider, deps)
-    if (reading instanceof Refusal) return refused(reading)
+    if (reading instanceof Refusal) return reject(reading)
     cache.remember({ token: text, version: ANY_VERSION }, reading, reading.claims.expiresAt)
     return decide(reading, handler, deps)
   }
@@ -82,8 +89,6 @@ const ANY_VERSION = ''
 /** A token that was not valid yet when the clock was set back is read again. */
 const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading, now: number): boolean =>
   !isOutdated && now >= readAtSeconds && (provider.keys.get(now * 1000)?.has(keyVersion) ?? false)
-
-const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
 /** `why` is sent: the client holds a token that the provider signed, and needs to know what to change there. */
 export const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })
@@ -167,7 +172,7 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const { directory } = deps
   const max = deps.maxLifetimeSeconds()
   if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + provider.rules.skewSeconds + max)
-    return refused(refuse('the token is too old'))
+    return reject(refuse('the token is too old'))
   const token = { name, issuedAt: claims.issuedAt }
   const isAsserted = provider.users === 'asserted'
   const account = isAsserted ? directory.peekAccount(name) : directory.peekTokenAccount(token)
@@ -179,9 +184,9 @@ async function askDirectory(reading: Reading, handler: string, deps: ProviderTok
   const { name, claims, provider } = reading
   const { directory } = deps
   const account = await directory.findAccount(name)
-  if (provider.users !== 'asserted' && !account) return refused(refuse('the user is disabled or was deleted'))
+  if (provider.users !== 'asserted' && !account) return reject(refuse('the user is disabled or was deleted'))
   if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
-    return refused(
+    return reject(
       refuse(
         'all sessions of the user were ended, and the token may have been issued before; wait, then get a new one',
       ),
@@ -195,18 +200,18 @@ function accept(reading: Reading, account: Account | undefined, handler: string,
   if (last && last.account === account && last.factorRoles === factorRoles) return last.verdict
   const isAsserted = provider.users === 'asserted'
   const owner = isAsserted ? findOtherOwner(provider, account) : undefined
-  if (owner !== undefined) return refused(refuse(`${owner} has this name`))
+  if (owner !== undefined) return reject(refuse(`${owner} has this name`))
   // an administrator could take a name later, and unlinking counts at once
   if (!isAsserted && (account === undefined || account.isAdmin || !isLinkedTo(account, claims))) {
     reading.isOutdated = true
-    return refused(refuse(NOT_LINKED))
+    return reject(refuse(NOT_LINKED))
   }
   const identity =
     account && !isAsserted ? withRoles(account, reading, deps) : toExternalIdentity(reading.name, reading.roles)
   const flaw = checkFactor({ ...claims, roles: identity.roles }, factorRoles)
-  if (flaw !== undefined) return refused(refuse(flaw))
+  if (flaw !== undefined) return reject(refuse(flaw))
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
-  const verdict = { kind: 'accepted', identity, credential } as const
+  const verdict = acceptCredential(identity, credential)
   reading.last = { account, factorRoles, verdict }
   return verdict
 }

@@ -5,6 +5,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
 import {
   ABSENT,
+  accept,
   type CredentialHandler,
   type CredentialSource,
   isName,
@@ -55,7 +56,7 @@ async function checkCredential(headers: ProxyHeaders, source: CredentialSource, 
   if (!isProven(headers, source, deps)) return UNPROVEN
   // a deactivated user; the headers are about this moment, so sessions that ended earlier do not matter
   if (!(await deps.directory.isForeignTokenLive({ name, issuedAt: 'now' }))) return ABSENT
-  return { kind: 'accepted', identity: toExternalIdentity(name, roles), credential: CREDENTIAL }
+  return accept(toExternalIdentity(name, roles), CREDENTIAL)
 }
 
 const UNPROVEN: Verdict = Object.freeze({

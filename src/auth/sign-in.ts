@@ -27,7 +27,7 @@ import {
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordMemory } from '../passwords/password-memory.ts'
-import { findHashWork } from '../passwords/schemes.ts'
+import { findHashWork, saltOf } from '../passwords/schemes.ts'
 import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 
@@ -210,7 +210,7 @@ export const toGuess = (
   peer,
   directPeer,
   name,
-  salt: account && 'salt' in account.password ? account.password.salt : '',
+  salt: account && saltOf(account),
   version: account?.version,
 })
 

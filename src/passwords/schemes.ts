@@ -44,6 +44,10 @@ export function requireScheme(name: string): PasswordScheme {
 
 export const isUsable = (password: StoredPassword): password is UsablePassword => password.scheme !== 'unusable'
 
+/** Empty: the scheme has none, or there is no password. */
+export const saltOf = ({ password }: { readonly password: StoredPassword }): string =>
+  isUsable(password) ? password.salt : ''
+
 /** The members of a user document that hold a stored password. `password` itself is not one of them. */
 export const PASSWORD_MEMBERS: ReadonlySet<string> = new Set([
   'password_scheme',

@@ -12,7 +12,8 @@ import type { Credential, CredentialKind } from '../../directory/identity.ts'
 import { generationOf } from '../../directory/session-epoch.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/sessions/session.ts'
 import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
-import { type AcceptedCredential, isName } from '../handler.ts'
+import { saltOf } from '../../passwords/schemes.ts'
+import { type AcceptedCredential, accept, isName } from '../handler.ts'
 import {
   isRenewalDue,
   isTimeCurrent,
@@ -61,11 +62,7 @@ export type AccountSessions = ReturnType<typeof createAccountSessions>
 
 export function createAccountSessions(deps: AccountSessionDeps) {
   const { directory, clock } = deps
-  const findRemembered = rememberSessions(
-    (cookie, account) => verify(cookie, account, deps),
-    (account, session) => toCredential(account, session, deps),
-    () => ({ secrets: deps.secrets.accepted(), timeouts: deps.timeouts.accepted(), settings: deps.settings() }),
-  )
+  const findRemembered = rememberSessions(deps)
   const findLive = (cookie: ReadCookie, account: Account): RememberedSession | undefined => {
     const found = findRemembered(cookie, account)
     if (!found || directory.isSessionOver(found.session.id, account)) return undefined
@@ -81,9 +78,13 @@ export function createAccountSessions(deps: AccountSessionDeps) {
     async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
       const found = account && findLive(cookie, account)
-      if (!found || (found.session.isClassic && !(await isAfterEpoch(found.session, account.name, deps))))
-        return undefined
-      return found.accepted
+      if (!found) return undefined
+      const { accepted, session } = found
+      // a cookie in CouchDB's form is not bound to the session epoch: its time is compared
+      const { name } = account
+      const isAfterEpoch =
+        !session.isClassic || (await directory.isForeignTokenLive({ name, issuedAt: session.issuedAt }))
+      return isAfterEpoch ? accepted : undefined
     },
     /** The same if the account is in the cache; `undefined`: ask `find`. */
     peek(cookie: ReadCookie): AcceptedCredential | undefined {
@@ -113,9 +114,8 @@ function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { setting
 function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
   const id = idOf(cookie)
   const timeouts = deps.timeouts.accepted()
-  const bindings = timeouts.map((timeoutSeconds) => toBinding(account, { id, timeoutSeconds }, deps))
-  const salts = [...bindings, saltOf(account)]
-  return salts.some((salt) => check(cookie, { salt, timeoutSeconds: Number.POSITIVE_INFINITY }, deps) !== undefined)
+  const salts = [...timeouts.map((seconds) => toBinding(account, id, seconds, deps)), saltOf(account)]
+  return salts.some((salt) => check(cookie, salt, Number.POSITIVE_INFINITY, deps) !== undefined)
 }
 
 function verify(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
@@ -126,9 +126,8 @@ function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSessi
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
-    const salt = toBinding(account, { id: idOf(cookie), timeoutSeconds: timeout }, deps)
-    const own = check(cookie, { salt, timeoutSeconds }, deps)
-    if (own?.id) return toFound(own, own.id.toString('base64url'), { timeoutSeconds, isClassic: false })
+    const own = check(cookie, toBinding(account, idOf(cookie), timeout, deps), timeoutSeconds, deps)
+    if (own?.id) return toFound(own, own.id.toString('base64url'), timeoutSeconds)
   }
   return undefined
 }
@@ -138,39 +137,33 @@ function verifyClassic(cookie: ReadCookie, account: Account, deps: Deps): FoundS
   // without a salt the key would be the bare secret, and a proxy token could pass for a cookie
   if (deps.use !== undefined || salt === '') return undefined
   const { timeoutSeconds } = deps.settings()
-  const classic = check(cookie, { salt, timeoutSeconds }, deps)
-  return classic && !classic.id ? toFound(classic, toClassicId(cookie), { timeoutSeconds, isClassic: true }) : undefined
+  const classic = check(cookie, salt, timeoutSeconds, deps)
+  return classic && !classic.id ? toFound(classic, toClassicId(cookie), timeoutSeconds) : undefined
 }
 
-const toFound = (
-  { issuedAt }: VerifiedCookie,
-  id: string,
-  { timeoutSeconds, isClassic }: { readonly timeoutSeconds: number; readonly isClassic: boolean },
-): FoundSession => ({ id, issuedAt, validUntil: issuedAt + timeoutSeconds, isClassic })
+const toFound = (cookie: VerifiedCookie, id: string, timeoutSeconds: number): FoundSession => ({
+  id,
+  issuedAt: cookie.issuedAt,
+  validUntil: cookie.issuedAt + timeoutSeconds,
+  isClassic: cookie.id === undefined,
+})
 
 /** The session id of a cookie of Cardea's form. It is not verified. */
 const idOf = ({ tail }: ReadCookie): string => tail.toString('base64url', 0, SESSION_ID_BYTES)
 
-interface BoundSession {
-  readonly id: string
-  readonly timeoutSeconds: number
-}
-
-interface Binding {
-  readonly salt: string
-  readonly timeoutSeconds: number
-}
-
-function check(cookie: ReadCookie, binding: Binding, deps: Deps): VerifiedCookie | undefined {
-  const secrets = deps.secrets.accepted()
-  const { algorithms } = deps.settings()
-  const rules = { ...binding, secrets, algorithms, nowSeconds: nowSeconds(deps.clock) }
-  const verdict = verifyCookie(cookie, rules)
+function check(
+  cookie: ReadCookie,
+  salt: string,
+  timeoutSeconds: number,
+  { secrets, settings, clock }: Deps,
+): VerifiedCookie | undefined {
+  const rules = { salt, timeoutSeconds, secrets: secrets.accepted(), nowSeconds: nowSeconds(clock) }
+  const verdict = verifyCookie(cookie, { ...rules, algorithms: settings().algorithms })
   return verdict.kind === 'verified' ? verdict : undefined
 }
 
 /** What the signature of a cookie with this session id is bound to. */
-function toBinding(account: Account, { id, timeoutSeconds }: BoundSession, { use }: Deps): string {
+function toBinding(account: Account, id: string, timeoutSeconds: number, { use }: Deps): string {
   const parts = [saltOf(account), generationOf(account.sessionEpoch, id), timeoutSeconds]
   return (use ? [...parts, use.purpose] : parts).join(':')
 }
@@ -186,19 +179,15 @@ function findEnd(account: Account, { id, issuedAt }: Pick<FoundSession, 'id' | '
   return (deps.directory.findSignInTime(id, account) ?? issuedAt) + maxLifetimeSeconds
 }
 
-/** A cookie in CouchDB's form is not bound to the session epoch: its time is compared. */
-const isAfterEpoch = ({ issuedAt }: FoundSession, name: string, { directory }: Deps): Promise<boolean> =>
-  directory.isForeignTokenLive({ name, issuedAt })
-
-function toCredential(account: Account, session: FoundSession, deps: Deps): AcceptedCredential {
-  const { id, issuedAt } = session
+function toCredential(account: Account, found: FoundSession, deps: Deps): AcceptedCredential {
+  const { id, issuedAt } = found
   const { kind, handler } = deps.use ?? DOCUMENT_DOOR
   const cookie = {
     lastExpiry: () => lastExpiry(issuedAt, nowSeconds(deps.clock), deps.timeouts.accepted()),
-    renew: () => renew(account, session, deps),
+    renew: () => renew(account, found, deps),
   }
-  const credential = { kind, handler, session: { id, name: account.name, cookie } }
-  return { kind: 'accepted', identity: deps.directory.toActing(account, id), credential }
+  const session = { id, name: account.name, cookie }
+  return accept(deps.directory.toActing(account, id), { kind, handler, session })
 }
 
 function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {
@@ -215,13 +204,13 @@ function issue(account: Account, id: string, deps: Deps): RenewedSession {
   const { timeoutSeconds, algorithms } = deps.settings()
   const issuedAt = nowSeconds(deps.clock)
   const cookie = { name: account.name, issuedAt, id: Buffer.from(id, 'base64url') }
-  const key = { secret, salt: toBinding(account, { id, timeoutSeconds }, deps), algorithm: algorithms[0] }
+  const key = { secret, salt: toBinding(account, id, timeoutSeconds, deps), algorithm: algorithms[0] }
   const end = findEnd(account, { id, issuedAt }, deps)
   return { value: mintCookie(cookie, key), maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
 }
 
 /** The session of a cookie with a right signature. */
-export interface FoundSession {
+interface FoundSession {
   readonly id: string
   readonly issuedAt: number
   /** Seconds since the epoch: from then on the cookie is not accepted. */
@@ -230,40 +219,29 @@ export interface FoundSession {
   readonly isClassic: boolean
 }
 
-export interface RememberedSession {
+/** The session of a verified cookie, and what its signature was checked with. */
+interface RememberedSession {
   readonly session: FoundSession
   readonly accepted: AcceptedCredential
-}
-
-/** `undefined`: the signature is wrong, or the cookie has expired. */
-type FindSession<T> = (cookie: ReadCookie, account: Account) => T | undefined
-
-/** What a signature is checked with, apart from the account. */
-export interface SigningState {
+  readonly salt: string
+  readonly generation: number
   readonly secrets: readonly Uint8Array[]
   readonly timeouts: readonly number[]
   readonly settings: SigningSettings
-}
-
-interface Remembered extends SigningState, RememberedSession {
-  readonly salt: string
-  readonly generation: number
 }
 
 /**
  * Remembers the sessions of verified cookies: browsers send the same cookie with every request. A cookie is verified
  * again if the account has another password or session epoch, or if secrets, timeouts or settings were replaced.
  * Expiry and revocation are not remembered: the caller checks them each time. The cookie handler holds the cookies, so
- * an entry is dropped together with its cookie.
+ * an entry is dropped together with its cookie. `undefined`: the signature is wrong, or the cookie has expired.
  */
-function rememberSessions(
-  verify: FindSession<FoundSession>,
-  accept: (account: Account, session: FoundSession) => AcceptedCredential,
-  getState: () => SigningState,
-): FindSession<RememberedSession> {
-  const known = new WeakMap<ReadCookie, Remembered>()
+function rememberSessions(deps: Deps): (cookie: ReadCookie, account: Account) => RememberedSession | undefined {
+  const known = new WeakMap<ReadCookie, RememberedSession>()
   return (cookie, account) => {
-    const { secrets, timeouts, settings } = getState()
+    const secrets = deps.secrets.accepted()
+    const timeouts = deps.timeouts.accepted()
+    const settings = deps.settings()
     const salt = saltOf(account)
     const { generation } = account.sessionEpoch
     const before = known.get(cookie)
@@ -271,13 +249,11 @@ function rememberSessions(
     const isSameState = before?.secrets === secrets && before.timeouts === timeouts && before.settings === settings
     const isVerified = isSameAccount && isSameState
     if (isVerified && before.accepted.identity === account) return before
-    const session = isVerified ? before.session : verify(cookie, account)
+    const session = isVerified ? before.session : verify(cookie, account, deps)
     if (!session) return undefined
-    const found = { session, accepted: accept(account, session), salt, generation, secrets, timeouts, settings }
+    const accepted = toCredential(account, session, deps)
+    const found = { session, accepted, salt, generation, secrets, timeouts, settings }
     known.set(cookie, found)
     return found
   }
 }
-
-/** Cookies are bound to the salt of the password. */
-export const saltOf = ({ password }: Account): string => ('salt' in password ? password.salt : '')

@@ -9,6 +9,7 @@ import {
   type AcceptedCredential,
   type CredentialHandler,
   type CredentialSource,
+  reject,
   type Verdict,
 } from '../handler.ts'
 import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
@@ -136,7 +137,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
   const check = async (value: string): Promise<Verdict> => {
     const cookie = accepted.get(value) ?? readCookie(value)
-    if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { reason: MALFORMED }) }
+    if (!cookie) return reject(new Refusal('credential_malformed', { reason: MALFORMED }))
     const credential = await find(cookie, sessions)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
     accepted.set(value, cookie)

@@ -12,7 +12,7 @@ import {
   type RenewedSession,
   toForeignMark,
 } from '../../directory/sessions/session.ts'
-import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
+import { type AcceptedCredential, accept, toExternalIdentity } from '../handler.ts'
 import { COOKIE_HANDLER } from './account-session.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie, type SigningSettings } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
@@ -93,7 +93,7 @@ function toCredential(session: TokenSession, deps: TokenSessionDeps): AcceptedCr
   }
   const presented = { id: idOf(session), name, foreignToken: markOf(session), cookie }
   const credential = { kind: TOKEN_SESSION, handler: COOKIE_HANDLER, session: presented, expiresAt: origin.expiresAt }
-  return { kind: 'accepted', identity: toExternalIdentity(name, roles), credential }
+  return accept(toExternalIdentity(name, roles), credential)
 }
 
 function renew(session: TokenSession, deps: TokenSessionDeps): RenewedSession | undefined {

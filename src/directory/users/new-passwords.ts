@@ -4,7 +4,7 @@ import { isOutdated, requireAffordable, toMaxStrength } from '../../passwords/ha
 import { type Hasher, NO_DECOY } from '../../passwords/hasher.ts'
 import type { Turn } from '../../passwords/job-queue.ts'
 import { checkPassword } from '../../passwords/password-rules.ts'
-import { type HashedPassword, NO_PASSWORD, type StoredPassword } from '../../passwords/schemes.ts'
+import { type HashedPassword, NO_PASSWORD, type StoredPassword, saltOf } from '../../passwords/schemes.ts'
 import type { DirectorySettings } from '../deps.ts'
 import type { NewPassword } from './user.ts'
 
@@ -65,8 +65,7 @@ export class NewPasswords {
       return { stored: await this.toStored(given, caller), isSame: false }
     if (!isOutdated(current, this.#settings().parameters)) return { stored: current, isSame: true }
     // the salt is kept, because cookies are signed with it
-    const salt = 'salt' in current ? current.salt : undefined
-    return { stored: await this.hash(given.password, caller, salt), isSame: true }
+    return { stored: await this.hash(given.password, caller, saltOf({ password: current })), isSame: true }
   }
 
   /** Whether a password in clear is the stored one. The time of the check reveals it, which a client that may set the password may know. */

@@ -2,6 +2,7 @@ import { createLiveCache } from '../../base/caches.ts'
 import { nowSeconds } from '../../base/clock.ts'
 import { renderAdminPassword } from '../../passwords/admin-password.ts'
 import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
+import { saltOf } from '../../passwords/schemes.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { isSameFactor } from '../second-factor/factor-proof.ts'
@@ -84,14 +85,12 @@ async function findUpgraded({ findAccount }: DirectoryParts, account: Account): 
   return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
 
-const saltOf = ({ password }: Account): string | undefined => ('salt' in password ? password.salt : undefined)
-
 async function hashUser(
   { hasher, writer, settings }: DirectoryParts,
   account: Account,
   password: string,
 ): Promise<void> {
-  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) ?? '' })
+  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) })
   await writer.write(account.name, (stored) => {
     const user = stored?.record
     const isSame = user?.kind === 'user' && toVersion(user.password) === account.version
@@ -104,7 +103,7 @@ async function hashAdministrator(parts: DirectoryParts, account: Account, passwo
   const { name, version } = account
   const current = administration.accounts().get(name)
   if (current?.version !== version) return
-  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(current) ?? '' })
+  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(current) })
   await administration.replaceHash(name, current.text, renderAdminPassword(hashed))
   revocations.notify({ kind: 'account', name })
 }

@@ -1,4 +1,5 @@
 import { findTotp, type User, withTotp } from '../../../directory/users/user.ts'
+import { saltOf } from '../../../passwords/schemes.ts'
 import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
 import { DETAIL_MEMBERS, LOCKOUT, type Lockout, USER_DETAILS, type UserDetails } from '../schemas/users.ts'
@@ -56,8 +57,6 @@ async function showDetails(deps: OperationDeps, call: Call, user: User): Promise
 }
 
 const toIso = (ms: number): string => new Date(ms).toISOString()
-
-const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in password ? password.salt : '')
 
 const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): Lockout | null =>
   limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: toIso(limit.untilMs) } : null
