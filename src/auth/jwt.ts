@@ -2,7 +2,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind, TokenOrigin } from '../directory/identity.ts'
-import type { ForeignToken } from '../directory/sessions/session-directory.ts'
+import type { ForeignToken } from '../directory/sessions/session.ts'
 import {
   type ClaimProblem,
   DOCUMENT_TYPES,

@@ -1,4 +1,4 @@
-import { type Clock, nowSeconds } from '../base/clock.ts'
+import { nowSeconds } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
@@ -6,6 +6,8 @@ import type { StoredPassword } from '../passwords/schemes.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryParts } from './parts.ts'
+import type { WriteOutcome } from './store-port/changes.ts'
+import type { SettingChange } from './store-port/settings.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
 import type { Caller } from './users/new-passwords.ts'
 
@@ -64,12 +66,6 @@ const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administra
   ...(totp !== undefined && { hasTotp: true }),
 })
 
-/** A later administrator of the name begins without a second factor. */
-async function forgetFactor({ store, administration }: DirectoryParts, name: string): Promise<void> {
-  await administration.setTotp(name, undefined)
-  await store.putRecoveryCodes({ name, version: '' }, [])
-}
-
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
 function requireSettable(
   parts: DirectoryParts,
@@ -87,46 +83,53 @@ function requireSettable(
   return current
 }
 
-const toChange = (clock: Clock, key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
+/**
+ * Writes an entry of `[admins]`. Returns what `check` has returned just before. If another request has changed an
+ * administrator meanwhile, both are called again: of two nodes that each remove one of the last two administrators, the
+ * second must see that it removes the last.
+ */
+async function writeEntry<T>(
+  { administration, clock, events }: DirectoryParts,
+  name: string,
+  check: () => T,
+  write: (change: SettingChange) => Promise<WriteOutcome>,
+): Promise<T> {
+  await confirmChange(events)
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+    const checked = check()
+    const unchangedSince = administration.sequence()
+    const outcome = await write({ section: SECTION, key: name, nowSeconds: nowSeconds(clock), unchangedSince })
+    await administration.refresh()
+    if (outcome.kind !== 'conflict') return checked
+  }
+  throw new Refusal('conflict')
+}
 
 async function writeAdministrator(
   parts: DirectoryParts,
   { name, text }: Administrator,
   options: SetAdministratorOptions,
 ): Promise<void> {
-  const { store, administration, clock, revocations, events } = parts
-  await confirmChange(events)
-  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-    // while the password was hashed, another request may have created or removed an administrator
-    const isNew = requireSettable(parts, name, options) === undefined
-    const unchangedSince = administration.sequence()
-    const outcome = await store.setSetting({ ...toChange(clock, name), text, unchangedSince })
-    await administration.refresh()
-    if (outcome.kind === 'conflict') continue
-    revocations.notify({ kind: 'account', name })
-    events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
-    events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
-    return
-  }
-  throw new Refusal('conflict')
+  const { store, revocations, events } = parts
+  // while the password was hashed, another request may have created or removed an administrator
+  const findBefore = () => requireSettable(parts, name, options)
+  const before = await writeEntry(parts, name, findBefore, (change) => store.setSetting({ ...change, text }))
+  revocations.notify({ kind: 'account', name })
+  events.record(before ? 'administrator.changed' : 'administrator.created', { subject: name })
+  events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
 }
 
 async function removeAdministrator(parts: DirectoryParts, name: string): Promise<string> {
-  const { store, administration, clock, revocations, events } = parts
-  await confirmChange(events)
-  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-    const removed = requireRemovable(parts, name)
-    // if two nodes each remove one of the last two administrators, the second must see that it removes the last
-    const outcome = await store.unsetSetting({ ...toChange(clock, name), unchangedSince: administration.sequence() })
-    await administration.refresh()
-    if (outcome.kind === 'conflict') continue
-    await forgetFactor(parts, name)
-    revocations.notify({ kind: 'account', name })
-    events.record('administrator.removed', { subject: name })
-    events.record('session.revoked', { subject: name, reason: 'administrator removed' })
-    return removed
-  }
-  throw new Refusal('conflict')
+  const { store, administration, revocations, events } = parts
+  const findRemovable = () => requireRemovable(parts, name)
+  const removed = await writeEntry(parts, name, findRemovable, (change) => store.unsetSetting(change))
+  // a later administrator of the name begins without a second factor
+  await administration.setTotp(name, undefined)
+  await store.putRecoveryCodes({ name, version: '' }, [])
+  revocations.notify({ kind: 'account', name })
+  events.record('administrator.removed', { subject: name })
+  events.record('session.revoked', { subject: name, reason: 'administrator removed' })
+  return removed
 }
 
 /** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */

@@ -1,7 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import type { Notifier } from '../base/notifier.ts'
-import type { DirectoryDeps, Follower } from './deps.ts'
-import type { Revocation } from './revocation.ts'
+import type { DirectoryDeps, Follower, Revocation } from './deps.ts'
 import type { EndedSessions } from './sessions/ended-sessions.ts'
 import type { Change } from './store-port/changes.ts'
 import type { UserCache } from './users/user-cache.ts'

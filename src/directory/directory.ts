@@ -11,7 +11,7 @@ import type { Clock } from '../base/clock.ts'
 import { createAdministrators } from './administrator-operations.ts'
 import type { DirectoryDeps } from './deps.ts'
 import { createExternalAccounts } from './external-accounts.ts'
-import { NoteQueue } from './note-queue.ts'
+import { createNoteQueue } from './note-queue.ts'
 import { loadParts } from './parts.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
 import { createRenewals } from './sessions/renewals.ts'
@@ -82,9 +82,12 @@ export async function createDirectory(deps: DirectoryDeps) {
 
 /** When accounts last signed in, for administrators. */
 function createSignInNotes(store: SignInStore, clock: Clock) {
-  const write = (signIns: readonly LastSignIn[]) => store.putSignIns(signIns)
   // a deleted user takes its last sign-in along, so nothing else is purged
-  const queue = new NoteQueue(write, async () => {}, clock)
+  const queue = createNoteQueue(
+    (signIns: readonly LastSignIn[]) => store.putSignIns(signIns),
+    async () => {},
+    clock,
+  )
   return {
     /** Never waits: written in batches, for each name at most once a minute. */
     noteSignIn: (name: string, peer: string) => queue.note(name, (minute) => ({ name, at: minute, peer })),
@@ -94,7 +97,7 @@ function createSignInNotes(store: SignInStore, clock: Clock) {
       await queue.flush().catch(() => {})
       return new Map((await store.listSignIns(names)).map((signIn) => [signIn.name, signIn]))
     },
-    close: () => queue.close(),
+    close: queue.close,
   }
 }
 
@@ -103,8 +106,8 @@ const KEPT_SECONDS = 400 * 24 * 60 * 60
 
 /** When access tokens were last used, for administrators. */
 function createTokenUses(store: TokenUseStore, clock: Clock) {
-  const write = (uses: readonly TokenUse[]) => store.putTokenUses(uses)
-  const queue = new NoteQueue(write, (nowSeconds) => store.purgeTokenUses(nowSeconds - KEPT_SECONDS), clock)
+  const purge = (nowSeconds: number) => store.purgeTokenUses(nowSeconds - KEPT_SECONDS)
+  const queue = createNoteQueue((uses: readonly TokenUse[]) => store.putTokenUses(uses), purge, clock)
   return {
     /** Never waits: uses are written in batches, those of one token once a minute. `mark` is that of the token. */
     noteTokenUse: (name: string, mark: string) => queue.note(mark, (minute) => ({ name, mark, usedAt: minute })),
@@ -113,6 +116,6 @@ function createTokenUses(store: TokenUseStore, clock: Clock) {
       await queue.flush()
       return new Map((await store.listTokenUses(name)).map(({ mark, usedAt }) => [mark, usedAt]))
     },
-    close: () => queue.close(),
+    close: queue.close,
   }
 }

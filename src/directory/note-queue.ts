@@ -10,71 +10,56 @@ const BATCH_SIZE = 200
 const MAX_PENDING = 20_000
 const MAX_REMEMBERED = 100_000
 
-type Write<T> = (notes: readonly T[]) => Promise<void>
-type Purge = (nowSeconds: number) => Promise<unknown>
+export type NoteQueue<T extends object> = ReturnType<typeof createNoteQueue<T>>
 
-/** Notes on their way to the store, one per key and minute. Requests never wait for them. */
-export class NoteQueue<T extends object> {
-  readonly #store: Write<T>
-  readonly #purgeBefore: Purge
-  readonly #clock: Clock
-  readonly #pending = new Map<string, T>()
+/**
+ * Notes on their way to the store, one per key and minute. Requests never wait for them. `purge` deletes notes that are
+ * too old. It is called from time to time.
+ */
+export function createNoteQueue<T extends object>(
+  write: (notes: readonly T[]) => Promise<void>,
+  purge: (nowSeconds: number) => Promise<unknown>,
+  clock: Clock,
+) {
+  const pending = new Map<string, T>()
   /** The minute in which each key was noted last. */
-  readonly #notedAt = createLruCache<number>(MAX_REMEMBERED)
-  #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
-  #purgedAt: number
-
-  /** `purge` deletes notes that are too old. It is called from time to time. */
-  constructor(write: Write<T>, purge: Purge, clock: Clock) {
-    this.#store = write
-    this.#purgeBefore = purge
-    this.#clock = clock
-    this.#purgedAt = nowSeconds(clock)
-  }
-
-  /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */
-  note(key: string, describe: (minute: number, earlier: T | undefined) => T): void {
-    const now = nowSeconds(this.#clock)
-    const minute = now - (now % SECONDS_BETWEEN_NOTES)
-    if (this.#notedAt.get(key) === minute || this.#pending.size >= MAX_PENDING) return
-    this.#notedAt.set(key, minute)
-    this.#pending.set(key, describe(minute, this.#pending.get(key)))
-    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), WRITE_EVERY_MS).unref()
-  }
-
-  /** Drops a note that is not written yet. */
-  forget(key: string): void {
-    this.#pending.delete(key)
-  }
-
-  /** Writes what is noted so far. */
-  flush(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    // one after the other: a later flush waits for notes that an earlier one is writing
-    this.#writing = this.#writing.catch(() => {}).then(() => this.#write())
-    return this.#writing
-  }
-
-  /** Writes what is noted so far, if the store can be written. */
-  async close(): Promise<void> {
-    await this.flush().catch(() => {})
-  }
-
-  async #write(): Promise<void> {
-    while (this.#pending.size > 0) {
-      const batch = [...this.#pending].slice(0, BATCH_SIZE)
-      await this.#store(batch.map(([, note]) => note))
-      for (const [key, note] of batch) if (this.#pending.get(key) === note) this.#pending.delete(key)
+  const notedAt = createLruCache<number>(MAX_REMEMBERED)
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+  let purgedAt = nowSeconds(clock)
+  const writeAll = async () => {
+    while (pending.size > 0) {
+      const batch = [...pending].slice(0, BATCH_SIZE)
+      await write(batch.map(([, note]) => note))
+      for (const [key, note] of batch) if (pending.get(key) === note) pending.delete(key)
     }
-    await this.#purge()
+    const now = nowSeconds(clock)
+    if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
+    purgedAt = now
+    await purge(now)
   }
-
-  async #purge(): Promise<void> {
-    const now = nowSeconds(this.#clock)
-    if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
-    this.#purgedAt = now
-    await this.#purgeBefore(now)
+  const flush = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    // one after the other: a later flush waits for notes that an earlier one is writing
+    writing = writing.catch(() => {}).then(writeAll)
+    return writing
+  }
+  return {
+    /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */
+    note(key: string, describe: (minute: number, earlier: T | undefined) => T): void {
+      const now = nowSeconds(clock)
+      const minute = now - (now % SECONDS_BETWEEN_NOTES)
+      if (notedAt.get(key) === minute || pending.size >= MAX_PENDING) return
+      notedAt.set(key, minute)
+      pending.set(key, describe(minute, pending.get(key)))
+      timer ??= setTimeout(() => void flush().catch(() => {}), WRITE_EVERY_MS).unref()
+    },
+    /** Drops a note that is not written yet. */
+    forget: (key: string): void => void pending.delete(key),
+    /** Writes what is noted so far. */
+    flush,
+    /** Writes what is noted so far, if the store can be written. */
+    close: (): Promise<void> => flush().catch(() => {}),
   }
 }

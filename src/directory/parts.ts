@@ -2,11 +2,10 @@ import { createNotifier } from '../base/notifier.ts'
 import { toAccount } from './account.ts'
 import { createAccountFinder, createHashWorkList } from './accounts.ts'
 import { createChangeTracker } from './change-tracker.ts'
-import type { DirectoryDeps } from './deps.ts'
-import type { Revocation } from './revocation.ts'
+import type { DirectoryDeps, Revocation } from './deps.ts'
 import { EndedSessions } from './sessions/ended-sessions.ts'
-import { NewPasswords } from './users/new-passwords.ts'
-import { UserCache } from './users/user-cache.ts'
+import { createNewPasswords } from './users/new-passwords.ts'
+import { createUserCache } from './users/user-cache.ts'
 import { createUserWriter } from './users/user-writer.ts'
 
 /** What the operations of the directory share. */
@@ -15,7 +14,7 @@ export type DirectoryParts = Awaited<ReturnType<typeof loadParts>>
 /** Resolves when all sessions ended so far are loaded. */
 export async function loadParts(deps: DirectoryDeps) {
   const { store, administration, settings } = deps
-  const cache = new UserCache(
+  const cache = createUserCache(
     store,
     (user) => toAccount(user, settings().roleIssuers),
     () => settings().cacheSize,
@@ -34,7 +33,7 @@ export async function loadParts(deps: DirectoryDeps) {
     hashWork,
     tracker,
     writer: createUserWriter(store, cache),
-    passwords: new NewPasswords(deps.hasher, settings),
+    passwords: createNewPasswords(deps.hasher, settings),
     ...createAccountFinder(administration, cache, tracker, deps),
   }
 }

@@ -1,5 +1,5 @@
+import type { Revocation } from '../directory/deps.ts'
 import { ANONYMOUS, type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
-import type { Revocation } from '../directory/revocation.ts'
 
 /** A forwarded request in progress, or a feed of the door itself. */
 export interface OpenStream {

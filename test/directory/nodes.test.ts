@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, it } from 'node:test'
-import type { Revocation } from '../../src/directory/revocation.ts'
+import type { Revocation } from '../../src/directory/deps.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { openTestNode } from '../support/directory.ts'

@@ -1,4 +1,4 @@
-import { toNewUser } from '../../src/directory/users/apply-update.ts'
+import { toNewUser } from '../../src/directory/users/revisions.ts'
 import type { User, UserDraft } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { DumpReader, type Found } from '../../src/transfer/dump.ts'

@@ -1,4 +1,4 @@
-import { describeClient } from '../../../src/directory/sessions/client-name.ts'
+import { describeClient } from '../../../src/directory/store-port/sessions.ts'
 import { api, toPath } from '../api/client.ts'
 import type { UserSession } from '../api/types.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'

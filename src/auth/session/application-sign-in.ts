@@ -2,7 +2,7 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
-import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
+import type { SessionOpening } from '../../directory/sessions/session.ts'
 import type { CredentialSource } from '../handler.ts'
 import type { CookieHeaders } from './session-cookie.ts'
 import { createSessionService, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'

@@ -5,7 +5,7 @@
 import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { SessionOpening } from '../../directory/sessions/session-directory.ts'
+import type { SessionOpening } from '../../directory/sessions/session.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import { API_PREFIX, OWN_PREFIX } from '../own-paths.ts'
 import { readJsonBody, toJsonReply } from './json.ts'

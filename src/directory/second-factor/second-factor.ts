@@ -4,10 +4,10 @@ import { digestHex, frame } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
+import { type FactorOwner, findConfirming, requireFactorProof } from '../password-proof.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'
 import { type Json, withTotp } from '../users/user.ts'
 import type { UserEditor } from '../users/user-operations.ts'
-import { type FactorOwner, findConfirming, requireFactorProof } from './factor-proof.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
 const SECRET_BYTES = 20

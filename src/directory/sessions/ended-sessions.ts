@@ -1,5 +1,5 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
-import type { Revocation } from '../revocation.ts'
+import type { Revocation } from '../deps.ts'
 import type { EndedCount, EndedSession, SessionStore } from '../store-port/sessions.ts'
 
 /** Beyond this many records of one name, its session epoch is raised instead and the records are forgotten. */

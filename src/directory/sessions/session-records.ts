@@ -2,9 +2,9 @@
 import { nowSeconds } from '../../base/clock.ts'
 import type { Account } from '../account.ts'
 import { confirmChange } from '../confirm-change.ts'
-import { NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
+import { createNoteQueue, type NoteQueue, SECONDS_BETWEEN_NOTES } from '../note-queue.ts'
 import type { DirectoryParts } from '../parts.ts'
-import { isSameFactor } from '../second-factor/factor-proof.ts'
+import { isSameFactor } from '../password-proof.ts'
 import { generationOf } from '../session-epoch.ts'
 import {
   MAX_SESSION_RECORDS,
@@ -12,8 +12,7 @@ import {
   type SessionRecord,
   type SessionRecordRange,
 } from '../store-port/sessions.ts'
-import { compareOpening } from './session.ts'
-import type { SessionOpening, SessionUse } from './session-directory.ts'
+import { compareOpening, type SessionOpening, type SessionUse } from './session.ts'
 import type { SessionDirectory } from './sessions.ts'
 
 interface RecordParts extends DirectoryParts {
@@ -34,7 +33,7 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
     await store.putSessionRecords(records)
     await endSurplus(parts, records)
   }
-  const notes = new NoteQueue(write, (seconds) => store.purgeSessionRecords(seconds), clock)
+  const notes = createNoteQueue(write, (seconds) => store.purgeSessionRecords(seconds), clock)
   const parts: RecordParts = { ...directory, sessions, notes }
   return {
     /**
@@ -71,8 +70,8 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
     /** The same for a name in a token of another issuer. */
     makeRoomForToken: async (name: string) => void (await endForAnother(parts, name, 'token')),
     /** Writes the sessions noted so far. */
-    flushSessions: () => notes.flush(),
-    close: () => notes.close(),
+    flushSessions: notes.flush,
+    close: notes.close,
   }
 }
 

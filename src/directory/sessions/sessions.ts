@@ -3,14 +3,13 @@ import { digestHex } from '../../base/encoding.ts'
 import { toTokenMark, withoutToken } from '../access-token.ts'
 import type { Account } from '../account.ts'
 import { isValid, needsFactor } from '../accounts.ts'
+import type { Revocation } from '../deps.ts'
 import { type Authenticated, withoutFactorSetup } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
-import type { Revocation } from '../revocation.ts'
-import { hasProvedFactor } from '../second-factor/factor-proof.ts'
+import { hasProvedFactor } from '../password-proof.ts'
 import { endSessions, generationOf, NO_SESSIONS_ENDED } from '../session-epoch.ts'
 import type { Stored } from '../store-port/users.ts'
-import { applyUpdate } from '../users/apply-update.ts'
-import { nextRevision } from '../users/revisions.ts'
+import { applyUpdate, nextRevision } from '../users/revisions.ts'
 import type { User, UserRecord } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
 import { recordUserChange } from '../users/user-events.ts'
@@ -18,14 +17,16 @@ import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCoun
 import {
   createPlainId,
   createProvenId,
+  type EndingSession,
+  type ForeignToken,
   findOpeningTime,
   findPasswordTime,
   findSignInTime,
   type Session,
+  type SessionOpening,
   type SessionOwner,
   type SessionProof,
 } from './session.ts'
-import type { EndingSession, ForeignToken, SessionOpening } from './session-directory.ts'
 
 export type SessionDirectory = ReturnType<typeof createSessions>
 

@@ -2,14 +2,13 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import { NO_PASSWORD, type StoredPassword } from '../../passwords/schemes.ts'
+import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
 import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { Stored, UserWrite } from '../store-port/users.ts'
-import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './apply-update.ts'
 import { requireDistinct } from './check-user.ts'
-import type { ReplacementPassword } from './new-passwords.ts'
+import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './revisions.ts'
 import type { User, UserDraft } from './user.ts'
 import { requireDraft, type UserEditor } from './user-operations.ts'
 import { ACCOUNT_TAKEN } from './user-writer.ts'
@@ -48,7 +47,7 @@ export const createImportUsers =
     onTaken: OnTaken,
     { isTrial = false } = {},
   ): Promise<readonly ImportOutcome[]> => {
-    const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
+    const plans = await planAll(parts, drafts, { onTaken, isTrial })
     await confirmChange(parts.events)
     const outcomes = await writeAll(parts, plans, isTrial)
     if (isTrial) return plans.map((step) => outcomes.get(step) ?? toTrialOutcome(step))
@@ -75,7 +74,7 @@ const KEPT: Plan = Object.freeze({ kind: 'done', outcome: Object.freeze({ kind: 
 
 interface PlanRules {
   readonly onTaken: OnTaken
-  readonly toStored: ToStored
+  readonly isTrial: boolean
 }
 
 /** Users looked up at the same time. */
@@ -104,34 +103,30 @@ async function plan(
   parts: DirectoryParts,
   draft: UserDraft,
   stored: Stored | undefined,
-  { onTaken, toStored }: PlanRules,
+  { onTaken, isTrial }: PlanRules,
 ): Promise<Plan> {
   requireDraft(parts, draft)
   const user = stored?.record.kind === 'user' ? stored.record : undefined
   if (user && onTaken === 'keep') return { kind: 'done', outcome: { kind: 'kept', user } }
   if (!user) requireDistinct(draft.name, parts)
-  const { stored: password, isSame } = await toStored(parts, draft, user?.password)
+  const { stored: password, isSame } = await toStored(parts, draft, user?.password, isTrial)
   const planned: Planned = { draft, password, isSame, done: user ? 'replaced' : 'created' }
   const write = toWrite(planned, stored, nowSeconds(parts.clock))
   // an import that is repeated must not change what it has written before
   return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
 }
 
-type ToStored = (
-  parts: DirectoryParts,
-  draft: UserDraft,
+/** In a trial a password in clear is only checked: hashing it would be expensive. */
+async function toStored(
+  { passwords }: DirectoryParts,
+  { password }: UserDraft,
   before: StoredPassword | undefined,
-) => Promise<ReplacementPassword>
-
-const storePassword: ToStored = async ({ passwords }, { password }, before) => {
-  if (password && before) return passwords.toReplacement(password, before, undefined)
-  return { stored: await passwords.toStored(password, undefined), isSame: false }
-}
-
-/** Only checks a password in clear: hashing it would be expensive. */
-const tryPassword: ToStored = async ({ passwords }, { password }) => {
-  passwords.check(password)
-  return { stored: password && 'stored' in password ? password.stored : NO_PASSWORD, isSame: false }
+  isTrial: boolean,
+) {
+  if (isTrial) passwords.check(password)
+  else if (password && before) return passwords.toReplacement(password, before, undefined)
+  const isClear = password !== undefined && 'password' in password
+  return { stored: await passwords.toStored(isTrial && isClear ? undefined : password, undefined), isSame: false }
 }
 
 const toTrialOutcome = (step: Plan): ImportOutcome =>

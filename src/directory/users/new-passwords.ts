@@ -16,71 +16,53 @@ export interface Caller {
   readonly peer?: string | undefined
 }
 
-export interface ReplacementPassword {
-  readonly stored: StoredPassword
-  readonly isSame: boolean
-}
+export type NewPasswords = ReturnType<typeof createNewPasswords>
 
 /** Every new password is checked and hashed here. */
-export class NewPasswords {
-  readonly #hasher: Hasher
-  readonly #settings: () => DirectorySettings
-
-  constructor(hasher: Hasher, settings: () => DirectorySettings) {
-    this.#hasher = hasher
-    this.#settings = settings
-  }
-
-  /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
-  check(given: NewPassword | undefined): void {
-    if (given && 'stored' in given) this.#requireWritable(given.stored)
-    else if (given) this.#requireConforming(given.password)
-  }
-
-  /** Checks the rules, then hashes with the configured parameters. */
-  async hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword> {
-    this.#requireConforming(password)
-    const parameters = { ...this.#settings().parameters, ...(salt === undefined ? {} : { salt }) }
-    return this.#hasher.hash(password, parameters, toTurn(caller))
-  }
-
-  /** The stored form; without a password, one that never verifies. */
-  async toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword> {
-    if (given === undefined) return NO_PASSWORD
-    return 'stored' in given ? this.#requireWritable(given.stored) : this.hash(given.password, caller, given.salt)
-  }
-
-  /**
-   * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
-   * to be revoked; its stored form is kept unless it is weaker than configured.
-   */
-  async toReplacement(
-    given: NewPassword,
-    current: StoredPassword,
-    caller: Caller | undefined,
-  ): Promise<ReplacementPassword> {
-    if ('stored' in given) return { stored: this.#requireWritable(given.stored), isSame: false }
-    this.#requireConforming(given.password)
-    if (!(await this.isSame(given.password, current, caller)))
-      return { stored: await this.toStored(given, caller), isSame: false }
-    if (!isOutdated(current, this.#settings().parameters)) return { stored: current, isSame: true }
-    // the salt is kept, because cookies are signed with it
-    return { stored: await this.hash(given.password, caller, saltOf({ password: current })), isSame: true }
-  }
-
-  /** Whether a password in clear is the stored one. The time of the check reveals it, which a client that may set the password may know. */
-  isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> {
-    return this.#hasher.verify(current, password, { decoy: NO_DECOY, ...toTurn(caller) })
-  }
-
-  #requireConforming(password: string): void {
-    const flaw = checkPassword(this.#settings().rules, password)
+export function createNewPasswords(hasher: Hasher, settings: () => DirectorySettings) {
+  const requireConforming = (password: string): void => {
+    const flaw = checkPassword(settings().rules, password)
     if (flaw !== undefined) throw new Refusal('password_refused', { reason: flaw })
   }
-
-  #requireWritable(stored: StoredPassword): StoredPassword {
-    requireAffordable(stored, toMaxStrength(this.#settings().parameters))
+  const requireWritable = (stored: StoredPassword): StoredPassword => {
+    requireAffordable(stored, toMaxStrength(settings().parameters))
     return stored
+  }
+  /** Checks the rules, then hashes with the configured parameters. */
+  const hash = async (password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword> => {
+    requireConforming(password)
+    return hasher.hash(password, { ...settings().parameters, ...(salt !== undefined && { salt }) }, toTurn(caller))
+  }
+  /** Whether a password in clear is the stored one. The time of the check reveals it, which a client that may set the password may know. */
+  const isSame = (password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> =>
+    hasher.verify(current, password, { decoy: NO_DECOY, ...toTurn(caller) })
+  return {
+    hash,
+    isSame,
+    /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
+    check(given: NewPassword | undefined): void {
+      if (given && 'stored' in given) requireWritable(given.stored)
+      else if (given) requireConforming(given.password)
+    },
+    /** The stored form; without a password, one that never verifies. */
+    async toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword> {
+      if (given === undefined) return NO_PASSWORD
+      return 'stored' in given ? requireWritable(given.stored) : hash(given.password, caller, given.salt)
+    },
+    /**
+     * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
+     * to be revoked; its stored form is kept unless it is weaker than configured.
+     */
+    async toReplacement(given: NewPassword, current: StoredPassword, caller: Caller | undefined) {
+      if ('stored' in given) return { stored: requireWritable(given.stored), isSame: false }
+      const { password, salt } = given
+      requireConforming(password)
+      if (!(await isSame(password, current, caller)))
+        return { stored: await hash(password, caller, salt), isSame: false }
+      if (!isOutdated(current, settings().parameters)) return { stored: current, isSame: true }
+      // the salt is kept, because cookies are signed with it
+      return { stored: await hash(password, caller, saltOf({ password: current })), isSame: true }
+    },
   }
 }
 

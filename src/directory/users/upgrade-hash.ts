@@ -5,7 +5,7 @@ import { createOutdatedCheck } from '../../passwords/hash-policy.ts'
 import { saltOf } from '../../passwords/schemes.ts'
 import { type Account, toVersion } from '../account.ts'
 import type { DirectoryParts } from '../parts.ts'
-import { isSameFactor } from '../second-factor/factor-proof.ts'
+import { isSameFactor } from '../password-proof.ts'
 import { reviseUser } from './revisions.ts'
 
 const MS_BETWEEN_ATTEMPTS = 5000

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
@@ -5,13 +6,12 @@ import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
 import { type GrantPlace, withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
-import { findConfirming, requireFactorProof } from '../second-factor/factor-proof.ts'
+import { findConfirming, requireFactorProof } from '../password-proof.ts'
 import { endSessions } from '../session-epoch.ts'
 import type { UserRange, UserStore } from '../store-port/users.ts'
-import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { Caller } from './new-passwords.ts'
-import { toTombstone } from './revisions.ts'
+import { applyUpdate, toNewUser, toTombstone, type UpdateOptions } from './revisions.ts'
 import {
   findTotp,
   type GrantLevel,
@@ -149,7 +149,7 @@ async function preparePassword(
   const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
   return (before, after, options) => {
     // the comparison was with `seen`: another password may have been set since
-    const isSamePassword = isSame && isSameStored(seen, before.password)
+    const isSamePassword = isSame && isDeepStrictEqual(seen, before.password)
     return applyUpdate(before, { ...after, password }, { ...options, ...(isSamePassword && { isSamePassword }) })
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import { COOKIE_SESSION } from '../../../src/auth/session/account-session.ts'
 import { runConfirmed } from '../../../src/directory/confirm-change.ts'
-import type { SessionOpening } from '../../../src/directory/sessions/session-directory.ts'
+import type { SessionOpening } from '../../../src/directory/sessions/session.ts'
 import { isRefused, openTestNode } from '../../support/directory.ts'
 import { createSharedScope } from '../../support/scope.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../../src/directory/deps.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
-import type { SessionUse } from '../../../src/directory/sessions/session-directory.ts'
+import type { SessionUse } from '../../../src/directory/sessions/session.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
 
 async function openWithUser(t: TestContext, settings: Partial<DirectorySettings> = {}) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Account } from '../../../src/directory/account.ts'
+import type { Revocation } from '../../../src/directory/deps.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
-import type { Revocation } from '../../../src/directory/revocation.ts'
 import { createTestClock, isRefused, openTestNode, START_SECONDS, setRoles } from '../../support/directory.ts'
 
 async function requireAccount(directory: Directory, name: string): Promise<Account> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { toAccount } from '../../../src/directory/account.ts'
 import type { Stored } from '../../../src/directory/store-port/users.ts'
-import { UserCache } from '../../../src/directory/users/user-cache.ts'
+import { createUserCache } from '../../../src/directory/users/user-cache.ts'
 import { newUser } from '../../contract/store-values.ts'
 
 const stored = (sequence: number): Stored => ({ sequence, record: newUser('ada') })
@@ -17,7 +17,7 @@ function createSlowStore() {
   }
   const answer = (index: number, with_: Stored | undefined) => questions[index]?.resolve(with_)
   return {
-    cache: new UserCache(
+    cache: createUserCache(
       { findUser },
       (user) => toAccount(user, new Map()),
       () => 10,

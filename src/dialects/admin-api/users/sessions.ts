@@ -3,9 +3,9 @@ import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { toBase64Url } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject, readJson } from '../../../base/json.ts'
-import { describeClient } from '../../../directory/sessions/client-name.ts'
 import type { SessionPage } from '../../../directory/sessions/session-records.ts'
 import {
+  describeClient,
   MAX_SESSION_RECORDS,
   type SessionPosition,
   type SessionRecord,

@@ -1,5 +1,6 @@
 /** Creates, replaces and deletes user documents. */
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { requireNoAction } from '../../../auth/required-actions.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
@@ -8,6 +9,7 @@ import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import { findTotp, type Json, type NewPassword, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import {
+  NO_PASSWORD,
   PASSWORD_MEMBERS,
   readDocumentPassword,
   type StoredPassword,
@@ -228,19 +230,12 @@ const toInvalid = (password: unknown): string =>
 /** Whether the members of the stored password are unchanged. A new plain-text password may replace them. */
 function keepsPassword(sent: SentPassword, old: User | undefined): boolean {
   if (sent.kind === 'new') return sent.salt === undefined || sent.salt === saltOf(old)
-  return isSame(sent.stored, old?.password ?? readDocumentPassword({}))
+  const [given, stored] = [sent.stored, old?.password ?? NO_PASSWORD].map(toDocumentMembers)
+  return isDeepStrictEqual(given, stored)
 }
 
 const saltOf = (user: User | undefined): string | undefined =>
   user && 'salt' in user.password ? user.password.salt : undefined
-
-/** Compares the members of the documents. Their order does not matter. */
-function isSame(a: StoredPassword, b: StoredPassword): boolean {
-  const [left, right] = [a, b].map((password) => Object.entries(toDocumentMembers(password)).sort(byName))
-  return JSON.stringify(left) === JSON.stringify(right)
-}
-
-const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
 /** The password to store; `undefined` keeps the stored one. */
 function toNewPassword(sent: SentPassword, old: User | undefined): NewPassword | undefined {
