@@ -15,8 +15,14 @@ import type { Directory } from '../directory/directory.ts'
 import { isSameAccount } from '../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
-import { LOGOUT_TOKEN_TYPES, readLogoutClaims } from '../keys/logout-claims.ts'
-import { claimsFactor, findIssueTime, findRoles, findText } from '../keys/provider-claims.ts'
+import {
+  claimsFactor,
+  findIssueTime,
+  findRoles,
+  findText,
+  LOGOUT_TOKEN_TYPES,
+  readLogoutClaims,
+} from '../keys/provider-claims.ts'
 import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'

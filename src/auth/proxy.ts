@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
@@ -13,7 +12,7 @@ import {
   toExternalIdentity,
   type Verdict,
 } from './handler.ts'
-import { type CookieRules, digestBytesOf, type SigningSettings } from './session/cookie-value.ts'
+import { digestBytesOf, isMacOf, type SignatureRules, type SigningSettings } from './session/cookie-value.ts'
 import type { CookieSecrets } from './session/secrets.ts'
 
 const PROXY_HANDLER = 'proxy'
@@ -108,14 +107,12 @@ export const mintProxyToken = (
 export function isProxyToken(
   token: string,
   name: string | Uint8Array,
-  rules: Pick<CookieRules, 'secrets' | 'algorithms'>,
+  { secrets, algorithms }: Pick<SignatureRules, 'secrets' | 'algorithms'>,
 ): boolean {
   if (!/^(?:[0-9A-Fa-f]{2}){1,64}$/.test(token)) return false
   const mac = Buffer.from(token, 'hex')
-  const secrets = rules.secrets.filter(({ byteLength }) => byteLength > 0)
-  return rules.algorithms
-    .filter((algorithm) => digestBytesOf(algorithm) === mac.length)
-    .some((algorithm) =>
-      secrets.some((secret) => isSameSecret(createHmac(algorithm, secret).update(name).digest(), mac)),
-    )
+  const signed = typeof name === 'string' ? Buffer.from(name) : name
+  return algorithms.some(
+    (algorithm) => digestBytesOf(algorithm) === mac.length && isMacOf(mac, signed, algorithm, { secrets, salt: '' }),
+  )
 }

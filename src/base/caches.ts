@@ -14,8 +14,6 @@ export const createLruCache = <V extends NonNullable<unknown>>(max: number, life
 /** A wrong number in an option must not let the cache take all memory. */
 const MAX_ENTRIES = 1_000_000
 
-export type LiveCache<V extends object> = ReturnType<typeof createLiveCache<V>>
-
 /**
  * A map that removes the least recently used entry when it is full. Calls `size` on each use. When it changes, the most
  * recently used entries are kept. With 0 the cache holds nothing.

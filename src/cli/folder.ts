@@ -6,8 +6,8 @@ import { createFile, createFolders } from '../base/files.ts'
 import { STRICT_DEFAULTS } from '../config/layers.ts'
 import { OPTIONS } from '../config/option-table.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
-import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
+import { renderAdminPassword } from '../passwords/schemes.ts'
 
 /** Where `cardea start` and `cardea init` put a configuration by default. */
 export const DEFAULT_FOLDER = 'data'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
-import { toErrorBody } from '../dialects/admin-api/errors.ts'
+import { toErrorBody } from '../dialects/admin-api/json.ts'
 import { runOperation, type UncheckedCall } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
 import { StartError } from '../kernel/start-error.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { frame } from '../base/encoding.ts'
-import { readAdminPassword } from '../passwords/admin-password.ts'
+import { readAdminPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
 import type { KeptSession, SessionEpoch } from './session-epoch.ts'

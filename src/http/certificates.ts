@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type WatchOptions, watchSecrets } from '../keys/watch.ts'
+import { type WatchOptions, watchSecrets } from '../keys/live-ring.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { checkCertificateDates, loadTlsFiles, type TlsLoad, type TlsSource } from './tls-files.ts'
 

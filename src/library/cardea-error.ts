@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, Refusal } from '../base/errors.ts'
-import { toErrorBody } from '../dialects/admin-api/errors.ts'
+import { toErrorBody } from '../dialects/admin-api/json.ts'
 
 /** An expected failure of `cardea.users` and `cardea.sessions`. Express and Fastify respond with its status. */
 export class CardeaError extends Error {

@@ -1,6 +1,6 @@
 import { badRequest, Refusal } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
-import { ACCOUNT_SECRET_OPERATIONS } from '../dialects/admin-api/users/account-secrets.ts'
+import { ACCOUNT_SECRET_OPERATIONS } from '../dialects/admin-api/users/account.ts'
 import { type Account, idOf } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { withGrant } from '../directory/grants.ts'

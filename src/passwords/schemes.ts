@@ -7,7 +7,14 @@ import { ARGON2ID } from './schemes/argon2id.ts'
 import { BCRYPT } from './schemes/bcrypt.ts'
 import { PBKDF2, type Pbkdf2Password, SIMPLE_PBKDF2 } from './schemes/pbkdf2.ts'
 import { readSalted, SALTED } from './schemes/salted.ts'
-import type { PasswordFlaw, PasswordMembers, PasswordScheme } from './schemes/scheme.ts'
+import {
+  type AdminTextForm,
+  BAD_ADMIN_SALT,
+  isAdminSalt,
+  type PasswordFlaw,
+  type PasswordMembers,
+  type PasswordScheme,
+} from './schemes/scheme.ts'
 import { SCRYPT } from './schemes/scrypt.ts'
 import { SIMPLE, type SimplePassword } from './schemes/simple.ts'
 
@@ -126,3 +133,29 @@ function pickMembers(document: PasswordMembers): PasswordMembers {
 
 const isSame = (a: PasswordMembers, b: PasswordMembers): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([name, value]) => b[name] === value)
+
+export type AdminPasswordReading =
+  | { readonly kind: 'stored'; readonly password: HashedPassword }
+  | { readonly kind: 'plain' }
+  /** The reason never quotes the text: part of it may be a password. */
+  | { readonly kind: 'malformed'; readonly reason: string }
+
+/** Distinguishes the stored forms of `[admins]` from plain text. */
+export function readAdminPassword(text: string): AdminPasswordReading {
+  for (const { adminText } of SCHEMES) {
+    const outcome = adminText?.read(text)
+    if (outcome === undefined) continue
+    if (typeof outcome === 'string') return { kind: 'malformed', reason: outcome }
+    // the schemes with an `adminText` are those new passwords are hashed to
+    return { kind: 'stored', password: outcome as HashedPassword }
+  }
+  return { kind: 'plain' }
+}
+
+/** The text for `[admins]`. Throws a TypeError for a salt that this text cannot contain. */
+export function renderAdminPassword(password: HashedPassword, form: AdminTextForm = 'plain-prefix'): string {
+  const { adminText } = requireScheme(password.scheme)
+  if (!adminText) throw new TypeError(`the passwords of administrators cannot be stored as ${password.scheme}`)
+  if (!isAdminSalt(password.salt)) throw new TypeError(BAD_ADMIN_SALT)
+  return adminText.render(password, form)
+}

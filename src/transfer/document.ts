@@ -12,11 +12,12 @@ import {
   type User,
   type UserDraft,
 } from '../directory/users/user.ts'
-import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import {
   isUsable,
   PASSWORD_MEMBERS,
+  readAdminPassword,
   readDocumentPassword,
+  renderAdminPassword,
   requireScheme,
   type StoredPassword,
   toFullMembers,

@@ -5,9 +5,9 @@ import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
 import { createExternalAccountFinder } from '../auth/provider-token.ts'
 import { createSignInObserver, type SessionRecorder } from '../auth/record-sign-ins.ts'
 import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
-import { createApplicationSignIn } from '../auth/session/application-sign-in.ts'
 import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { createCookieHandler } from '../auth/session/session-cookie.ts'
+import { createApplicationSignIn } from '../auth/session/session-service.ts'
 import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
@@ -16,23 +16,20 @@ import { PRODUCT } from '../base/product.ts'
 import { listIssuers } from '../config/providers.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
-import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
+import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/page.ts'
 import { PROVIDER_ENDPOINT } from '../dialects/admin-api/provider-routes.ts'
 import { ACCESS, type AdminRoute } from '../dialects/admin-api/rights.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { mountSignInPage, type SignInPageDeps } from '../dialects/admin-api/sign-in-page.ts'
-import { openMetricsRoute } from '../dialects/admin-api/system/metrics.ts'
-import { showParts } from '../dialects/admin-api/system/probes.ts'
+import { openMetricsRoute, showParts } from '../dialects/admin-api/system/probes.ts'
 import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
-import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
-import { mountKeySet } from '../dialects/forward-auth/routes.ts'
+import { FORWARD_AUTH_BASE, mountKeySet } from '../dialects/forward-auth/routes.ts'
 import { explainMultiModelAccess } from '../dialects/multi-model/explain-access.ts'
 import { CONSOLE_PATH, METRICS_PATH, OWN_SEGMENT } from '../dialects/own-paths.ts'
-import type { Account } from '../directory/account.ts'
+import type { Account, DoorAccess } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { DoorAccess } from '../directory/door-access.ts'
 import { type Mount, READ_METHODS } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
@@ -71,10 +68,11 @@ export function createMetricsDoor(parts: Parts): Door {
   const deps = { renderMetrics: renderOnceASecond(parts.metrics) }
   return createDoor({
     ...toDoorOptions(parts, 'metrics'),
-    dialect: createForwardAuthDialect({
+    dialect: {
+      ...FORWARD_AUTH_BASE,
       name: 'metrics',
       routes: [openMetricsRoute('/metrics', deps), openMetricsRoute(METRICS_PATH, deps)],
-    }),
+    },
   })
 }
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AcceptedCredentials, isAccepted } from '../auth/credential.ts'
-import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session/application-sign-in.ts'
+import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'

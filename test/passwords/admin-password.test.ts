@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readAdminPassword, renderAdminPassword } from '../../src/passwords/admin-password.ts'
-import type { HashedPassword } from '../../src/passwords/schemes.ts'
+import { type HashedPassword, readAdminPassword, renderAdminPassword } from '../../src/passwords/schemes.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const hex = (digits: number) => '0a'.repeat(digits / 2)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { digestHex } from '../../src/base/encoding.ts'
-import { readAdminPassword } from '../../src/passwords/admin-password.ts'
 import { createHasher, defaultJobs } from '../../src/passwords/hasher.ts'
 import { derive, type Prf } from '../../src/passwords/password-digest.ts'
 import { METHODS } from '../../src/passwords/schemes/salted.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
 import {
   measureStepMs,
+  readAdminPassword,
   readDocumentPassword,
   readSimpleAuthData,
   type StoredPassword,

@@ -163,11 +163,13 @@ export function createOutbox() {
         if (failure.counter === counter && failure.key.startsWith(prefix)) waiting.delete(id)
       waiting.set(`${counter} ${prefix}`, { counter, key: prefix, count: 0 })
     },
+    /** Takes up to a batch of this node's failures that the others do not know yet. */
     take(): readonly Failure[] {
       const batch = [...waiting].slice(0, MAX_BATCH)
       for (const [id] of batch) waiting.delete(id)
       return batch.map(([, failure]) => failure)
     },
+    /** Puts back what could not be shared. */
     putBack: (failures: readonly Failure[]): void => failures.forEach(add),
   }
 }

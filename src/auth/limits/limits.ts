@@ -35,7 +35,7 @@ import {
   type KnownPeers,
   type LockEnds,
 } from './memory.ts'
-import { createSignUps, type SignUpLimits, type SignUpWait } from './sign-ups.ts'
+import { createSignUps, type SignUpWait } from './sign-ups.ts'
 
 export interface LimitSettings {
   readonly lock: LockSettings
@@ -47,31 +47,15 @@ export interface LimitSettings {
   readonly maxCounters: number
 }
 
-export interface PasswordLimits {
-  /**
-   * Throws `account_locked` or `too_many_requests`. Called before a check, when it starts and after it: parallel
-   * attempts all pass the first call, and a right one among them must not stand out.
-   */
-  requireAllowed(guess: Guess): void
-  /** Whether it would not throw. */
-  isAllowed(guess: Guess): boolean
-  countFailure(guess: Guess): void
-  countSuccess(guess: Guess): void
-  /** Whether its peers have no failures that still count. Such checks are preferred. */
-  isClean(guess: Guess): boolean
-}
+export type Limits = ReturnType<typeof createLimits>
 
-export type AccountLimits = ReturnType<typeof createAccountLimits>
+/** What checks of passwords use. */
+export type PasswordLimits = Pick<Limits, 'requireAllowed' | 'isAllowed' | 'countFailure' | 'countSuccess' | 'isClean'>
 
 /** The failures that nodes share. */
-export interface SharedCounters {
-  /** Adds failures that another node counted at that time. */
-  addFailures(failures: readonly Failure[], atMs: number): void
-  /** Takes up to a batch of this node's failures that the others do not know yet. */
-  take(): readonly Failure[]
-  /** Puts back what could not be shared. */
-  putBack(failures: readonly Failure[]): void
-}
+export type SharedCounters = Pick<Limits, 'addFailures' | 'take' | 'putBack'>
+
+export type AccountLimits = ReturnType<typeof createAccountLimits>
 
 /** A limit that a client reached. */
 export interface ReachedLimit {
@@ -92,14 +76,7 @@ export interface LimitsOptions {
   onEnded?(ended: Pick<Guess, 'name' | 'peer'>): void
 }
 
-export interface Limits extends PasswordLimits, SignUpLimits, SharedCounters, AccountLimits {
-  /** Reports the locks that are over by now. To be called every few seconds. */
-  reportEnded(): void
-  /** There is one listener. It is called with every failure, of any node, after it was counted. */
-  setFailureListener(listener: () => void): void
-}
-
-export function createLimits(options: LimitsOptions): Limits {
+export function createLimits(options: LimitsOptions) {
   const { clock, settings, log = SILENT_LOG } = options
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
@@ -109,14 +86,19 @@ export function createLimits(options: LimitsOptions): Limits {
   const report = createReporter(options, ends)
   let notify = () => {}
   return {
-    requireAllowed(guess) {
+    /**
+     * Throws `account_locked` or `too_many_requests`. Called before a check, when it starts and after it: parallel
+     * attempts all pass the first call, and a right one among them must not stand out.
+     */
+    requireAllowed(guess: Guess): void {
       const wait = findWait(counters, known, guess)
       if (!wait) return
       report(guess, wait)
       throw toRefusal(wait)
     },
-    isAllowed: (guess) => findWait(counters, known, guess) === undefined,
-    countFailure(guess) {
+    /** Whether it would not throw. */
+    isAllowed: (guess: Guess): boolean => findWait(counters, known, guess) === undefined,
+    countFailure(guess: Guess): void {
       known.forget(guess.name, joinPeers(guess))
       for (const failure of toKeys(guess)) {
         outbox.add({ ...failure, count: 1 })
@@ -127,20 +109,24 @@ export function createLimits(options: LimitsOptions): Limits {
       warnOfOverlooked(counters, guess, log)
       report(guess, findWait(counters, known, guess))
     },
-    countSuccess(guess) {
+    countSuccess(guess: Guess): void {
       if (guess.version !== undefined) known.remember(guess.name, guess.version, joinPeers(guess))
     },
-    isClean: (guess) => !findPeers(guess).some(counters.peer.hasFailures),
-    addFailures(failures, atMs) {
+    /** Whether its peers have no failures that still count. Such checks are preferred. */
+    isClean: (guess: Guess): boolean => !findPeers(guess).some(counters.peer.hasFailures),
+    /** Adds failures that another node counted at that time. */
+    addFailures(failures: readonly Failure[], atMs: number): void {
       addShared(counters, failures, atMs)
       for (const failure of failures) failed.note(failure)
       notify()
     },
-    setFailureListener(listener) {
+    /** There is one listener. It is called with every failure, of any node, after it was counted. */
+    setFailureListener(listener: () => void): void {
       notify = listener
     },
     ...createSignUps(counters, outbox, clock, (wait) => report(undefined, wait)),
     ...createAccountLimits(counters, failed, ends, { outbox, clock }),
+    /** Reports the locks that are over by now. To be called every few seconds. */
     reportEnded: ends.report,
     take: outbox.take,
     putBack: outbox.putBack,

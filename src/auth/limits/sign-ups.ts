@@ -3,13 +3,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Locks, Outbox } from './counters.ts'
 import { findPeers, type Guess } from './guess.ts'
 
-/** Limits the users that clients create for themselves: from one address, and in total. */
-export interface SignUpLimits {
-  /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
-  signUp<T>(client: SignUpClient, create: () => Promise<T>): Promise<T>
-}
+export type SignUpLimits = ReturnType<typeof createSignUps>
 
-export type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
+type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
 
 type Counters = Readonly<Record<SignUpCounter, Locks>>
 type SignUpCounter = 'sign-up' | 'all-sign-ups'
@@ -23,13 +19,15 @@ export interface SignUpWait {
 
 const EVERY_CLIENT = 'all'
 
+/** Limits the users that clients create for themselves: from one address, and in total. */
 export const createSignUps = (
   counters: Counters,
   outbox: Outbox,
   clock: Clock,
   report: (wait: SignUpWait) => void,
-): SignUpLimits => ({
-  async signUp(client, create) {
+) => ({
+  /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
+  async signUp<T>(client: SignUpClient, create: () => Promise<T>): Promise<T> {
     const keys = toKeys(client)
     const add = (count: number) => {
       for (const { counter, key } of keys) counters[counter].addFailures(key, count, clock.nowMs())
@@ -48,12 +46,9 @@ export const createSignUps = (
   },
 })
 
-interface Counted {
-  readonly counter: SignUpCounter
-  readonly key: string
-}
+type Counted = ReturnType<typeof toKeys>[number]
 
-const toKeys = (client: SignUpClient): readonly Counted[] => [
+const toKeys = (client: SignUpClient): readonly { readonly counter: SignUpCounter; readonly key: string }[] => [
   ...findPeers(client).map((key) => ({ counter: 'sign-up', key }) as const),
   { counter: 'all-sign-ups', key: EVERY_CLIENT },
 ]

@@ -34,9 +34,9 @@ export function mintCookie({ name, issuedAt, id }: NewCookie, key: CookieKey): s
   return toBase64Url(Buffer.concat([signed, macOf(signed, key)]))
 }
 
-const renderTime = (seconds: number): string => Math.floor(seconds).toString(16).toUpperCase()
+export const renderTime = (seconds: number): string => Math.floor(seconds).toString(16).toUpperCase()
 
-const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buffer =>
+export const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buffer =>
   createHmac(algorithm, Buffer.concat([secret, Buffer.from(salt)]))
     .update(signed)
     .digest()
@@ -68,7 +68,7 @@ export function readCookie(text: string): ReadCookie | undefined {
 /** RFC 6265 6.1: clients need not support longer cookies. */
 const MAX_CHARACTERS = 4096
 
-interface SignatureRules {
+export interface SignatureRules {
   /** An empty list verifies nothing. */
   readonly secrets: readonly Uint8Array[]
   /** The salt of the user the cookie names. */
@@ -92,12 +92,6 @@ export interface SigningSettings {
   readonly algorithms: readonly [string, ...string[]]
 }
 
-/** What a cookie was signed with. */
-interface Signature {
-  readonly secret: Uint8Array
-  readonly algorithm: string
-}
-
 export interface VerifiedCookie {
   readonly kind: 'verified'
   readonly name: string
@@ -111,10 +105,10 @@ export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } |
 /** `expired` is returned only for a cookie whose signature is right. */
 export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerdict {
   const issuedAt = readTime(cookie.time)
-  const signature = issuedAt === undefined ? undefined : findSignature(cookie, rules)
-  if (issuedAt === undefined || signature === undefined) return { kind: 'not_verified' }
+  const algorithm = rules.algorithms.find((each) => issuedAt !== undefined && isSignedWith(cookie, each, rules))
+  if (issuedAt === undefined || algorithm === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
-  return { kind: 'verified', name: cookie.name, issuedAt, id: findId(cookie, signature.algorithm) }
+  return { kind: 'verified', name: cookie.name, issuedAt, id: findId(cookie, algorithm) }
 }
 
 /** Whether the time in a cookie, which may be forged, is one of a cookie that is valid now. */
@@ -130,21 +124,23 @@ export function isTimeCurrent(
 export const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
-/** Tries every secret with every algorithm whose digest length fits one of the two forms. */
-function findSignature(cookie: ReadCookie, { secrets, salt, algorithms }: SignatureRules): Signature | undefined {
-  for (const algorithm of algorithms) {
-    const idBytes = idBytesOf(cookie, algorithm)
-    if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue
-    const id = findId(cookie, algorithm)
-    const signed = id === undefined ? cookie.head : Buffer.concat([cookie.head, Buffer.from(':'), id])
-    const mac = cookie.tail.subarray(idBytes)
-    const secret = secrets.find(
-      (each) => each.byteLength > 0 && isSameSecret(macOf(signed, { secret: each, salt, algorithm }), mac),
-    )
-    if (secret) return { secret, algorithm }
-  }
-  return undefined
+/** The length of the digest must fit one of the two forms. */
+function isSignedWith(cookie: ReadCookie, algorithm: string, rules: SignatureRules): boolean {
+  const idBytes = idBytesOf(cookie, algorithm)
+  if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) return false
+  const id = findId(cookie, algorithm)
+  const signed = id === undefined ? cookie.head : Buffer.concat([cookie.head, Buffer.from(':'), id])
+  return isMacOf(cookie.tail.subarray(idBytes), signed, algorithm, rules)
 }
+
+/** Whether one of the secrets has made the MAC. */
+export const isMacOf = (
+  mac: Uint8Array,
+  signed: Uint8Array,
+  algorithm: string,
+  { secrets, salt }: Pick<SignatureRules, 'secrets' | 'salt'>,
+): boolean =>
+  secrets.some((secret) => secret.byteLength > 0 && isSameSecret(macOf(signed, { secret, salt, algorithm }), mac))
 
 const idBytesOf = ({ tail }: ReadCookie, algorithm: string): number =>
   tail.length - (digestBytesOf(algorithm) ?? Number.NaN)

@@ -5,8 +5,13 @@ import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { CredentialSource } from '../handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../issued-token.ts'
-import { type ApplicationSignIn, toOpening } from './application-sign-in.ts'
-import { createSessionOpener, type SessionServiceDeps, type SignInCredentials } from './session-service.ts'
+import {
+  type ApplicationSignIn,
+  createSessionOpener,
+  type SessionServiceDeps,
+  type SignInCredentials,
+  toOpening,
+} from './session-service.ts'
 
 export interface RenewableSettings {
   readonly tokenSeconds: number

@@ -14,8 +14,7 @@ import {
 } from '../handler.ts'
 import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
 import { type ReadCookie, readCookie, type SigningSettings } from './cookie-value.ts'
-import { isTokenCookie } from './token-cookie.ts'
-import { TOKEN_SESSION, type TokenSessions } from './token-session.ts'
+import { isTokenCookie, TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
 const SESSION_COOKIE = 'AuthSession'
 /** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */

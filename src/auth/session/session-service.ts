@@ -1,4 +1,7 @@
 /** Opens and ends sessions, and records both: with a cookie, for a JWT of another issuer, or with an issued token. */
+
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
@@ -9,7 +12,7 @@ import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
 import type { SessionRecorder } from '../record-sign-ins.ts'
 import type { AccountSessions } from './account-session.ts'
-import { type CookieSessions, findSession } from './session-cookie.ts'
+import { type CookieHeaders, type CookieSessions, findSession } from './session-cookie.ts'
 
 interface OpenerDeps<O extends SessionOpening> {
   /** Makes the cookie or token of a new session. */
@@ -107,3 +110,46 @@ async function openTokenSession(
   deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
   return { identity, cookie }
 }
+
+// Sign-in for applications: opens and ends sessions of the document door, whose cookie the application sends.
+
+/** The name, the password or the code is wrong; or only the code is missing. */
+type SignInProblem = 'credential_refused' | 'code_required'
+
+export type ApplicationSignIn = ReturnType<typeof createApplicationSignIn>
+
+/** For applications: `endpoint` is what security events name. The requests may be those to another server. */
+export function createApplicationSignIn(
+  deps: SessionServiceDeps & { readonly cookieHeaders: CookieHeaders; readonly clock: Clock },
+) {
+  const service = createSessionService(deps)
+  const check = async (credentials: SignInCredentials, source: CredentialSource): Promise<Account | SignInProblem> => {
+    let problem: SignInProblem = 'credential_refused'
+    const onCodeMissing = () => {
+      problem = 'code_required'
+    }
+    return (await deps.signIn({ ...credentials, source, handler: deps.endpoint, onCodeMissing })) ?? problem
+  }
+  return {
+    check,
+    /** Throws the problem. */
+    async require(credentials: SignInCredentials, source: CredentialSource): Promise<Account> {
+      const account = await check(credentials, source)
+      if (typeof account === 'string') throw new Refusal(account)
+      return account
+    },
+    /** A session of the document door, and the header that sets its cookie. Every use postpones its expiry. */
+    async open(account: Account, request: CredentialSource, opening = toOpening(account)) {
+      const { cookie } = await service.openFor(account, request, opening)
+      const header = deps.cookieHeaders.render(cookie, request)
+      return { id: cookie.id, expiresAt: nowSeconds(deps.clock) + cookie.maxAgeSeconds, header }
+    },
+    end: service.end,
+    timeoutHeader: deps.cookieHeaders.renderTimeout,
+    /** The header that removes the cookie. */
+    clear: deps.cookieHeaders.renderCleared,
+  }
+}
+
+/** `require` has checked the code too, where the account needs one. */
+export const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })

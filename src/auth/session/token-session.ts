@@ -1,11 +1,15 @@
 /**
- * Sessions opened with a JWT. The cookie holds what the token said. The session ends with the token at the latest, and
- * when the key that verified the token is replaced.
+ * Sessions opened with a JWT. Its subject need not be in the directory, so the cookie itself holds the name and roles of
+ * the token: `name ":" T "~:" id JSON MAC`. The mark after T keeps this form apart from those of users. The session ends
+ * with the token at the latest, and when the key that verified the token is replaced.
  */
-import { type Clock, nowSeconds } from '../../base/clock.ts'
+
+import { nowSeconds } from '../../base/clock.ts'
+import { readUtf8, toBase64Url } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import { readJson } from '../../base/json.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { CredentialKind } from '../../directory/identity.ts'
+import type { CredentialKind, TokenOrigin } from '../../directory/identity.ts'
 import {
   createPlainId,
   type OpenedCookie,
@@ -13,21 +17,28 @@ import {
   toForeignMark,
 } from '../../directory/sessions/session.ts'
 import { type AcceptedCredential, accept, toExternalIdentity } from '../handler.ts'
-import { COOKIE_HANDLER } from './account-session.ts'
-import { isRenewalDue, isTimeCurrent, type ReadCookie, type SigningSettings } from './cookie-value.ts'
-import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
-import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
+import { type AccountSessionDeps, COOKIE_HANDLER } from './account-session.ts'
+import {
+  type CookieKey,
+  digestBytesOf,
+  isMacOf,
+  isRenewalDue,
+  isTimeCurrent,
+  macOf,
+  type ReadCookie,
+  renderTime,
+  SESSION_ID_BYTES,
+  type SignatureRules,
+  type SigningSettings,
+} from './cookie-value.ts'
+import { lastExpiry } from './secrets.ts'
 
 export const TOKEN_SESSION: CredentialKind = { name: 'session of an external token', sentByBrowser: 'header' }
 
-export interface TokenSessionDeps {
-  readonly secrets: CookieSecrets
-  settings(): SigningSettings
-  readonly timeouts: Pick<CookieTimeouts, 'accepted'>
+export interface TokenSessionDeps extends Pick<AccountSessionDeps, 'secrets' | 'settings' | 'timeouts' | 'clock'> {
   readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isSessionEnded'>
   /** The version of the current key for this algorithm and `kid`. */
   findKeyVersion(algorithm: string, kid: string | undefined): string | undefined
-  readonly clock: Clock
 }
 
 type TokenSubject = Pick<TokenSession, 'name' | 'roles' | 'origin'>
@@ -122,3 +133,82 @@ function issue(
   const secondsLeft = Math.floor(end - issuedAt)
   return { value, maxAgeSeconds: Math.min(timeoutSeconds, secondsLeft) }
 }
+
+export interface TokenSession {
+  readonly id: Uint8Array
+  readonly name: string
+  readonly roles: readonly string[]
+  /** When this cookie was made, in seconds. */
+  readonly issuedAt: number
+  /** How long this cookie is valid. */
+  readonly timeoutSeconds: number
+  readonly origin: TokenOrigin
+  /** When the session was opened, in seconds; `undefined` in cookies of earlier versions. */
+  readonly openedAt: number | undefined
+}
+
+export const TOKEN_MARK = '~'
+const SALT = ':token session'
+
+export const isTokenCookie = ({ time }: ReadCookie): boolean => time.endsWith(TOKEN_MARK)
+
+export function mintTokenCookie(session: TokenSession, key: Omit<CookieKey, 'salt'>): string {
+  const { name, issuedAt, id } = session
+  const head = `${name}:${renderTime(issuedAt)}${TOKEN_MARK}:`
+  const signed = Buffer.concat([Buffer.from(head), id, Buffer.from(renderContent(session))])
+  return toBase64Url(Buffer.concat([signed, macOf(signed, { ...key, salt: SALT })]))
+}
+
+const renderContent = ({ roles, timeoutSeconds, origin, openedAt }: TokenSession): string => {
+  const { issuedAt = null, expiresAt = null, algorithm, kid = null, keyVersion } = origin
+  return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt ?? null])
+}
+
+/** The session of a cookie with a right signature. Does not check whether it has expired. */
+export function verifyTokenCookie(
+  cookie: ReadCookie,
+  { secrets, algorithms }: Pick<SignatureRules, 'secrets' | 'algorithms'>,
+): TokenSession | undefined {
+  const whole = Buffer.concat([cookie.head, Buffer.from(':'), cookie.tail])
+  for (const algorithm of algorithms) {
+    const macBytes = digestBytesOf(algorithm) ?? Number.POSITIVE_INFINITY
+    if (cookie.tail.length <= SESSION_ID_BYTES + macBytes) continue
+    const [signed, mac] = [whole.subarray(0, -macBytes), whole.subarray(-macBytes)]
+    if (isMacOf(mac, signed, algorithm, { secrets, salt: SALT }))
+      return readSigned(cookie, cookie.tail.subarray(0, -macBytes))
+  }
+  return undefined
+}
+
+function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | undefined {
+  const reading = readJson(readUtf8(tail.subarray(SESSION_ID_BYTES)) ?? '')
+  if (reading.kind === 'refused') return undefined
+  // the signature was right, so this is the text of renderContent
+  const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt] = reading.value as Content
+  return {
+    id: tail.subarray(0, SESSION_ID_BYTES),
+    name,
+    roles,
+    issuedAt: Number.parseInt(time, 16),
+    timeoutSeconds,
+    origin: {
+      issuedAt: issuedAt ?? undefined,
+      expiresAt: expiresAt ?? undefined,
+      algorithm,
+      kid: kid ?? undefined,
+      keyVersion,
+    },
+    openedAt: openedAt ?? undefined,
+  }
+}
+
+type Content = readonly [
+  number,
+  number | null,
+  number | null,
+  string,
+  string | null,
+  string,
+  readonly string[],
+  (number | null)?,
+]

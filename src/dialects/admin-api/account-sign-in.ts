@@ -4,8 +4,8 @@
  */
 import { type DoorSignUp, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
-import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
 import type { RenewableSessions, TokenPair } from '../../auth/session/renewable-session.ts'
+import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'

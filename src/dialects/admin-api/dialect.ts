@@ -10,16 +10,14 @@ import type { Authenticated } from '../../directory/identity.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
-import { toErrorBody } from './errors.ts'
-import { toJsonReply } from './json.ts'
+import { toErrorBody, toJsonReply } from './json.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { createReopen, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/live-events.ts'
-import { type MetricsDeps, metricsRoute } from './system/metrics.ts'
-import { type ProbeDeps, probeRoutes } from './system/probes.ts'
+import { type MetricsDeps, metricsRoute, type ProbeDeps, probeRoutes } from './system/probes.ts'
 
 export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps, EventsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */

@@ -1,5 +1,5 @@
 // JSON bodies of requests and replies. An unknown member of a request is an error, never ignored.
-import { badRequest, Refusal } from '../../base/errors.ts'
+import { badRequest, ERRORS, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { readJsonBody as readJson } from '../../base/json-body.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
@@ -113,4 +113,11 @@ export function readQuery<T>(schema: Schema<T>, query: URLSearchParams): T {
   const toValue = (name: string, text: string) =>
     properties[name]?.type === 'integer' && WHOLE.test(text) ? Number(text) : text
   return requireValid(schema, Object.fromEntries([...query].map(([name, text]) => [name, toValue(name, text)])))
+}
+
+/** The body of an error, the same over HTTP and for a command that has opened the store itself. */
+export function toErrorBody({ code, reason }: Refusal) {
+  // why a credential is rejected is for the log
+  const { status, text } = ERRORS[code]
+  return { error: code, reason: (status === 401 ? undefined : reason) ?? text }
 }

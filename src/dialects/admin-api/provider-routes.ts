@@ -7,7 +7,7 @@
 import { type DoorArrivals, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
-import type { ApplicationSignIn } from '../../auth/session/application-sign-in.ts'
+import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal, refusalText } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'

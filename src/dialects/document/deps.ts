@@ -1,14 +1,16 @@
 /** The dependencies and settings of the document dialect. */
 
+import type { DoorSignUp } from '../../auth/door-sign-in.ts'
 import type { CookieHeaders, SessionSettings } from '../../auth/session/session-cookie.ts'
 import type { DocumentSessions } from '../../auth/session/session-service.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { ConfirmCredential, RequestContext } from '../../http/request-context.ts'
 import type { CheckHealth } from '../../observe/health.ts'
 import type { DoorUpstream, MountedService } from '../services.ts'
 import type { CorsRules } from './cors.ts'
-import type { UsersDeps } from './users/deps.ts'
+import type { UserChanges } from './users/user-changes.ts'
 
 export interface DocumentDeps {
   /** The name of the database as its clients know it, such as `CouchDB`. */
@@ -93,4 +95,43 @@ export interface DocumentSettings {
   /** Whether browsers without a session are sent from the pages of services to the sign-in page. */
   readonly sendsToSignIn: boolean
   readonly cookie: Omit<SessionSettings, 'algorithms'>
+}
+
+/** The dependencies of the users database. */
+export interface UsersDeps {
+  /** Its name in paths. */
+  readonly database: string
+  /** The part of a document id before the name of the user. */
+  readonly prefix: string
+  readonly directory: Pick<
+    Directory,
+    'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser'
+  >
+  readonly changes: UserChanges
+  settings(): UsersSettings
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(context: RequestContext): Promise<void>
+  /** Calls `onEnd` when the credential of the request ends. Before each piece of a reply, `isValid` must be asked. */
+  watchCredential(context: RequestContext, onEnd: () => void): CredentialWatch
+  /** Creates a user for a client that is not an administrator, within the limits on sign-ups. */
+  readonly signUp: DoorSignUp
+  /** Part of every sequence, so that a sequence of another server is recognised. */
+  uuid(): string
+  readonly clock: Clock
+}
+
+export interface CredentialWatch {
+  isValid(): Promise<boolean>
+  close(): void
+}
+
+/** The current options of the users database. */
+export interface UsersSettings {
+  /** Members of user documents that other users may read, if `isPublic`. */
+  readonly publicFields: readonly string[]
+  readonly isPublic: boolean
+  /** Whether anonymous requests may create a user document. */
+  readonly allowsSignUp: boolean
+  /** Whether `DELETE` of the database is allowed. */
+  readonly isDeletable: boolean
 }

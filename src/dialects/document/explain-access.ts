@@ -1,11 +1,9 @@
 // What an account may do at this door: asks the rules that requests are checked by.
 import type { ErrorCode } from '../../base/errors.ts'
-import type { Account } from '../../directory/account.ts'
-import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
-import type { DocumentSettings } from './deps.ts'
+import type { AccessRule, Account, DoorAccess } from '../../directory/account.ts'
+import type { DocumentSettings, UsersDeps } from './deps.ts'
 import { type DocumentRight, RIGHTS } from './rights.ts'
 import { listRight } from './users/authorize.ts'
-import type { UsersDeps } from './users/deps.ts'
 
 export interface ExplainOptions {
   readonly settings: DocumentSettings

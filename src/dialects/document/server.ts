@@ -7,10 +7,9 @@ import { READ_METHODS } from '../../http/dispatch.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { findDoorProblem } from '../../observe/health.ts'
 import { requireBody, requireObject, toJsonReply } from './body.ts'
-import type { DocumentDeps } from './deps.ts'
+import type { DocumentDeps, UsersDeps } from './deps.ts'
 import { type DocumentRoute, RIGHTS } from './rights.ts'
 import { usersInfo } from './users/database.ts'
-import type { UsersDeps } from './users/deps.ts'
 
 export const serverRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
   { path: '/_up', right: RIGHTS.up, methods: { GET: () => up(deps) }, allow: READ_METHODS },

@@ -1,16 +1,17 @@
-// The key set and the forward-auth endpoint, mounted beside a door's own paths.
+// Plain HTTP for other programs, beside a door's own paths: the key set, and the endpoint that a proxy asks before it
+// forwards a request.
 import { ACCEPTED, isAccepted } from '../../auth/credential.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { Clock } from '../../base/clock.ts'
-import { badRequest, Refusal } from '../../base/errors.ts'
+import { badRequest, ERRORS, Refusal } from '../../base/errors.ts'
 import { toPairs } from '../../base/header-pairs.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
 import { type Mount, READ_METHODS } from '../../http/dispatch.ts'
 import { isOwnPath } from '../../http/form.ts'
-import type { HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { REQUEST_ID_HEADER } from '../../http/reply.ts'
+import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { GATE, KEY_SET } from '../own-paths.ts'
 import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
-import { createForwardAuthDialect, type ExtraHeaders } from './dialect.ts'
 
 export interface ForwardAuthDeps {
   /** The public keys that verify what Cardea signs for services. */
@@ -22,7 +23,7 @@ export interface ForwardAuthDeps {
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
   /** The headers that carry on the session of a request. Left out where the door has no session cookie. */
-  readonly renewalHeaders?: ExtraHeaders
+  readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
   /** Whether browsers without a session are sent to the sign-in page. Left out where its session is not accepted. */
   sendsToSignIn?(): boolean
   /** How long a proxy may use a decision again; 0: never. */
@@ -38,7 +39,8 @@ export const mountForwardAuth = (deps: ForwardAuthDeps): readonly Mount[] => [
 /** Mounts only `jwks.json`: other paths under `.well-known` belong to the upstream. */
 export const mountKeySet = ({ keys }: Pick<ForwardAuthDeps, 'keys'>, steps: readonly Step[] = []): Mount => ({
   segment: KEY_SET,
-  dialect: createForwardAuthDialect({
+  dialect: {
+    ...FORWARD_AUTH_BASE,
     name: 'keys',
     steps,
     routes: [
@@ -49,7 +51,7 @@ export const mountKeySet = ({ keys }: Pick<ForwardAuthDeps, 'keys'>, steps: read
         isReadAnywhere: true,
       },
     ],
-  }),
+  },
 })
 
 const show = ({ authenticated }: RequestContext, keys: readonly object[]): Reply => ({
@@ -69,7 +71,8 @@ const show = ({ authenticated }: RequestContext, keys: readonly object[]): Reply
  */
 const mountGate = (deps: ForwardAuthDeps): Mount => ({
   segment: GATE,
-  dialect: createForwardAuthDialect({
+  dialect: {
+    ...FORWARD_AUTH_BASE,
     name: 'gate',
     routes: [
       {
@@ -79,13 +82,15 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
         isReadAnywhere: true,
       },
     ],
-    extraHeaders: (context, reply) => {
+    defaultHeaders: (context, reply) => {
+      const headers = FORWARD_AUTH_BASE.defaultHeaders(context, reply)
+      if (!context) return headers
       const renewed = deps.renewalHeaders?.(context, reply) ?? []
-      return [...renewed, ...(renewed.length === 0 ? cacheHeaders(context, reply, deps) : NOT_CACHED)]
+      return [...headers, ...renewed, ...(renewed.length === 0 ? cacheHeaders(context, reply, deps) : NOT_CACHED)]
     },
     // the proxy copies its client's headers; an override among them is meant for the application
     ignoresMethodOverride: true,
-  }),
+  },
 })
 
 async function decide(
@@ -143,3 +148,37 @@ const ROLE = 'role'
 function checkParameters(query: URLSearchParams): void {
   for (const name of query.keys()) if (name !== ROLE) throw badRequest(`/${GATE} takes no parameter but ${ROLE}`)
 }
+
+export const FORWARD_AUTH_BASE: Omit<Dialect, 'name' | 'routes'> = {
+  requestIdHeader: REQUEST_ID_HEADER.toLowerCase(),
+  readPath: readPlainPath,
+  steps: [],
+  fallback: () => {
+    throw new Refusal('not_found')
+  },
+  renderError: ({ code, reason, value }) => {
+    const { status, text } = ERRORS[code]
+    const extra: HeaderPair[] = []
+    if (status === 401) extra.push(CHALLENGE)
+    if (code === 'method_not_allowed') extra.push(['Allow', (value ?? '').replaceAll(',', ', ')])
+    return {
+      status,
+      headers: [['Content-Type', 'application/json'], ...extra],
+      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? text }),
+    }
+  },
+  defaultHeaders: (context) => [NO_SNIFFING, ...(context ? [[REQUEST_ID_HEADER, context.id] as const] : [])],
+}
+
+const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
+const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
+
+/** No path here needs percent-encoding, so an encoded one is not found. A slash at the end is ignored. */
+function readPlainPath(raw: string): Path {
+  const segments = raw.split('/').slice(1)
+  if (segments.at(-1) === '') segments.pop()
+  if (!segments.every((segment) => PLAIN.test(segment))) throw new Refusal('not_found')
+  return { raw, segments }
+}
+
+const PLAIN = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9]+)*$|^\.well-known$/

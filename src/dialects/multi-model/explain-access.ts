@@ -1,6 +1,5 @@
 // What an account may do at this door: asks the rules that requests are checked by.
-import type { Account } from '../../directory/account.ts'
-import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
+import type { AccessRule, Account, DoorAccess } from '../../directory/account.ts'
 import {
   ALL,
   findLevel,

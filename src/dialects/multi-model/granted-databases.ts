@@ -2,8 +2,8 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { listUserPages } from '../../directory/users/list-user-pages.ts'
 import type { User } from '../../directory/users/user.ts'
+import { listUserPages } from '../../directory/users/user-operations.ts'
 import type { Databases } from './settings.ts'
 
 export interface GrantedDatabasesDeps {

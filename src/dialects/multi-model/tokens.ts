@@ -9,7 +9,7 @@ import { type Members, readMembers } from './body.ts'
 import { bindDeps, type MultiModelDeps } from './deps.ts'
 import { toEmptyReply, toJsonReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS } from './rights.ts'
-import { orUserNotFound, requireUser } from './users/require-user.ts'
+import { orUserNotFound, requireUser } from './users/input.ts'
 import { rejectParts } from './users/routes.ts'
 
 /** Access tokens: extra passwords users give to their programs. */

@@ -16,8 +16,6 @@ export interface Caller {
   readonly peer?: string | undefined
 }
 
-export type NewPasswords = ReturnType<typeof createNewPasswords>
-
 /** Every new password is checked and hashed here. */
 export function createNewPasswords(hasher: Hasher, settings: () => DirectorySettings) {
   const requireConforming = (password: string): void => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readCookie } from '../../../src/auth/session/cookie-value.ts'
-import { mintTokenCookie, type TokenSession, verifyTokenCookie } from '../../../src/auth/session/token-cookie.ts'
+import { mintTokenCookie, type TokenSession, verifyTokenCookie } from '../../../src/auth/session/token-session.ts'
 import { START_SECONDS } from '../../support/directory.ts'
 import { openSessions } from '../sessions.ts'
 

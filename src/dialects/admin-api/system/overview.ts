@@ -1,13 +1,13 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
+import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
 import { addCounts, type Counts } from '../../../observe/record-totals.ts'
 import type { EventKind } from '../../../observe/security-event-table.ts'
 import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
 import { type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { RunningServer } from '../ports.ts'
 import { object } from '../schemas/schema.ts'
-import { OVERVIEW, RANGE, type RecordedCommand } from '../schemas/system.ts'
-import { isNodeReady } from './nodes.ts'
+import { NODES, OVERVIEW, RANGE, type RecordedCommand } from '../schemas/system.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: operation('GET /overview', 'administrator', {
@@ -90,4 +90,40 @@ async function countNodes(monitor: RunningServer['monitor']) {
   const nodes = await monitor.listNodes().catch(() => undefined)
   const now = nowSeconds(SYSTEM_CLOCK)
   return nodes ? { total: nodes.length, ready: nodes.filter((node) => isNodeReady(node, now)).length } : null
+}
+
+export const NODE_OPERATIONS = {
+  'node.list': operation('GET /nodes', 'administrator', {
+    summary: 'List the nodes that use this store',
+    reply: NODES,
+    async run(deps) {
+      const { monitor } = requireServer(deps)
+      const nodes = await monitor.listNodes()
+      const now = nowSeconds(SYSTEM_CLOCK)
+      return { now, nodes: nodes.map((node) => showNode(node, { now, own: monitor.instance })) }
+    },
+  }),
+}
+
+/** A node that has not been seen for longer does not run, or cannot reach the store. */
+const LOST_SECONDS = 60
+
+export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
+
+export const isNodeReady = (node: NodeRecord, now: number): boolean =>
+  node.state.problems.length === 0 && !isLost(node, now)
+
+function showNode(node: NodeRecord, { now, own }: { now: number; own: string }) {
+  const { instance, name, seenAt, state } = node
+  const { problems, ...shown } = state
+  return {
+    name,
+    instance,
+    ...shown,
+    seenAt,
+    isReady: isNodeReady(node, now),
+    isLost: isLost(node, now),
+    isThisNode: instance === own,
+    problems,
+  }
 }

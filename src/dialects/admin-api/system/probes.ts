@@ -1,9 +1,12 @@
-// The two paths for orchestrators and load balancers: whether the process runs, and whether it can serve requests.
+// For programs that watch the server: whether it runs, whether it can serve requests, and its metrics.
 
+import { requireNoAction } from '../../../auth/required-actions.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { isAnonymous } from '../../../directory/identity.ts'
 import { READ_METHODS } from '../../../http/dispatch.ts'
-import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
-import { LIVE_PATH, OWN_PREFIX } from '../../own-paths.ts'
+import { LIVE_PATH, METRICS_PATH, OWN_PREFIX } from '../../own-paths.ts'
 import { toJsonReply } from '../json.ts'
 import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
 import type { Health } from '../schemas/system.ts'
@@ -52,3 +55,41 @@ export const showParts = (parts: readonly HealthPart[]): Pick<Health, 'isReady' 
     door === undefined ? [] : [{ door, isReady: problem === undefined, findings }],
   ),
 })
+
+/** The role that may read metrics and nothing else, as in CouchDB. */
+const METRICS_ROLE = '_metrics'
+
+export interface MetricsDeps {
+  renderMetrics(): Promise<{ readonly contentType: string; readonly body: string }>
+}
+
+/** For administrators and the role of metrics. */
+export const metricsRoute = (deps: MetricsDeps): AdminRoute => ({
+  ...openMetricsRoute(METRICS_PATH, deps),
+  right: ACCESS.program,
+  methods: {
+    GET: (context) => {
+      requireMetricsReader(context)
+      return reply(deps)
+    },
+  },
+})
+
+/** For every client that can reach the listener. */
+export const openMetricsRoute = (path: string, deps: MetricsDeps): Route => ({
+  path,
+  allow: READ_METHODS,
+  methods: { GET: () => reply(deps) },
+})
+
+async function reply({ renderMetrics }: MetricsDeps): Promise<Reply> {
+  const { contentType, body } = await renderMetrics()
+  return { status: 200, headers: [['Content-Type', contentType]], body }
+}
+
+function requireMetricsReader(context: RequestContext): void {
+  if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
+  const { identity } = context.authenticated
+  requireNoAction(identity)
+  if (!hasAllRights(identity) && !identity.roles.includes(METRICS_ROLE)) throw new Refusal('metrics_required')
+}

@@ -1,12 +1,15 @@
-// The account of the signed-in user: what it may do, and the rules for its password.
+// The account of the signed-in user: what it may do, its password, its second factor and the recovery codes.
 import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
+import { PRODUCT } from '../../../base/product.ts'
 import type { Account } from '../../../directory/account.ts'
+import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
-import { type Call, type OperationDeps, operation, requireAccountName } from '../operation.ts'
+import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { showRights } from '../rights.ts'
-import { ACCOUNT, type Account as ShownAccount } from '../schemas/account.ts'
-import { listOf, object, text } from '../schemas/schema.ts'
+import { ACCOUNT, RECOVERY_CODES, type Account as ShownAccount } from '../schemas/account.ts'
+import { flag, integer, listOf, object, text } from '../schemas/schema.ts'
+import { showSessions } from './sessions.ts'
 
 export const ACCOUNT_OPERATIONS = {
   'account.show': operation('GET /account', 'self', {
@@ -49,3 +52,74 @@ const showAccount = (
   totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
   passwordRules: listRuleTexts(passwordRules()),
 })
+
+export const ACCOUNT_SECRET_OPERATIONS = {
+  'account.set-password': operation('PUT /account/password', 'self', {
+    isBeforeRequiredActions: true,
+    summary: 'Change your password; a browser gets the cookie of a new session',
+    body: object({ password: text(), 'current_password?': text('Required for a session.') }),
+    reply: object({ endedSessions: integer('0: it was this password already.') }),
+    async run(deps, call) {
+      await call.caller?.requireCurrentPassword(call.body.current_password)
+      return setPassword(deps, call, call.body.password)
+    },
+  }),
+  'account.create-totp': operation('POST /account/totp', 'self', {
+    setsUpFactor: true,
+    summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
+    reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
+    run(_deps, call) {
+      const secret = createTotpSecret()
+      return { secret, uri: toUri(requireAccountName(call), secret) }
+    },
+  }),
+  'account.confirm-totp': operation('POST /account/totp/confirm', 'self', {
+    setsUpFactor: true,
+    summary: 'Require one-time codes of this secret from now on, and end all other sessions and tokens',
+    body: object({ secret: text(), code: text('The current code of the app.'), ...CURRENT_PASSWORD }),
+    reply: RECOVERY_CODES,
+    async run({ directory }, call) {
+      const { secret, code, current_password: current } = call.body
+      await call.caller?.requirePassword(current)
+      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), secret, code) }
+    },
+  }),
+  'account.remove-totp': operation('DELETE /account/totp', 'self', {
+    summary: 'Remove your second factor',
+    ...PROOF,
+    reply: object({ isEnabled: flag() }),
+    async run({ directory }, call) {
+      await call.caller?.requirePassword(call.body.current_password)
+      await directory.removeTotp(requireAccountName(call))
+      return { isEnabled: false }
+    },
+  }),
+  'account.replace-recovery-codes': operation('POST /account/recovery-codes', 'self', {
+    summary: 'Replace your recovery codes',
+    ...PROOF,
+    reply: RECOVERY_CODES,
+    async run({ directory }, call) {
+      await call.caller?.requirePassword(call.body.current_password)
+      return { recoveryCodes: await directory.replaceRecoveryCodes(requireAccountName(call)) }
+    },
+  }),
+}
+
+/** If the password differs from the current one, all sessions end, and a browser gets a new session. */
+async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {
+  const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
+  const { sessions } = await showSessions(deps, call, name)
+  const caller = { signal: call.signal, peer: call.caller?.peer }
+  if (isAdmin) await deps.directory.setAdministrator(name, { password }, { ...caller, expected: 'existing' })
+  else await deps.directory.setPassword(name, { password }, caller)
+  const { sessionEpoch: after } = await requireAccount(deps, call)
+  if (after.generation === sessionEpoch.generation) return { endedSessions: 0 }
+  await call.caller?.reopenSession()
+  return { endedSessions: sessions.length }
+}
+
+/** The URI that authenticator apps read from a QR code. */
+function toUri(name: string, secret: string): string {
+  const label = encodeURIComponent(`${PRODUCT.name}:${name}`)
+  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(PRODUCT.name)}`
+}

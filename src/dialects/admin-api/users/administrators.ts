@@ -1,8 +1,7 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../../directory/administrator-operations.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
-import { readAdminPassword } from '../../../passwords/admin-password.ts'
-import { describePassword } from '../../../passwords/schemes.ts'
+import { describePassword, readAdminPassword } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
 import {

@@ -1,14 +1,22 @@
-// The roles that users have, with their members and what these reach.
+// The roles that users have: their members, what these reach, and which of them lack a second factor that they need.
 import { Refusal } from '../../../base/errors.ts'
 import { type Account, toAccount } from '../../../directory/account.ts'
 import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
+import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import { createUser } from '../../../directory/users/revisions.ts'
 import { type User, withField } from '../../../directory/users/user.ts'
 import { foldCase } from '../../../directory/users/user-search.ts'
 import { NO_PASSWORD } from '../../../passwords/schemes.ts'
 import { type OperationDeps, operation } from '../operation.ts'
-import { ROLE_DETAILS, ROLE_PAGE, ROLE_QUERY, type RoleDetails } from '../schemas/users.ts'
-import { nameOf } from './users.ts'
+import {
+  FACTOR_POLICY,
+  ROLE_DETAILS,
+  ROLE_PAGE,
+  ROLE_QUERY,
+  type RoleDetails,
+  type UnprotectedAccount,
+} from '../schemas/users.ts'
+import { nameOf, showSignIn } from './users.ts'
 
 const MAX_ROLES = 500
 
@@ -67,4 +75,40 @@ function countGrants(users: readonly User[]): RoleDetails['grants'] {
       counts.set(database, { ...row, [level]: row[level] + 1 })
     }
   return [...counts.values()].toSorted((one, two) => (one.database < two.database ? -1 : 1))
+}
+
+const MAX_OF_ROLE = 200
+
+export const FACTOR_POLICY_OPERATIONS = {
+  'factor-policy.show': operation('GET /second-factor', 'administrator', {
+    summary: 'Show which accounts need a second factor and have none',
+    reply: FACTOR_POLICY,
+    async run({ directory, factorRoles }) {
+      const required = factorRoles()
+      const found = new Map<string, Omit<UnprotectedAccount, 'lastSignIn'>>()
+      let isComplete = true
+      if (required.includes(ADMIN_ROLE))
+        for (const { name, hasTotp } of directory.listAdministrators())
+          if (!hasTotp) found.set(name, { name, isAdministrator: true, roles: [ADMIN_ROLE] })
+      for (const role of required) {
+        const { users, next } = await directory.searchUsers({ role, hasNoFactor: true, limit: MAX_OF_ROLE })
+        if (next !== undefined) isComplete = false
+        for (const user of users) {
+          const roles = directory.listRoles(user)
+          if (user.isActive && roles.includes(role) && !directory.isAdministrator(user.name))
+            found.set(user.name, {
+              name: user.name,
+              isAdministrator: false,
+              roles: roles.filter((each) => required.includes(each)),
+            })
+        }
+      }
+      const signIns = await directory.findLastSignIns([...found.keys()])
+      const missing = [...found.values()].map((account) => ({
+        ...account,
+        lastSignIn: showSignIn(signIns.get(account.name)),
+      }))
+      return { roles: required, missing, isComplete }
+    },
+  }),
 }

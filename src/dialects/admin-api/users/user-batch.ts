@@ -1,6 +1,6 @@
 // One change for several users. Each has its own outcome, by the rules of the operation for one user.
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import { toErrorBody } from '../errors.ts'
+import { toErrorBody } from '../json.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { listOf, object, oneOf, text } from '../schemas/schema.ts'
 import { BATCH_REPORT, type BatchReport } from '../schemas/users.ts'

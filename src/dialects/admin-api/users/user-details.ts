@@ -1,8 +1,19 @@
-import { findTotp, type User, withTotp } from '../../../directory/users/user.ts'
+import { badRequest } from '../../../base/errors.ts'
+import type { AccessRule, Account } from '../../../directory/account.ts'
+import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
+import { checkWord } from '../../../directory/users/names.ts'
+import { findTotp, isExpired, type User, withTotp } from '../../../directory/users/user.ts'
 import { saltOf } from '../../../passwords/schemes.ts'
 import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
-import { DETAIL_MEMBERS, LOCKOUT, type Lockout, USER_DETAILS, type UserDetails } from '../schemas/users.ts'
+import {
+  ACCESS_REPORT,
+  DETAIL_MEMBERS,
+  LOCKOUT,
+  type Lockout,
+  USER_DETAILS,
+  type UserDetails,
+} from '../schemas/users.ts'
 import { requireManagedName, requireUser, toManagedChange } from './delegation.ts'
 import { countSessions } from './sessions.ts'
 import { nameOf, showManaged, showSignIn } from './users.ts'
@@ -64,3 +75,37 @@ const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>
 const hasTotp = (user: User): boolean => findTotp(user) !== undefined
 
 const withoutTotp = (user: User): User => withTotp(user, undefined)
+
+export const USER_ACCESS_OPERATIONS = {
+  'user.access': operation('GET /users/{name}/access', 'userAdmin', {
+    summary: 'Show what a user may reach at each door, and why',
+    query: object({ 'database?': text(`${SYSTEM_DATABASE} if it is left out.`) }),
+    reply: ACCESS_REPORT,
+    async run(deps, call) {
+      const name = nameOf(call)
+      await requireManagedName(deps, call, name)
+      const database = call.query.database || SYSTEM_DATABASE
+      if (checkWord(database)) throw badRequest('database is not a valid name.')
+      const account = await deps.directory.findAccount(name)
+      const signIn = await explainSignIn(deps, name, account)
+      return { name, signIn, doors: account ? deps.explainAccess(account, database) : [] }
+    },
+  }),
+}
+
+async function explainSignIn(deps: OperationDeps, name: string, account: Account | undefined): Promise<AccessRule> {
+  const what = 'sign in'
+  if (account?.mustSetUpFactor)
+    return { what, isAllowed: true, because: 'Only to set up a second factor: everything else is rejected until then.' }
+  if (account?.isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }
+  if (account?.mustChangePassword)
+    return { what, isAllowed: true, because: 'Only to change the password: everything else is rejected until then.' }
+  if (account) return { what, isAllowed: true, because: 'The user is active.' }
+  const user = await requireUser(deps, name)
+  const hasExpired = isExpired(user, Math.floor(Date.now() / 1000))
+  return {
+    what,
+    isAllowed: false,
+    because: user.isActive && hasExpired ? 'The user has expired.' : 'The user is disabled.',
+  }
+}

@@ -1,8 +1,8 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { Identity } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
+import type { UsersDeps, UsersSettings } from '../deps.ts'
 import { adminUnless, type DocumentRight } from '../rights.ts'
-import type { UsersDeps, UsersSettings } from './deps.ts'
 import type { DocumentId } from './id.ts'
 
 /** The list of all users is open if parts of their documents are public. */

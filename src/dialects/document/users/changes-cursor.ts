@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Identity } from '../../../directory/identity.ts'
+import type { UsersDeps } from '../deps.ts'
 import type { ChangesQuery } from './changes-query.ts'
-import type { UsersDeps } from './deps.ts'
 import { findVisible, type VisibleDocument } from './document.ts'
 import type { FeedRow } from './user-changes.ts'
 

@@ -4,7 +4,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, toJsonReply } from '../body.ts'
-import type { UsersDeps } from './deps.ts'
+import type { UsersDeps } from '../deps.ts'
 import { toSequenceText } from './user-changes.ts'
 
 export async function usersInfo({ database, directory, changes, uuid }: UsersDeps): Promise<Record<string, unknown>> {

@@ -5,8 +5,8 @@ import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import { ancestorsOf, nextRevision, readRevision } from '../../../directory/users/revisions.ts'
 import { type Ancestors, findTotp, TOTP_MEMBER, type User, type UserRecord } from '../../../directory/users/user.ts'
 import { PASSWORD_MEMBERS, toDocumentMembers } from '../../../passwords/schemes.ts'
+import type { UsersDeps, UsersSettings } from '../deps.ts'
 import { type View, viewOf } from './authorize.ts'
-import type { UsersDeps, UsersSettings } from './deps.ts'
 import { readId } from './id.ts'
 
 /** A pair, because an object would move names that look like numbers to the front. */

@@ -1,16 +1,16 @@
 /** The routes of the users database: the users of the directory as CouchDB documents. */
 import type { Methods, Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { toJsonReply } from '../body.ts'
+import type { UsersDeps } from '../deps.ts'
 import { type DocumentRoute, RIGHTS, rejectUnknownPath } from '../rights.ts'
 import { allDocs } from './all-docs.ts'
 import { documentRight, ID_RIGHT, listRight } from './authorize.ts'
-import { bulkDocs, bulkGet } from './bulk.ts'
+import { bulkDocs, bulkGet, missingRevisions, revisionsDiff } from './bulk.ts'
 import { getChanges } from './changes.ts'
 import { deleteDatabase, ensureFullCommit, getSecurity, putDatabase, putSecurity, usersInfo } from './database.ts'
-import type { UsersDeps } from './deps.ts'
 import { getDocument } from './get.ts'
 import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
-import { missingRevisions, revisionsDiff } from './revisions-diff.ts'
+
 import { deleteDocument, postDocument, putDocument } from './write.ts'
 
 export function usersRoutes(deps: UsersDeps): readonly DocumentRoute[] {

@@ -16,6 +16,7 @@ import {
   toDocumentMembers,
 } from '../../../passwords/schemes.ts'
 import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
+import type { UsersDeps } from '../deps.ts'
 import {
   isOwn,
   needsPassword,
@@ -25,7 +26,6 @@ import {
   requireSender,
   requireWriter,
 } from './authorize.ts'
-import type { UsersDeps } from './deps.ts'
 import { findVisible } from './document.ts'
 import { type DocumentId, readId, toPath } from './id.ts'
 import { readFlag } from './query.ts'

@@ -5,8 +5,7 @@ import type { Params, Reply, RequestContext } from '../../../http/request-contex
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toEmptyReply, toWrappedReply } from '../reply.ts'
-import { requireSmall } from './input.ts'
-import { orUserNotFound, requireUser } from './require-user.ts'
+import { orUserNotFound, requireSmall, requireUser } from './input.ts'
 
 /** Settings that a web console stores for a user. Cardea does not interpret them. */
 export async function getConfig(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {

@@ -6,8 +6,7 @@ import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { capLevel } from '../mode.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
-import { readGrant } from './input.ts'
-import { orUserNotFound, ROOT } from './require-user.ts'
+import { orUserNotFound, ROOT, readGrant } from './input.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 

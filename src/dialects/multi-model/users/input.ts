@@ -1,8 +1,9 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
+import type { Directory } from '../../../directory/directory.ts'
 import { GRANT_LEVELS } from '../../../directory/users/fields.ts'
 import { checkName } from '../../../directory/users/names.ts'
-import type { GrantLevel, JsonObject } from '../../../directory/users/user.ts'
+import type { GrantLevel, JsonObject, User } from '../../../directory/users/user.ts'
 import { isAddressable } from '../../plain-segment.ts'
 import type { Members } from '../body.ts'
 
@@ -67,3 +68,22 @@ const STRING: Type<string> = { title: 'a string', is: (value) => typeof value ==
 const BOOLEAN: Type<boolean> = { title: 'true or false', is: (value) => typeof value === 'boolean' }
 // the members came from JSON too
 const OBJECT: Type<JsonObject> = { title: 'an object', is: (value): value is JsonObject => isJsonObject(value) }
+
+// quirk: reference multi-model 7.2: this user cannot be deleted
+export const ROOT = 'root'
+
+export async function requireUser(directory: Pick<Directory, 'findUser'>, name: string): Promise<User> {
+  const user = await directory.findUser(name)
+  if (!user) throw new Refusal('user_not_found')
+  return user
+}
+
+/** Replaces the directory's `not_found` by the error of this API. */
+export async function orUserNotFound<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'not_found') throw new Refusal('user_not_found', { cause: error })
+    throw error
+  }
+}

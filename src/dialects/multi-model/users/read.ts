@@ -1,11 +1,11 @@
 import { compareBytes } from '../../../base/encoding.ts'
 import { FIELD_ROWS } from '../../../directory/users/fields.ts'
-import { listUserPages } from '../../../directory/users/list-user-pages.ts'
 import { readField, type User } from '../../../directory/users/user.ts'
+import { listUserPages } from '../../../directory/users/user-operations.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'
-import { requireUser } from './require-user.ts'
+import { requireUser } from './input.ts'
 
 /** A user in replies: nothing about its password. */
 type UserObject = Readonly<Record<string, unknown>>

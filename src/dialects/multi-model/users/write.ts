@@ -9,9 +9,18 @@ import { isSelf } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps } from '../deps.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
-import { readName, readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
+import {
+  orUserNotFound,
+  ROOT,
+  readName,
+  readPassword,
+  readUserChange,
+  readUserInput,
+  requireSmall,
+  requireUser,
+  type UserInput,
+} from './input.ts'
 import { toUserObject } from './read.ts'
-import { orUserNotFound, ROOT, requireUser } from './require-user.ts'
 
 export async function createUser({ directory }: MultiModelDeps, context: RequestContext): Promise<Reply> {
   const members = await readMembers(context)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DocumentSettings } from '../../../../src/dialects/document/deps.ts'
+import type { DocumentSettings, UsersDeps, UsersSettings } from '../../../../src/dialects/document/deps.ts'
 import type { DocumentRight } from '../../../../src/dialects/document/rights.ts'
 import {
   needsPassword,
@@ -8,7 +8,6 @@ import {
   requireOwnChange,
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
-import type { UsersDeps, UsersSettings } from '../../../../src/dialects/document/users/deps.ts'
 import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
 import { createUser } from '../../../../src/directory/users/revisions.ts'
