@@ -2,7 +2,7 @@ import { createCpuBench } from './support/compare-cpu.ts'
 
 export const bench = createCpuBench({
   title: 'CPU time of `GET /_session`',
-  about: 'CPU time of `GET /_session`, and of a small document of a minimal `node:http` server',
+  about: 'CPU time of `GET /_session`, and of a minimal `node:http` server that returns as much',
   path: '/_session',
   baseline: {
     name: 'minimal server',
