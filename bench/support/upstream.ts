@@ -34,7 +34,10 @@ function pipeTo(response, bytes) {
 }
 
 const server = createServer({ requestTimeout: 0 }, (request, response) => {
-  if (request.url === '/_session') return response.writeHead(200, SESSION_HEADERS).end(SESSION)
+  if (request.url === '/_session') {
+    response.writeHead(200, SESSION_HEADERS).end(SESSION)
+    return
+  }
   const bytes = Number(new URL(request.url ?? '', 'http://a').searchParams.get('bytes') ?? 0)
   if (request.method === 'PUT') request.resume().on('end', () => response.end('{"ok":true}'))
   else if (bytes > 0) pipeTo(response.writeHead(200, { 'Content-Length': bytes }), bytes)

@@ -18,6 +18,24 @@ for (const [name, handle, reason] of MISBEHAVIOUR)
     await assert.rejects(boundedFetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`), reason)
   })
 
+for (const [name, handle] of [
+  ['does not respond', () => {}],
+  ['does not end its response', (_, response) => response.write('a')],
+] as const satisfies readonly [string, RequestListener][])
+  it(`a server that ${name} is an error after 5 s`, async (t) => {
+    const server = createServer(handle).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    // its types leave this name out
+    t.mock.timers.enable({ apis: ['AbortSignal.timeout' as 'setTimeout'] })
+    const fetched = boundedFetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    const [{ socket }] = await once(server, 'request')
+    t.mock.timers.tick(4999)
+    assert.equal(socket.destroyed, false)
+    t.mock.timers.tick(1)
+    await assert.rejects(fetched, /no complete response within 5 s/)
+  })
+
 const [REMOTE, LOCAL] = ['https://id.example.com/.well-known/x', 'http://127.0.0.1:8080/.well-known/x']
 
 const ROWS: readonly [url: string, isSecure: boolean, source?: string][] = [
