@@ -220,11 +220,7 @@ async function requireAccount(name: string, directory: ProviderSignInDeps['direc
   return account
 }
 
-async function logOut(
-  text: string,
-  provider: Provider,
-  { providers, directory, clock }: ProviderSignInDeps,
-): Promise<void> {
+async function logOut(text: string, provider: Provider, { providers, directory, clock }: ProviderSignInDeps) {
   const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
   const logout = readLogoutClaims(token.claims, { ...provider.rules, nowSeconds: nowSeconds(clock) })
   if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)

@@ -49,22 +49,19 @@ async function recordRefusal(reason: string, { name, peer, handler }: Attempt, d
   deps.events.record('sign-in.refused', { subject, reason, peer: peer || undefined, handler })
 }
 
-/** Records the use of credentials that a client sends with every request. */
-export interface SignInObserver {
-  onAccepted(authenticated: AuthenticatedRequest, source: CredentialSource): void
-  onRefused(reason: string, handler: string): void
-}
+export type SignInObserver = ReturnType<typeof createSignInObserver>
 
 /** A credential that was used within this time is not recorded again. */
 const FIRST_USE_MS = 3_600_000
 const MAX_REMEMBERED = 10_000
 
-export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder): SignInObserver {
+/** Records the use of credentials that a client sends with every request. */
+export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder) {
   // the default resolution, 1 ms, starts a timer with nearly every request
   const known = createLruCache<true>(MAX_REMEMBERED, { ttl: FIRST_USE_MS, ttlResolution: 1000 })
   const findKey = createKeyFinder()
   return {
-    onAccepted(authenticated, source) {
+    onAccepted(authenticated: AuthenticatedRequest, source: CredentialSource): void {
       sessions?.onUsed(authenticated, source)
       // recorded when the session or token was issued
       if (authenticated.credential.session) return
@@ -77,7 +74,7 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       const subject = identity.name ?? '_superuser'
       events.record('sign-in.accepted', { subject, opened: 'first use', handler: credential.handler, actor: subject })
     },
-    onRefused: (reason, handler) => events.record('sign-in.refused', { reason, handler }),
+    onRefused: (reason: string, handler: string): void => events.record('sign-in.refused', { reason, handler }),
   }
 }
 

@@ -45,11 +45,7 @@ export const createRequireCurrentPassword =
     await requireSentPassword(request, password, deps)
   }
 
-async function requireSentPassword(
-  request: ProvingRequest,
-  password: string | undefined,
-  deps: RequirePasswordDeps,
-): Promise<void> {
+async function requireSentPassword(request: ProvingRequest, password: string | undefined, deps: RequirePasswordDeps) {
   const who = request.authenticated ?? ANONYMOUS
   const { name } = who.identity
   // requires only that the session was opened with the password, however long ago

@@ -216,11 +216,7 @@ export const toGuess = (
 
 const isCodeNeeded = ({ totp }: Account, { isWithoutCode }: Attempt): boolean => totp !== undefined && !isWithoutCode
 
-async function checkCode(
-  account: Account,
-  { code = '' }: Attempt,
-  { spendCode }: SignInDeps,
-): Promise<'right' | 'wrong' | 'missing'> {
+async function checkCode(account: Account, { code = '' }: Attempt, { spendCode }: SignInDeps) {
   if (code === '') return 'missing'
   return (await spendCode(account, code)) ? 'right' : 'wrong'
 }

@@ -66,11 +66,7 @@ const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administra
 })
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
-function requireSettable(
-  parts: DirectoryParts,
-  name: string,
-  { expected }: SetAdministratorOptions,
-): AdministratorAccount | undefined {
+function requireSettable(parts: DirectoryParts, name: string, { expected }: SetAdministratorOptions) {
   requireName(name)
   const current = parts.administration.accounts().get(name)
   if (current && expected === 'new') throw new Refusal('conflict', { reason: 'An administrator has this name.' })
@@ -132,12 +128,7 @@ async function removeAdministrator(parts: DirectoryParts, name: string): Promise
 }
 
 /** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */
-function isCurrent(
-  { passwords }: DirectoryParts,
-  current: AdministratorAccount,
-  password: string,
-  caller: Caller,
-): Promise<boolean> {
+function isCurrent({ passwords }: DirectoryParts, current: AdministratorAccount, password: string, caller: Caller) {
   passwords.check({ password })
   return passwords.isSame(password, current.password, caller)
 }

@@ -31,22 +31,14 @@ export interface KeptAdministratorSession extends KeptSession {
 
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
 
-export interface AdministratorsReading<T extends AdministratorText> {
-  /** The administrators that can sign in. */
-  readonly accounts: ReadonlyMap<string, AdministratorAccount>
-  /** Entries in clear text: they must be hashed before they can sign in. */
-  readonly plain: readonly T[]
-  /** Invalid entries, each with a reason that does not quote the password. The others are not affected. */
-  readonly malformed: readonly { readonly entry: T; readonly reason: string }[]
-}
+export type AdministratorsReading<T extends AdministratorText> = ReturnType<typeof readAdministrators<T>>
 
 /** Classifies the entries of `[admins]`. An invalid entry does not keep the others from signing in. */
-export function readAdministrators<T extends AdministratorText>(
-  entries: readonly T[],
-  changes: AdministratorChanges,
-): AdministratorsReading<T> {
+export function readAdministrators<T extends AdministratorText>(entries: readonly T[], changes: AdministratorChanges) {
   const accounts = new Map<string, AdministratorAccount>()
+  // to be hashed before they can sign in
   const plain: T[] = []
+  // each with a reason that does not quote the password
   const malformed: { entry: T; reason: string }[] = []
   for (const entry of entries) {
     const flaw = checkName(entry.name)

@@ -98,12 +98,7 @@ function add(folder: string, progress: Progress, { kind }: ListedSecret): Rotati
   return { kind: 'added', file: progress.next }
 }
 
-function activate(
-  folder: string,
-  progress: Progress,
-  listed: readonly ListedSecret[],
-  options: RotationOptions,
-): RotationStep {
+function activate(folder: string, progress: Progress, listed: readonly ListedSecret[], options: RotationOptions) {
   const first = isBefore(progress.first, listed) ? progress.first : chooseFirst(listed, options.nowSeconds)
   writeProgress(folder, { ...progress, first })
   renameSync(join(folder, progress.next), join(folder, first))

@@ -88,11 +88,7 @@ export function defaultJobs(poolSize = process.env['UV_THREADPOOL_SIZE'], cores 
   return Math.max(Math.min(cores, threads - 1), 1)
 }
 
-async function createStored(
-  clear: string,
-  parameters: HashParameters & { readonly salt: string },
-  derive: Derive,
-): Promise<HashedPassword> {
+async function createStored(clear: string, parameters: HashParameters & { readonly salt: string }, derive: Derive) {
   const scheme = requireScheme(parameters.scheme)
   const created = scheme.create?.(parameters, parameters.salt)
   if (!created) throw new TypeError(`no new password is stored as ${scheme.name}`)

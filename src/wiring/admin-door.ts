@@ -109,7 +109,6 @@ function createAdminDialect(
     console: {
       sessions,
       files: findConsoleFiles(),
-      product: PRODUCT,
       isOwnOrigin,
       userAdminRole: deps.userAdminRole,
     },

@@ -17,7 +17,6 @@ import { createRequirePassword } from '../auth/require-password.ts'
 import { createDocumentSessions } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
-import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { type Config, toWireNames } from '../config/options.ts'
@@ -57,7 +56,6 @@ export function createDocumentDoor(parts: DoorParts): Door {
     dialect: createDocumentDialect({
       name,
       version,
-      product: PRODUCT,
       settings: settings.get,
       checkHealth,
       streams: gateway.streams,

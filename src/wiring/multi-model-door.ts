@@ -7,7 +7,6 @@ import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
-import { PRODUCT } from '../base/product.ts'
 import { toWireNames } from '../config/options.ts'
 import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
@@ -53,7 +52,6 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const deps = {
     name,
     version,
-    product: PRODUCT,
     mode: createServerMode(),
     settings: settings.get,
     directory,

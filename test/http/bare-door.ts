@@ -152,7 +152,6 @@ const NO_USERS: UsersDeps = {
 }
 
 const IDENTITY = {
-  product: { name: 'Cardea', version: '0.0.0' },
   authenticate: async () => ANONYMOUS,
   checkHealth: async () => [],
 }

@@ -150,12 +150,7 @@ const toFound = (cookie: VerifiedCookie, id: string, timeoutSeconds: number): Fo
 /** The session id of a cookie of Cardea's form. It is not verified. */
 const idOf = ({ tail }: ReadCookie): string => tail.toString('base64url', 0, SESSION_ID_BYTES)
 
-function check(
-  cookie: ReadCookie,
-  salt: string,
-  timeoutSeconds: number,
-  { secrets, settings, clock }: Deps,
-): VerifiedCookie | undefined {
+function check(cookie: ReadCookie, salt: string, timeoutSeconds: number, { secrets, settings, clock }: Deps) {
   const rules = { salt, timeoutSeconds, secrets: secrets.accepted(), nowSeconds: nowSeconds(clock) }
   const verdict = verifyCookie(cookie, { ...rules, algorithms: settings().algorithms })
   return verdict.kind === 'verified' ? verdict : undefined

@@ -5,25 +5,24 @@
 import { CONSOLE_SESSION } from '../../auth/session/console-session.ts'
 import { decodePercent } from '../../base/encoding.ts'
 import { ERRORS, Refusal } from '../../base/errors.ts'
-import { PRODUCT } from '../../base/product.ts'
-import type { Authenticated } from '../../directory/identity.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
-import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, Path, Reply, RequestContext } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { toErrorBody, toJsonReply } from './json.ts'
-import { openApiRoute } from './openapi.ts'
+import { OPENAPI_ROUTE } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { createReopen, type SessionRouteOptions, sessionRoute } from './session.ts'
-import { adminApiSteps, INTENT_HEADER } from './steps.ts'
+import { adminApiSteps, INTENT_HEADER, type StepsDeps } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/live-events.ts'
 import { type MetricsDeps, metricsRoute, type ProbeDeps, probeRoutes } from './system/probes.ts'
 
-export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps, EventsDeps {
-  /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
-  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
-  /** Throws where a door requires a credential even on the open paths of this dialect. */
-  readonly requireEntry?: Step['run']
+export interface AdminApiOptions
+  extends OperationRoutesDeps,
+    Omit<StepsDeps, 'sessions'>,
+    ProbeDeps,
+    MetricsDeps,
+    EventsDeps {
   /** For browsers; left out where none can connect. */
   readonly console?: PageOptions & SessionRouteOptions
 }
@@ -37,7 +36,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
       ...operationRoutes(pages ? { ...options, reopen: createReopen(pages.sessions) } : options),
-      openApiRoute(PRODUCT),
+      OPENAPI_ROUTE,
       eventsRoute(options),
       ...probeRoutes(options),
       metricsRoute(options),

@@ -1,5 +1,6 @@
 // The OpenAPI document of the admin API, made of the rows of all operations.
-import type { Route } from '../../http/request-context.ts'
+import { PRODUCT } from '../../base/product.ts'
+import type { Reply, Route } from '../../http/request-context.ts'
 import { API_PREFIX } from '../own-paths.ts'
 import { toJsonReply } from './json.ts'
 import type { Operation } from './operation.ts'
@@ -8,14 +9,14 @@ import { namedObject, type Schema, text } from './schemas/schema.ts'
 import { SESSION_ROWS } from './session.ts'
 
 /** For administrators only. */
-export function openApiRoute(product: { readonly version: string }): Route {
-  // created on the first request: this takes 5 ms, and each door has a document of its own
-  let document: OpenApiDocument | undefined
-  const read = () => {
-    document ??= describeApi(product.version)
-    return toJsonReply(200, document)
-  }
-  return { path: `${API_PREFIX}/openapi.json`, methods: { GET: read } }
+export const OPENAPI_ROUTE: Route = { path: `${API_PREFIX}/openapi.json`, methods: { GET: () => showApi() } }
+
+/** Created on the first request: this takes 5 ms. */
+let document: OpenApiDocument | undefined
+
+function showApi(): Reply {
+  document ??= describeApi(PRODUCT.version)
+  return toJsonReply(200, document)
 }
 
 /** An operation in the document. */

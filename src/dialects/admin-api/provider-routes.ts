@@ -147,11 +147,7 @@ async function signOut(_context: RequestContext, provider: string, deps: Provide
 }
 
 /** For the provider itself: a user has signed out there. All sessions and tokens of the linked user end. */
-async function endSessions(
-  context: RequestContext,
-  provider: string,
-  { providerSignIn }: ProviderRoutesDeps,
-): Promise<Reply> {
+async function endSessions(context: RequestContext, provider: string, { providerSignIn }: ProviderRoutesDeps) {
   const token = (await readForm(context, MAX_SIGN_IN_BYTES)).get('logout_token') ?? ''
   await providerSignIn.logOut(provider, token)
   return { status: 200, headers: [] }

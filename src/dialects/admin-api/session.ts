@@ -3,6 +3,7 @@ import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import { PRODUCT } from '../../base/product.ts'
 import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { SessionOpening } from '../../directory/sessions/session.ts'
@@ -10,6 +11,8 @@ import type { HeaderPair, Reply, RequestContext } from '../../http/request-conte
 import { API_PREFIX } from '../own-paths.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
+import type { OperationDeps } from './operation.ts'
+import type { PageOptions } from './page.ts'
 import { ACCESS, type AdminRoute, hasAllRights, showRights } from './rights.ts'
 import { SESSION, type Session } from './schemas/account.ts'
 import { object, type Schema, text } from './schemas/schema.ts'
@@ -25,14 +28,7 @@ export const SESSION_ROWS = [
   { method: 'DELETE', path: '/session', summary: 'Sign a browser out', reply: SIGNED_OUT },
 ] as const
 
-export interface SessionRouteOptions {
-  readonly sessions: ConsoleSessions
-  /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
-  readonly isOwnOrigin: boolean
-  readonly product: { readonly name: string; readonly version: string }
-  /** The role of user administrators; empty: there are none. */
-  userAdminRole(): string
-}
+export type SessionRouteOptions = Pick<PageOptions, 'sessions' | 'isOwnOrigin'> & Pick<OperationDeps, 'userAdminRole'>
 
 export const sessionRoute = (options: SessionRouteOptions): AdminRoute => ({
   path: `${API_PREFIX}/session`,
@@ -44,10 +40,7 @@ export const sessionRoute = (options: SessionRouteOptions): AdminRoute => ({
   },
 })
 
-const describe = (
-  { identity }: Pick<Authenticated, 'identity'>,
-  { product, userAdminRole }: SessionRouteOptions,
-): Session => ({
+const describe = ({ identity }: Pick<Authenticated, 'identity'>, { userAdminRole }: SessionRouteOptions): Session => ({
   name: identity.name,
   isAdministrator: hasAllRights(identity),
   ...(identity.name !== null && {
@@ -55,7 +48,7 @@ const describe = (
     rights: showRights(identity, userAdminRole()),
     ...(identity.mustChangePassword && { mustChangePassword: true }),
     ...(identity.mustSetUpFactor && { mustSetUpFactor: true }),
-    server: `${product.name} ${product.version}`,
+    server: `${PRODUCT.name} ${PRODUCT.version}`,
   }),
 })
 

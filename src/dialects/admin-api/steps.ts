@@ -4,25 +4,22 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
-import type { SecurityEvents } from '../../observe/security-events.ts'
 import { API_SEGMENT } from '../own-paths.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
+import type { OperationDeps } from './operation.ts'
 import { findSegmentRight } from './operations.ts'
 import { ACCESS, type Access, requireRight } from './rights.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
 
-export interface StepsDeps {
+export interface StepsDeps extends Pick<OperationDeps, 'userAdminRole' | 'events'> {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run'] | undefined
-  /** The role of user administrators; empty: there are none. */
-  userAdminRole(): string
   /** Left out where no browser can sign in. */
   readonly sessions?: ConsoleSessions | undefined
-  readonly events: SecurityEvents
 }
 
 /** The ordered checks of a request. A forged request of a browser is rejected before any password is checked. */
@@ -66,10 +63,7 @@ const BASIC = /^basic\b/i
  * An `Authorization` header is used instead of the cookie. What a browser adds by itself to the requests of every script
  * of the origin counts for programs only, even if the browser sends an `Authorization` header of an unknown kind.
  */
-async function authenticate(
-  context: RequestContext,
-  { authenticate: byProgram, sessions }: StepsDeps,
-): Promise<undefined> {
+async function authenticate(context: RequestContext, { authenticate: byProgram, sessions }: StepsDeps) {
   const authorization = context.header('authorization')
   const isBrowser = isFromBrowser(context)
   if (isBrowser && authorization !== undefined && BASIC.test(authorization))
@@ -83,10 +77,7 @@ async function authenticate(
 }
 
 /** No cookie is accepted: a script of a page on this origin could use it. */
-async function authenticateProgram(
-  context: RequestContext,
-  { authenticate: byProgram }: StepsDeps,
-): Promise<undefined> {
+async function authenticateProgram(context: RequestContext, { authenticate: byProgram }: StepsDeps) {
   context.authenticated = isFromBrowser(context) ? ANONYMOUS : await byProgram(context)
   return undefined
 }

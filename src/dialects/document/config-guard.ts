@@ -146,11 +146,7 @@ export function forwardGuarded(
 const MAX_CONFIG_BYTES = 1 << 20
 
 /** A reply that cannot be parsed is not forwarded: it could contain a secret. */
-async function forwardConfig(
-  context: RequestContext,
-  upstream: DoorUpstream,
-  names: readonly string[],
-): Promise<Reply> {
+async function forwardConfig(context: RequestContext, upstream: DoorUpstream, names: readonly string[]) {
   const reply = await upstream.forwardWhole(context, MAX_CONFIG_BYTES)
   if (context.method === 'HEAD' || reply.status >= 300) return reply
   const text = reply.body instanceof Uint8Array ? readUtf8(reply.body) : undefined

@@ -17,7 +17,6 @@ export interface DocumentDeps {
   readonly name: string
   /** The version of the interface that clients see. */
   readonly version: string
-  readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
   readonly checkHealth: CheckHealth
   /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */

@@ -1,5 +1,6 @@
 /** The CouchDB-compatible dialect: its steps, routes, headers and errors. */
 import { Refusal } from '../../base/errors.ts'
+import { PRODUCT } from '../../base/product.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
 import { isMounted } from '../own-paths.ts'
@@ -94,8 +95,8 @@ function findChallenge(settings: DocumentSettings, requested: string | undefined
 const REQUEST_ID = 'X-Couch-Request-ID'
 
 function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
-  const { name, version, product, settings, cookieHeaders } = deps
-  const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
+  const { name, version, settings, cookieHeaders } = deps
+  const serverWithVersions = `${name}/${version} (${PRODUCT.name}/${PRODUCT.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
   const toServerHeaders = (): HeaderPair[] => [
     ['Server', settings().showsVersions ? serverWithVersions : name],

@@ -45,11 +45,7 @@ async function putValue(context: RequestContext, { section = '', key = '' }: Par
   return toJsonReply(200, await deps.configuration.set(option, { isVolatile, isImmediate }))
 }
 
-async function deleteValue(
-  context: RequestContext,
-  { section = '', key = '' }: Params,
-  deps: NodeDeps,
-): Promise<Reply> {
+async function deleteValue(context: RequestContext, { section = '', key = '' }: Params, deps: NodeDeps) {
   const isVolatile = readIsVolatile(context, section)
   if (readIsImmediate(context)) throw badRequest('grace is only for PUT of a new secret')
   if (section === ADMINS) return deleteAdministrator(context, key, deps)

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
+import { PRODUCT } from '../../base/product.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import { READ_METHODS } from '../../http/dispatch.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
@@ -38,13 +39,13 @@ function standInRoutes(deps: DocumentDeps): readonly DocumentRoute[] {
   ]
 }
 
-const welcome = ({ name, version, product, settings }: DocumentDeps): Reply =>
+const welcome = ({ name, version, settings }: DocumentDeps): Reply =>
   toJsonReply(200, {
     [name.toLowerCase()]: 'Welcome',
     version,
     uuid: settings().uuid,
     features: [],
-    vendor: product,
+    vendor: PRODUCT,
   })
 
 /** For load balancers. A 404 asks them to send no requests. */

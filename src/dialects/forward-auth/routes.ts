@@ -93,10 +93,7 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
   },
 })
 
-async function decide(
-  context: RequestContext,
-  { authenticate, toIdentityHeaders, sendsToSignIn }: ForwardAuthDeps,
-): Promise<Reply> {
+async function decide(context: RequestContext, { authenticate, toIdentityHeaders, sendsToSignIn }: ForwardAuthDeps) {
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await authenticate(context)
   context.authenticated = authenticated

@@ -5,10 +5,10 @@ import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { CLIENTS } from './access.ts'
 import { isVelocyPack, type Members, readBody } from './body.ts'
-import { bindDeps, type MultiModelDeps } from './deps.ts'
+import { bindDeps, type MultiModelDeps, type MultiModelHandler } from './deps.ts'
 import { toDoneReply, toJsonReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
@@ -46,7 +46,7 @@ function requireUsers(context: RequestContext, { authentication, role }: MultiMo
   if (role !== 'single') throw new Refusal('users_unsupported')
 }
 
-async function createToken({ signIns, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
+const createToken: MultiModelHandler = async ({ signIns, settings }, context) => {
   requireUsers(context, settings())
   const members = await readSignInBody(context)
   const credentials = readCredentials(members)
@@ -89,7 +89,7 @@ const invalidExpiry = (why: string): Refusal => new Refusal('bad_parameter', { r
 /** A token that is valid for longer than this is not renewed. */
 const RENEWAL_SECONDS = 150
 
-async function renewToken({ signIns, settings, nowSeconds }: MultiModelDeps, context: RequestContext): Promise<Reply> {
+const renewToken: MultiModelHandler = async ({ signIns, settings, nowSeconds }, context) => {
   requireUsers(context, settings())
   const { identity, credential: token } = context.authenticated ?? ANONYMOUS
   if (!isUserToken(token) || !identity.name) throw new Refusal('user_not_found')
@@ -101,7 +101,7 @@ async function renewToken({ signIns, settings, nowSeconds }: MultiModelDeps, con
   return toJsonReply(200, { jwt: await signIns.renew(identity.name, token, lifetimeSeconds) })
 }
 
-async function endSession({ signIns, settings }: MultiModelDeps, context: RequestContext): Promise<Reply> {
+const endSession: MultiModelHandler = async ({ signIns, settings }, context) => {
   requireUsers(context, settings())
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { credential } = context.authenticated

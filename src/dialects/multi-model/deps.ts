@@ -30,7 +30,6 @@ export interface CheckDeps {
 export interface StandInDeps extends Pick<CheckDeps, 'settings' | 'databases'> {
   /** The version of the interface that clients see. */
   readonly version: string
-  readonly product: { readonly name: string; readonly version: string }
   readonly mode: ServerMode
   readonly checkHealth: CheckHealth
 }
@@ -49,7 +48,7 @@ export interface MultiModelDeps extends CheckDeps, StandInDeps {
   nowSeconds(): number
 }
 
-type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply
+export type MultiModelHandler = (deps: MultiModelDeps, context: RequestContext, params: Params) => PendingReply
 
 /**
  * Makes a handler of a function that takes the dependencies first, for the clients that `require` lets pass. Its replies
@@ -57,7 +56,7 @@ type DepsHandler = (deps: MultiModelDeps, context: RequestContext, params: Param
  */
 export const bindDeps =
   (deps: MultiModelDeps) =>
-  (require: RequireClient, handler: DepsHandler): Handler =>
+  (require: RequireClient, handler: MultiModelHandler): Handler =>
   async (context, params) => {
     require(context, deps, params)
     return toAskedFormat(await handler(deps, context, params), context)

@@ -1,5 +1,6 @@
 // Paths about the server itself: its version, status and role, and the secrets of its tokens.
 import { Refusal } from '../../base/errors.ts'
+import { PRODUCT } from '../../base/product.ts'
 import type { Handler, Reply, RequestContext } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import { describeRing } from '../../keys/ring.ts'
@@ -12,7 +13,7 @@ import { type MultiModelRight, type MultiModelRoute, RIGHTS } from './rights.ts'
 
 /** Without an upstream, Cardea answers what drivers and tools ask first. */
 export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
-  const { product, settings } = deps
+  const { settings } = deps
   const { database, server } = RIGHTS
   const get = (path: string, right: MultiModelRight, handler: Handler): MultiModelRoute => ({
     path,
@@ -21,7 +22,7 @@ export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
   })
   const version: Handler = (context) => showVersion(deps, context)
   return [
-    get('/', database, () => toMergedReply(200, { product: product.name })),
+    get('/', database, () => toMergedReply(200, { product: PRODUCT.name })),
     get('/_api/version', database, version),
     get('/_admin/version', server, version),
     get('/_admin/status', server, (context) => showStatus(deps, context)),
@@ -51,10 +52,10 @@ const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const
 
 const SERVER = { server: 'arango', license: 'community' }
 
-function showVersion({ version, product, settings }: StandInDeps, context: RequestContext): Reply {
+function showVersion({ version, settings }: StandInDeps, context: RequestContext): Reply {
   if (settings().isHardened && !mayReadAll(context, settings())) return toJsonReply(200, SERVER)
   const isDetailed = context.query.get('details') === 'true'
-  const details = { 'server-version': version, mode: 'server', 'served-by': `${product.name} ${product.version}` }
+  const details = { 'server-version': version, mode: 'server', 'served-by': `${PRODUCT.name} ${PRODUCT.version}` }
   return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
 }
 

@@ -3,10 +3,9 @@ import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { checkWord } from '../../directory/users/names.ts'
 import type { AccessToken, User } from '../../directory/users/user.ts'
-import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
 import { CLIENTS, isSelf } from './access.ts'
 import { type Members, readMembers } from './body.ts'
-import { bindDeps, type MultiModelDeps } from './deps.ts'
+import { bindDeps, type MultiModelDeps, type MultiModelHandler } from './deps.ts'
 import { toEmptyReply, toJsonReply } from './reply.ts'
 import { type MultiModelRoute, RIGHTS } from './rights.ts'
 import { orUserNotFound, requireUser } from './users/input.ts'
@@ -37,7 +36,7 @@ const missing = (name: string) => (): never => {
   throw new Refusal('bad_parameter', { reason: `path parameter '${name}' is missing` })
 }
 
-async function listTokens(deps: MultiModelDeps, _context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
+const listTokens: MultiModelHandler = async (deps, _context, { user: name = '' }) => {
   if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
   const user = await requireUser(deps.directory, name)
   const uses = await deps.directory.listTokenUses(name)
@@ -60,7 +59,7 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
   ...(token.services && { services: token.services }),
 })
 
-async function createToken(deps: MultiModelDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
+const createToken: MultiModelHandler = async (deps, context, { user = '' }) => {
   if (isSelf(context, user)) await deps.requirePassword(context)
   const members = await readMembers(context)
   requireKnownMembers(members)
@@ -122,11 +121,7 @@ function findList(members: Members, key: 'databases' | 'services'): readonly str
   return [...new Set<string>(list)]
 }
 
-async function removeToken(
-  deps: MultiModelDeps,
-  context: RequestContext,
-  { user = '', id = '' }: Params,
-): Promise<Reply> {
+const removeToken: MultiModelHandler = async (deps, context, { user = '', id = '' }) => {
   if (isSelf(context, user)) await deps.requirePassword(context)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { reason: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))

@@ -68,11 +68,7 @@ interface Replacement {
 }
 
 /** `false`: the token was replaced before, and its session is ended now. */
-async function replace(
-  parts: RenewalParts,
-  renewal: Renewal,
-  { token, next, idleSeconds }: Replacement,
-): Promise<boolean> {
+async function replace(parts: RenewalParts, renewal: Renewal, { token, next, idleSeconds }: Replacement) {
   const { id, name } = renewal
   const previous = digestOf(token)
   const isCurrent = isSameSecret(renewal.digest, previous)

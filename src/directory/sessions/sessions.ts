@@ -152,11 +152,7 @@ function peekLive(parts: DirectoryParts, token: ForeignToken): CachedUser | unde
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
-function isAfterEpoch(
-  parts: DirectoryParts,
-  { name, issuedAt, id, mark }: ForeignToken,
-  { record }: CachedUser,
-): boolean {
+function isAfterEpoch(parts: DirectoryParts, { name, issuedAt, id, mark }: ForeignToken, { record }: CachedUser) {
   const { administration, ended, clock } = parts
   if (isEnded(ended, id, mark)) return false
   const isAdministrator = administration.accounts().has(name)

@@ -80,11 +80,7 @@ interface PlanRules {
 /** Users looked up at the same time. */
 const BATCH_SIZE = 32
 
-async function planAll(
-  parts: DirectoryParts,
-  drafts: readonly UserDraft[],
-  rules: PlanRules,
-): Promise<readonly Plan[]> {
+async function planAll(parts: DirectoryParts, drafts: readonly UserDraft[], rules: PlanRules) {
   const plans: Plan[] = []
   for (let from = 0; from < drafts.length; from += BATCH_SIZE) {
     const some = drafts.slice(from, from + BATCH_SIZE)
@@ -150,11 +146,7 @@ function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'do
 }
 
 /** Writes all planned users in one transaction. Returns the outcomes of those that need no second attempt. */
-async function writeAll(
-  { store, cache }: DirectoryParts,
-  plans: readonly Plan[],
-  isTrial: boolean,
-): Promise<Map<Plan, ImportOutcome>> {
+async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[], isTrial: boolean) {
   const steps = plans.filter((step) => step.kind === 'write')
   const done = new Map<Plan, ImportOutcome>()
   try {

@@ -84,11 +84,7 @@ async function findUpgraded({ findAccount }: DirectoryParts, account: Account): 
   return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
 
-async function hashUser(
-  { hasher, writer, settings }: DirectoryParts,
-  account: Account,
-  password: string,
-): Promise<void> {
+async function hashUser({ hasher, writer, settings }: DirectoryParts, account: Account, password: string) {
   const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) })
   await writer.write(account.name, (stored) => {
     const user = stored?.record

@@ -7,6 +7,7 @@ import { type AuditRecord, toShownRecord } from '../../../observe/audit/audit-re
 import { type Counts, subtractCounts } from '../../../observe/record-totals.ts'
 import { toPercentileMs } from '../../../observe/total-series.ts'
 import { API_PREFIX } from '../../own-paths.ts'
+import type { OperationDeps } from '../operation.ts'
 import { requireRight } from '../rights.ts'
 import { toSums } from './overview.ts'
 
@@ -22,11 +23,7 @@ export interface LiveEventsDeps {
   readonly everyMs?: number
 }
 
-export interface LiveEvents {
-  /** Throws `overloaded` if too many clients follow. */
-  open(follower: EventFollower): Feed
-  close(): void
-}
+export type LiveEvents = ReturnType<typeof createLiveEvents>
 
 export interface EventFollower {
   /** Rejects if the credential is no longer accepted, or not with the same rights. */
@@ -38,7 +35,7 @@ export interface EventFollower {
 const EVERY_MS = 5000
 const MAX_STREAMS = 50
 
-export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
+export function createLiveEvents(deps: LiveEventsDeps) {
   const streams = new Set<EventStream>()
   const sampler = createSampler(deps)
   let stop: (() => void) | undefined
@@ -55,7 +52,8 @@ export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
     stop = undefined
   }
   return {
-    open(follower) {
+    /** Throws `overloaded` if too many clients follow. */
+    open(follower: EventFollower): Feed {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
       stop ??= startSending(deps, { sampler, sendAll, confirmAll })
       const stream = new EventStream(follower)
@@ -183,9 +181,8 @@ class EventStream {
   }
 }
 
-export interface EventsDeps {
+export interface EventsDeps extends Pick<OperationDeps, 'userAdminRole'> {
   readonly live: LiveEvents
-  userAdminRole(): string
   /** Rejects if the credential of the request is no longer accepted. Left out where it cannot be revoked. */
   readonly confirmCredential?: ConfirmCredential
 }

@@ -1,4 +1,5 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import {
   createAccessToken,
@@ -44,7 +45,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const user = requireUserName(deps, call)
       const given = toToken(call.body)
       await call.caller?.requirePassword(call.body.current_password)
-      const { text, token } = createAccessToken({ user, createdAt: nowSeconds(), ...given })
+      const { text, token } = createAccessToken({ user, createdAt: nowSeconds(SYSTEM_CLOCK), ...given })
       const changed = await deps.directory.changeUser(user, (before) => withToken(before, token))
       const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
       return { ...showToken(kept ?? { id: 0, ...token }, changed), token: text }
@@ -68,8 +69,6 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
   }),
 }
 
-const nowSeconds = (): number => Math.floor(Date.now() / 1000)
-
 /** Administrators have no record for access tokens. */
 function requireUserName({ directory }: OperationDeps, call: Call): string {
   const name = requireAccountName(call)
@@ -83,7 +82,7 @@ const showToken = (token: AccessToken, owner: User, usedAt?: number): ShownToken
   expiresAt: token.validUntil,
   ...(usedAt !== undefined && { usedAt }),
   fingerprint: token.fingerprint,
-  isActive: isTokenActive(token, owner, nowSeconds()),
+  isActive: isTokenActive(token, owner, nowSeconds(SYSTEM_CLOCK)),
   ...(token.databases && { databases: token.databases }),
   ...(token.services && { services: token.services }),
 })

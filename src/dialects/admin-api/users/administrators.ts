@@ -80,11 +80,7 @@ export const ADMINISTRATOR_OPERATIONS = {
   }),
 }
 
-async function setPassword(
-  { directory }: OperationDeps,
-  call: Call<unknown, ChangedPassword>,
-  expected?: 'existing',
-): Promise<ShownAdministrator> {
+async function setPassword({ directory }: OperationDeps, call: Call<unknown, ChangedPassword>, expected?: 'existing') {
   const name = nameOf(call)
   const password = toPassword(call.body)
   if (call.caller?.name === name) await call.caller.requireCurrentPassword(call.body.current_password)

@@ -18,11 +18,7 @@ export function checkManaged(deps: OperationDeps, { caller }: Call, user: User):
   return checkRights(deps, caller, user)
 }
 
-function checkRights(
-  { directory, userAdminRole }: OperationDeps,
-  { identity }: Caller,
-  user: User,
-): string | undefined {
+function checkRights({ directory, userAdminRole }: OperationDeps, { identity }: Caller, user: User) {
   const { name, expiresAt } = user
   const { grants } = user.multiModel
   const roles = directory.listRoles(user)

@@ -7,6 +7,7 @@
  */
 
 import { createHash, randomBytes } from 'node:crypto'
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { digestHex } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
@@ -32,10 +33,10 @@ export const PASSWORD_LINK_OPERATIONS = {
       const user = await requireUser(deps, nameOf(call))
       requireManaged(deps, call, user)
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
-      const expiresAt = nowSeconds() + LIFETIME_SECONDS
+      const expiresAt = nowSeconds(SYSTEM_CLOCK) + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }
       await confirmChange(deps.events)
-      await deps.passwordLinks.putPasswordLink(link, nowSeconds())
+      await deps.passwordLinks.putPasswordLink(link, nowSeconds(SYSTEM_CLOCK))
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
       return { url: `${deps.publicUrl().replace(/\/+$/, '')}${CONSOLE_PATH}#/password-link/${token}`, expiresAt }
     },
@@ -62,8 +63,6 @@ export const PASSWORD_LINK_OPERATIONS = {
     },
   }),
 }
-
-const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
 export type PasswordLinkDeps = Pick<OperationDeps, 'passwordLinks' | 'events'> & {
   readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator' | 'linkAccount'>
@@ -115,7 +114,10 @@ async function requireLink(
 const INVALID = 'This link is not valid. It may have been used or have expired; ask for a new one.'
 
 const isCurrent = (link: PasswordLink, user: User): boolean =>
-  link.expiresAt > nowSeconds() && link.version === toVersion(user) && user.isActive && !isExpired(user, nowSeconds())
+  link.expiresAt > nowSeconds(SYSTEM_CLOCK) &&
+  link.version === toVersion(user) &&
+  user.isActive &&
+  !isExpired(user, nowSeconds(SYSTEM_CLOCK))
 
 /**
  * If two requests use a link at the same time, the second finds a changed user and is rejected. While the password was

@@ -64,10 +64,10 @@ export const TRANSFER_OPERATIONS = {
       // only single records: the client adds what a whole file of that format needs around them
       const { writeUser } = FORMATS[query.format]
       const idPrefix = query['id-prefix'] ?? ''
-      const { page, next, damaged } = await readPage(directory, query)
-      const users = page.map((user) => ({ name: user.name, ...writeUser(user, idPrefix) }))
+      const { users, next, damaged } = await readPage(directory, query)
+      const exported = users.map((user) => ({ name: user.name, ...writeUser(user, idPrefix) }))
       events.record('users.exported', { count: users.length })
-      return { users, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
+      return { users: exported, ...(damaged.length > 0 && { damaged }), ...(next !== undefined && { next }) }
     },
   }),
   'transfer.administrators': operation('GET /transfer/administrators', 'administrator', {

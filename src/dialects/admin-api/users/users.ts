@@ -18,7 +18,7 @@ import {
   type User,
   withField,
 } from '../../../directory/users/user.ts'
-import { foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
+import { type FoundPage, foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
 import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, listOf, object, oneOf, type Schema, type Static, text, toName } from '../schemas/schema.ts'
@@ -91,17 +91,17 @@ export const USER_OPERATIONS = {
     query: object({ ...SEARCH, ...PAGE_QUERY }),
     reply: USER_PAGE,
     async run(deps, call) {
-      const { page, next, total } = isSearch(call.query)
+      const { users, next, total } = isSearch(call.query)
         ? await search(deps, call.query)
         : await readPage(deps.directory, call.query)
       const locked = new Set(deps.limits.listNames())
-      const signIns = await deps.directory.findLastSignIns(page.map(({ name }) => name))
-      const users = page.map((user) => ({
+      const signIns = await deps.directory.findLastSignIns(users.map(({ name }) => name))
+      const shown = users.map((user) => ({
         ...showManaged(deps, call, user),
         isLocked: locked.has(user.name),
         lastSignIn: showSignIn(signIns.get(user.name)),
       }))
-      return { users, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
+      return { users: shown, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
     },
   }),
   'user.add': operation('POST /users', 'userAdmin', {
@@ -191,13 +191,13 @@ export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 export async function readPage(directory: Directory, { limit = MAX_PAGE, after }: PageQuery) {
   // names of users that are left out because their records are damaged
   const damaged: string[] = []
-  const page = await directory.listUsers({
+  const users = await directory.listUsers({
     limit,
     onDamaged: (name) => damaged.push(name),
     ...(after !== undefined && { from: { name: after, isInclusive: false } }),
   })
   const total = after === undefined ? await directory.countUsers() : undefined
-  return { page, next: page.length < limit ? undefined : page.at(-1)?.name, total, damaged }
+  return { users, next: users.length < limit ? undefined : users.at(-1)?.name, total, damaged }
 }
 
 /** How the API shows the values of these types; those of others as they are. */
@@ -228,16 +228,10 @@ const showGrant = ({ level, collections }: Grant): ShownGrant => ({
 const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
 type SearchQuery = Static<typeof QUERY>
 
-export interface FoundPage {
-  readonly page: readonly User[]
-  readonly next: string | undefined
-  readonly total?: number | undefined
-}
-
 const isSearch = ({ search: wanted, role, database, status }: SearchQuery): boolean =>
   Boolean(wanted || role || database || status)
 
-export async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
+async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
   const { status, after, limit = MAX_PAGE } = query
   const wanted = {
     text: requireShort(query, 'search'),
@@ -247,8 +241,7 @@ export async function search(deps: OperationDeps, query: SearchQuery): Promise<F
     limit,
   }
   if (status === 'locked') return listLocked(deps, wanted)
-  const { users, next, total } = await deps.directory.searchUsers({ ...wanted, ...(status && { status }) })
-  return { page: users, next, total }
+  return deps.directory.searchUsers({ ...wanted, ...(status && { status }) })
 }
 
 function requireShort(query: SearchQuery, name: 'search' | 'role' | 'database'): string {
@@ -260,7 +253,7 @@ function requireShort(query: SearchQuery, name: 'search' | 'role' | 'database'):
 /** Locked accounts are few, and kept in memory. */
 async function listLocked({ directory, limits }: OperationDeps, wanted: UserQuery): Promise<FoundPage> {
   const { text = '', role, database, after = '', limit } = wanted
-  const page: User[] = []
+  const users: User[] = []
   for (const name of limits.listNames().toSorted()) {
     if (name <= after) continue
     const user = await directory.findUser(name)
@@ -268,8 +261,8 @@ async function listLocked({ directory, limits }: OperationDeps, wanted: UserQuer
     if (!user || !matchesText(name, roles, foldCase(text))) continue
     if (role !== undefined && !roles.includes(foldCase(role))) continue
     if (database !== undefined && !user.multiModel.grants.has(database)) continue
-    page.push(user)
-    if (page.length === limit) return { page, next: name }
+    users.push(user)
+    if (users.length === limit) return { users, next: name }
   }
-  return { page, next: undefined }
+  return { users, next: undefined }
 }

@@ -43,11 +43,7 @@ export function toVisible(deps: UsersDeps, record: UserRecord, reader: Identity)
   return { id, revision: record.revision, ancestors, isDeleted: true, members: [], view: 'whole' }
 }
 
-function findMembers(
-  user: User,
-  reader: Identity,
-  deps: UsersDeps,
-): Pick<VisibleDocument, 'members' | 'view'> | undefined {
+function findMembers(user: User, reader: Identity, deps: UsersDeps) {
   const settings = deps.settings()
   const view = viewOf(reader, user.name, settings)
   if (view === 'none') return undefined

@@ -31,11 +31,7 @@ export function readExtras(query: URLSearchParams): Extras {
   }
 }
 
-function requireRevision(
-  document: VisibleDocument | undefined,
-  revision: string | undefined,
-  isLatest: boolean,
-): VisibleDocument {
+function requireRevision(document: VisibleDocument | undefined, revision: string | undefined, isLatest: boolean) {
   const match = revision === undefined ? document : matchRevision(document, revision, isLatest)
   if (!match) throw new Refusal('not_found')
   if (match.isDeleted && revision === undefined) throw new Refusal('deleted')

@@ -192,10 +192,7 @@ async function store(context: RequestContext, update: Update, { directory, signU
 }
 
 /** The roles, and the members that have no field of their own in a user. */
-function toStoredMembers(
-  { members }: SentDocument,
-  password: SentPassword,
-): Pick<User['document'], 'roles' | 'members'> {
+function toStoredMembers({ members }: SentDocument, password: SentPassword) {
   // parsed from JSON, and checked by `checkProposal`
   const others = [...members] as [string, Json][]
   return {

@@ -1,15 +1,13 @@
 import { badRequest } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
-import { type Json, type JsonObject, withField } from '../../../directory/users/user.ts'
-import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
 import { readMembers } from '../body.ts'
-import type { MultiModelDeps } from '../deps.ts'
+import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
 import { toEmptyReply, toWrappedReply } from '../reply.ts'
 import { orUserNotFound, requireSmall, requireUser } from './input.ts'
 
 /** Settings that a web console stores for a user. Cardea does not interpret them. */
-export async function getConfig(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
-  const { user: name = '', key } = params
+export const getConfig: MultiModelHandler = async (deps, _context, { user: name = '', key }) => {
   const config = await findConfig(deps, name)
   if (key !== undefined) return toWrappedReply(findMember(config, key) ?? null)
   // quirk: reference multi-model 7.2: nothing stored is null, not an empty object
@@ -21,32 +19,22 @@ async function findConfig({ directory }: MultiModelDeps, name: string): Promise<
   return (await requireUser(directory, name)).multiModel.config
 }
 
-export async function setConfig(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
-  const { user: name = '', key = '' } = params
+export const setConfig: MultiModelHandler = async (deps, context, { user: name = '', key = '' }) => {
   const value = findMember(await readMembers(context), 'value')
   if (value === undefined) throw badRequest("'value' is missing")
   // it came from JSON
   return change(deps, name, (config) => [...without(config, key), [key, value as Json]])
 }
 
-export async function clearConfig(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
-  const { user: name = '', key } = params
-  return change(deps, name, (config) => (key === undefined ? [] : without(config, key)))
-}
+export const clearConfig: MultiModelHandler = async (deps, _context, { user: name = '', key }) =>
+  change(deps, name, (config) => (key === undefined ? [] : without(config, key)))
 
 type Entries = readonly (readonly [string, Json])[]
 
 const without = (config: JsonObject, key: string): Entries => Object.entries(config).filter(([name]) => name !== key)
 
-async function change(
-  { directory }: MultiModelDeps,
-  name: string,
-  next: (config: JsonObject) => Entries,
-): Promise<Reply> {
-  await orUserNotFound(
-    directory.changeUser(name, (user) =>
-      withField(user, 'config', requireSmall(Object.fromEntries(next(user.multiModel.config)))),
-    ),
-  )
+async function change({ directory }: MultiModelDeps, name: string, next: (config: JsonObject) => Entries) {
+  const toConfig = (user: User) => requireSmall(Object.fromEntries(next(user.multiModel.config)))
+  await orUserNotFound(directory.changeUser(name, (user) => withField(user, 'config', toConfig(user))))
   return toEmptyReply(200)
 }

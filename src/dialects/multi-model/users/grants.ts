@@ -1,9 +1,9 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
-import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import type { Params } from '../../../http/request-context.ts'
 import { readMembers } from '../body.ts'
-import type { MultiModelDeps } from '../deps.ts'
+import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
 import { capLevel } from '../mode.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
 import { orUserNotFound, ROOT, readGrant } from './input.ts'
@@ -20,11 +20,7 @@ async function findGrants({ directory }: MultiModelDeps, name: string): Promise<
   return (await directory.findUser(name))?.multiModel.grants
 }
 
-export async function listDatabases(
-  deps: MultiModelDeps,
-  context: RequestContext,
-  { user = '' }: Params,
-): Promise<Reply> {
+export const listDatabases: MultiModelHandler = async (deps, context, { user = '' }) => {
   const grants = await findGrants(deps, user)
   if (!grants) throw new Refusal('user_not_found')
   const names = await listNames(deps, grants)
@@ -52,8 +48,7 @@ function toConfigured(names: readonly string[], grants: Grants): object {
 
 const NOTHING: Grant = { level: undefined, collections: new Map() }
 
-export async function getLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
-  const { user = '', database = '', collection } = params
+export const getLevel: MultiModelHandler = async (deps, context, { user = '', database = '', collection }) => {
   // quirk: reference multi-model 7.2: neither the user nor the database has to exist
   const grants = (await findGrants(deps, user)) ?? new Map()
   const level =
@@ -75,7 +70,7 @@ async function findCollectionLevel(
   return resolveCollectionLevel(grants, database, collection)
 }
 
-export async function setLevel(deps: MultiModelDeps, context: RequestContext, params: Params): Promise<Reply> {
+export const setLevel: MultiModelHandler = async (deps, context, params) => {
   const { user = '', database = '', collection } = params
   const level = readGrant(await readMembers(context))
   requireRootAccess(params, level)
@@ -85,7 +80,7 @@ export async function setLevel(deps: MultiModelDeps, context: RequestContext, pa
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
 
-export async function clearLevel(deps: MultiModelDeps, _context: RequestContext, params: Params): Promise<Reply> {
+export const clearLevel: MultiModelHandler = async (deps, _context, params) => {
   const { user = '', database = '', collection } = params
   requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)

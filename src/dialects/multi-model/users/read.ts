@@ -2,8 +2,7 @@ import { compareBytes } from '../../../base/encoding.ts'
 import { FIELD_ROWS } from '../../../directory/users/fields.ts'
 import { readField, type User } from '../../../directory/users/user.ts'
 import { listUserPages } from '../../../directory/users/user-operations.ts'
-import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import type { MultiModelDeps } from '../deps.ts'
+import type { MultiModelHandler } from '../deps.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'
 import { requireUser } from './input.ts'
 
@@ -19,17 +18,13 @@ export const toUserObject = (user: User): UserObject =>
 const toAdministratorObject = (name: string): UserObject =>
   Object.fromEntries(SHOWN.map(({ name: field, member, empty }) => [member, field === 'name' ? name : empty]))
 
-export async function getUser(
-  deps: MultiModelDeps,
-  _context: RequestContext,
-  { user: name = '' }: Params,
-): Promise<Reply> {
-  if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
-  return toMergedReply(200, toUserObject(await requireUser(deps.directory, name)))
+export const getUser: MultiModelHandler = async ({ directory }, _context, { user: name = '' }) => {
+  if (directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
+  return toMergedReply(200, toUserObject(await requireUser(directory, name)))
 }
 
 /** A large directory is streamed page by page. */
-export async function listUsers({ directory }: MultiModelDeps): Promise<Reply> {
+export const listUsers: MultiModelHandler = async ({ directory }) => {
   const administrators = directory.listAdministrators().map(({ name }) => name)
   return toStreamedReply(renderUsers(mergeNames(listUserPages(directory), administrators)))
 }

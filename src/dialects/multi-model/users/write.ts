@@ -4,10 +4,10 @@ import { findMember, isJsonObject } from '../../../base/json.ts'
 import { identityOf } from '../../../directory/identity.ts'
 import type { Caller } from '../../../directory/users/new-passwords.ts'
 import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
-import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
 import { isSelf } from '../access.ts'
 import { readMembers } from '../body.ts'
-import type { MultiModelDeps } from '../deps.ts'
+import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
 import {
   orUserNotFound,
@@ -22,7 +22,7 @@ import {
 } from './input.ts'
 import { toUserObject } from './read.ts'
 
-export async function createUser({ directory }: MultiModelDeps, context: RequestContext): Promise<Reply> {
+export const createUser: MultiModelHandler = async ({ directory }, context) => {
   const members = await readMembers(context)
   const name = readName(findMember(members, 'user'))
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
@@ -39,11 +39,7 @@ export async function createUser({ directory }: MultiModelDeps, context: Request
  * Replaces everything about a user: its grants and settings are removed. Access tokens stay if the password stays the
  * same; a new password ends them.
  */
-export async function replaceUser(
-  deps: MultiModelDeps,
-  context: RequestContext,
-  { user: name = '' }: Params,
-): Promise<Reply> {
+export const replaceUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   if (isSelf(context, name)) await deps.requirePassword(context)
   // an unknown user is reported before an invalid body
   await requireUser(deps.directory, name)
@@ -57,11 +53,7 @@ export async function replaceUser(
   return write(deps, context, { name, change, password: passwd })
 }
 
-export async function changeUser(
-  deps: MultiModelDeps,
-  context: RequestContext,
-  { user: name = '' }: Params,
-): Promise<Reply> {
+export const changeUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
   if (input.passwd === undefined) requireNoAction(identityOf(context))
@@ -90,11 +82,7 @@ async function write({ directory }: MultiModelDeps, context: RequestContext, { n
   return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, change, options))))
 }
 
-export async function removeUser(
-  deps: MultiModelDeps,
-  context: RequestContext,
-  { user: name = '' }: Params,
-): Promise<Reply> {
+export const removeUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   if (name === ROOT) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
   await orUserNotFound(deps.directory.removeUser(name, 'any'))
@@ -102,11 +90,7 @@ export async function removeUser(
 }
 
 /** Whether a password is right. A wrong one counts as a failed sign-in. */
-export async function checkPassword(
-  { signIns }: MultiModelDeps,
-  context: RequestContext,
-  { user: name = '' }: Params,
-): Promise<Reply> {
+export const checkPassword: MultiModelHandler = async ({ signIns }, context, { user: name = '' }) => {
   const password = readPassword(await readMembers(context))
   if (!(await signIns.isPassword(name, password, context))) throw new Refusal('user_not_found')
   return toWrappedReply(true)
