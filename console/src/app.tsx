@@ -1,7 +1,6 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
-import { hasPageToken, isSignInOpen } from './api/client.ts'
+import { hasPageToken, isSignInOpen, type Session } from './api/client.ts'
 import { askSession, firstSession } from './api/first-session.ts'
-import type { Session } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
 import { loadFirstPage } from './frame/page-table.tsx'
 import { SessionContext, toSignedIn } from './frame/session.ts'

@@ -1,6 +1,59 @@
 // Requests to the admin API. The page token shows that a request comes from this page and not from another of its origin.
 import { texts } from '../texts.ts'
 
+// What it returns: the types of its schemas. `…At` is in seconds since the epoch.
+export type {
+  AccessToken,
+  Account,
+  EndedPage,
+  ExternalAccount,
+  ListedSession,
+  Rights,
+  Session,
+  SessionPage,
+  UserSession,
+} from '../../../src/dialects/admin-api/schemas/account.ts'
+export type { Database, DatabasePage, Security } from '../../../src/dialects/admin-api/schemas/databases.ts'
+export type {
+  KeyRing,
+  OptionList,
+  RotationState,
+  RotationStep,
+  SecretList,
+  ServerOption,
+  SettingChange,
+  SettingPreview,
+} from '../../../src/dialects/admin-api/schemas/settings.ts'
+export type {
+  AuditEventKind,
+  AuditList,
+  AuditRecord,
+  Line,
+  Overview,
+  OverviewHealth,
+  RecordedCommand,
+  ServerNode,
+  Verification,
+} from '../../../src/dialects/admin-api/schemas/system.ts'
+export type {
+  AccessReport,
+  BatchReport,
+  FactorPolicy,
+  Grant,
+  GrantLevel,
+  ListedAdministrator as Administrator,
+  ListedUser as User,
+  Lockout,
+  PasswordLink,
+  Role,
+  RoleDetails,
+  RolePage,
+  SignIn,
+  UnprotectedAccount,
+  UserDetails,
+  UserPage,
+} from '../../../src/dialects/admin-api/schemas/users.ts'
+
 const API = '/_cardea/api'
 
 const readMeta = (name: string): string =>

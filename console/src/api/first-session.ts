@@ -1,6 +1,5 @@
 // Asks for the session as soon as this file is evaluated: the rest of the script runs while the server replies.
-import { api, isSignInOpen } from './client.ts'
-import type { Session } from './types.ts'
+import { api, isSignInOpen, type Session } from './client.ts'
 
 export const askSession = (): Promise<Session> => api.get<Session>('/session')
 

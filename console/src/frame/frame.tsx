@@ -1,19 +1,19 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { navigate, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Button, ButtonLink } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
-import { Badge } from '../ui/parts.tsx'
+import { Badge, Button, ButtonLink, Facts } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
 import { RecoveryCodes } from '../ui/recovery-codes.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
 import { moveBetweenRows } from '../ui/table.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { useTitle } from '../ui/use-title.ts'
-import { Help } from './help.tsx'
+import { applyTheme, KEY, NEXT, readTheme, type Theme } from './apply-theme.ts'
 import { useLiveStream } from './live.ts'
 import { Navigation } from './navigation.tsx'
 import { Page } from './page.tsx'
@@ -21,7 +21,6 @@ import { findCode, findPage, loadCode, type PageRow, pagesFor } from './page-tab
 import { Palette } from './palette.tsx'
 import { mustActFirst, useSession } from './session.ts'
 import { useShortcuts } from './shortcuts.ts'
-import { useTheme } from './theme.ts'
 
 /** What surrounds every page. */
 export function Frame() {
@@ -156,3 +155,21 @@ function NotFound() {
     </Page>
   )
 }
+
+function useTheme(): readonly [theme: Theme, next: () => void] {
+  const [theme, setTheme] = useState(readTheme)
+  useEffect(() => {
+    localStorage.setItem(KEY, theme)
+    applyTheme(theme)
+  }, [theme])
+  return [theme, () => setTheme((last) => NEXT[last])]
+}
+
+const Help = ({ onClose }: { readonly onClose: () => void }) => (
+  <Dialog title={texts.help.title} kind="large" onClose={onClose}>
+    <Facts facts={texts.help.rows.map(([keys, text]) => [keys, text])} />
+    <div class="row end">
+      <Button onClick={onClose}>{texts.actions.close}</Button>
+    </div>
+  </Dialog>
+)

@@ -1,7 +1,7 @@
 // One stream of events for all parts of the page.
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { AuditRecord } from '../api/client.ts'
 import { useEvents } from '../api/stream.ts'
-import type { AuditRecord } from '../api/types.ts'
 
 type Listener = (data: unknown) => void
 

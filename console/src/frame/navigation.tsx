@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { toHref } from '../router.ts'
 import { texts } from '../texts.ts'
-import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Badge } from '../ui/parts.tsx'
+import { Badge, Button } from '../ui/parts.tsx'
 import { type LiveCounts, useLiveCounts } from './live.ts'
 import type { PageRow } from './page-table.tsx'
 

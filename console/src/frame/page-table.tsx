@@ -1,5 +1,5 @@
 import type { FunctionComponent } from 'preact'
-import type { Rights } from '../api/types.ts'
+import type { Rights } from '../api/client.ts'
 import { type Route, readRoute } from '../router.ts'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api } from '../api/client.ts'
-import type { OptionList, UserPage } from '../api/types.ts'
+import { api, type OptionList, type UserPage } from '../api/client.ts'
 import { type Query, toHref } from '../router.ts'
 import { texts } from '../texts.ts'
 import { useDebounced } from '../ui/use-debounced.ts'

@@ -4,13 +4,8 @@ import { texts } from '../texts.ts'
 import type { PageRow } from './page-table.tsx'
 import { type Entry, useEntries } from './palette-entries.ts'
 
-interface PaletteProps {
-  readonly pages: readonly PageRow[]
-  readonly onClose: () => void
-}
-
 /** Finds pages, users and options, and runs commands: `disable ada`. */
-export function Palette({ pages, onClose }: PaletteProps) {
+export function Palette({ pages, onClose }: Readonly<{ pages: readonly PageRow[]; onClose: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)

@@ -1,6 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Rights, Session } from '../api/types.ts'
+import type { Rights, Session } from '../api/client.ts'
 
 export interface SignedIn extends Session {
   readonly name: string

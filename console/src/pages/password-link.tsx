@@ -2,9 +2,8 @@ import { useState } from 'preact/hooks'
 import { api, toMessage } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
-import { Button } from '../ui/button.tsx'
-import { Problem, TextField } from '../ui/field.tsx'
-import { useSubmit } from '../ui/use-submit.ts'
+import { Problem, TextField, useSubmit } from '../ui/field.tsx'
+import { Button } from '../ui/parts.tsx'
 import { Entrance } from './sign-in.tsx'
 
 interface Link {
@@ -32,12 +31,7 @@ const NoLink = ({ reason }: { readonly reason: string }) => (
   </section>
 )
 
-interface LinkFormProps {
-  readonly link: Link
-  readonly token: string
-}
-
-function LinkForm({ link: { name, passwordRules, canLink }, token }: LinkFormProps) {
+function LinkForm({ link: { name, passwordRules, canLink }, token }: Readonly<{ link: Link; token: string }>) {
   const [password, setPassword] = useState('')
   const [isDone, setDone] = useState(false)
   const { submit, isBusy, problem } = useSubmit(async () => {

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { api, isCodeMissing, isRefused, onSessionEnd, setPageToken, toMessage } from '../api/client.ts'
-import type { Session } from '../api/types.ts'
+import { api, isCodeMissing, isRefused, onSessionEnd, type Session, setPageToken, toMessage } from '../api/client.ts'
 import { texts } from '../texts.ts'
-import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Problem, TextField } from '../ui/field.tsx'
 import { Logo } from '../ui/icons.tsx'
+import { Button } from '../ui/parts.tsx'
 import { useTitle } from '../ui/use-title.ts'
 
 /** The frame of the pages for users who are not signed in. */

@@ -1,6 +1,6 @@
 import type { ComponentProps } from 'preact'
 import { useState } from 'preact/hooks'
-import { Button } from './button.tsx'
+import { Button } from './parts.tsx'
 import { notifyProblem } from './toast.tsx'
 
 interface ActionButtonProps extends Omit<ComponentProps<typeof Button>, 'isBusy' | 'onClick'> {

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Button } from './button.tsx'
-import { Problem } from './field.tsx'
+import { Problem, useSubmit } from './field.tsx'
+import { Button } from './parts.tsx'
 import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
-import { useSubmit } from './use-submit.ts'
 
 export interface AddFormProps {
   readonly label: string

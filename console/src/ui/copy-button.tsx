@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
+import { Button } from './parts.tsx'
 
 export function CopyButton({ text }: { readonly text: string }) {
   const [isCopied, setCopied] = useState(false)

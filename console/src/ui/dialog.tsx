@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
-import { Problem } from './field.tsx'
-import { useSubmit } from './use-submit.ts'
+import { Problem, useSubmit } from './field.tsx'
+import { Button } from './parts.tsx'
 
 interface DialogProps {
   readonly title: string

@@ -1,5 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { toMessage } from '../api/client.ts'
 
 /** What is wrong with a whole form. */
 export const Problem = ({ text }: { readonly text: string }) =>
@@ -129,3 +130,17 @@ export const CheckField = ({ label, isChecked, onChange }: CheckFieldProps) => (
     <span>{label}</span>
   </label>
 )
+
+/** Runs the change of a form. If it fails, what was typed stays and `problem` says why. */
+export function useSubmit(run: () => Promise<unknown>) {
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState('')
+  const submit = async (event?: Event) => {
+    event?.preventDefault()
+    setBusy(true)
+    setProblem('')
+    await run().catch((error: unknown) => setProblem(toMessage(error)))
+    setBusy(false)
+  }
+  return { submit, isBusy, problem }
+}

@@ -1,6 +1,6 @@
-import type { SignIn } from '../api/types.ts'
+import type { SignIn } from '../api/client.ts'
 import { texts } from '../texts.ts'
-import { Time } from './time.tsx'
+import { Time } from './parts.tsx'
 
 interface LastSignInProps {
   readonly signIn: SignIn | null

@@ -1,13 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-interface MenuProps {
-  readonly label: string
-  readonly children: ComponentChildren
-}
-
 /** A button that shows further buttons. A click anywhere and Escape close it. */
-export function Menu({ label, children }: MenuProps) {
+export function Menu({ label, children }: Readonly<{ label: string; children: ComponentChildren }>) {
   const element = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
     const close = (event: Event) => {

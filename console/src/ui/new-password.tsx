@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api } from '../api/client.ts'
-import type { Account } from '../api/types.ts'
+import { type Account, api } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
 import { Field } from './field.tsx'
+import { Button } from './parts.tsx'
 import { useDebounced } from './use-debounced.ts'
 
 interface NewPasswordProps {

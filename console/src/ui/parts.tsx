@@ -1,5 +1,7 @@
 // Small pieces that pages are made of.
-import type { ComponentChildren } from 'preact'
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { toExact, toExactClock, toRelative } from '../times.ts'
 
 export type Tone = 'danger' | 'warning' | 'success' | 'accent'
 
@@ -73,3 +75,57 @@ export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
     ))}
   </dl>
 )
+
+interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly kind?: 'primary' | 'danger' | 'quiet' | 'icon'
+  readonly isBusy?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Button({ kind, isBusy = false, type = 'button', disabled, children, ...rest }: ButtonProps) {
+  return (
+    <button {...rest} type={type} class={`button ${kind ?? ''}`} disabled={disabled || isBusy} aria-busy={isBusy}>
+      {children}
+    </button>
+  )
+}
+
+interface ButtonLinkProps {
+  readonly href: string
+  readonly kind?: 'primary' | 'danger' | 'quiet'
+  readonly children: ComponentChildren
+}
+
+/** Looks like a button and leads to another state of the page. */
+export const ButtonLink = ({ href, kind, children }: ButtonLinkProps) => (
+  <a class={`button ${kind ?? ''}`} href={href}>
+    {children}
+  </a>
+)
+
+const nowSeconds = () => Date.now() / 1000
+
+/** To the second. For lists that are compared with other logs. */
+export function ExactTime({ at }: { readonly at: number }) {
+  const date = new Date(at * 1000)
+  return (
+    <time class="exact" dateTime={date.toISOString()} title={toRelative(at, nowSeconds())}>
+      {toExactClock(date)}
+    </time>
+  )
+}
+
+/** Relative, with the exact time on hover. Accepts seconds since the epoch or ISO 8601. */
+export function Time({ at }: { readonly at: number | string }) {
+  const [now, setNow] = useState(nowSeconds)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(nowSeconds()), 30_000)
+    return () => clearInterval(timer)
+  }, [])
+  const date = new Date(typeof at === 'number' ? at * 1000 : at)
+  return (
+    <time dateTime={date.toISOString()} title={toExact(date)}>
+      {toRelative(date.getTime() / 1000, now)}
+    </time>
+  )
+}

@@ -1,12 +1,7 @@
 import { encode } from 'uqr'
 
-interface QrCodeProps {
-  readonly label: string
-  readonly text: string
-}
-
 /** A QR code as one path: each dark module is a square of one unit. */
-export function QrCode({ label, text }: QrCodeProps) {
+export function QrCode({ label, text }: Readonly<{ label: string; text: string }>) {
   const { data, size } = encode(text)
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
   return (

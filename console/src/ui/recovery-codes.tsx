@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useSession } from '../frame/session.ts'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
+import { Button } from './parts.tsx'
 import { saveFile } from './save-file.ts'
 import { ShownOnce } from './shown-once.tsx'
 

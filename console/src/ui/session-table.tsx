@@ -1,13 +1,11 @@
 import { describeClient } from '../../../src/directory/store-port/sessions.ts'
-import { api, toPath } from '../api/client.ts'
-import type { UserSession } from '../api/types.ts'
+import { api, toPath, type UserSession } from '../api/client.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { ActionButton } from './action-button.tsx'
-import { Badge } from './parts.tsx'
+import { Badge, Time } from './parts.tsx'
 import { Loaded } from './states.tsx'
 import { type Column, Table } from './table.tsx'
-import { Time } from './time.tsx'
 import { notify } from './toast.tsx'
 
 interface SessionList {

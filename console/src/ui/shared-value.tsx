@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
+import { Button } from './parts.tsx'
 
 /** A value that a person edits while others may change it. What is typed stays; an untouched field follows. */
 export function useSharedValue(current: string) {

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
 import { CopyButton } from './copy-button.tsx'
 import { Dialog } from './dialog.tsx'
+import { Button } from './parts.tsx'
 
 interface ShownOnceProps {
   readonly title: string

@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact'
 import { isStoreDown, isUnreachable, toMessage } from '../api/client.ts'
 import type { Resource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
 import { CopyButton } from './copy-button.tsx'
+import { Button } from './parts.tsx'
 
 interface EmptyProps {
   readonly title: string
@@ -62,14 +62,8 @@ export const Loading = ({ shape = 'lines' }: { readonly shape?: Shape }) => (
   </div>
 )
 
-interface ProgressProps {
-  readonly label: string
-  readonly done: number
-  readonly total: number
-}
-
 /** How many users of all a long operation has dealt with. */
-export const Progress = ({ label, done, total }: ProgressProps) => (
+export const Progress = ({ label, done, total }: Readonly<{ label: string; done: number; total: number }>) => (
   <>
     <progress class="progress" max={total} value={done} aria-label={label} />
     <p role="status">{texts.transfer.progress(done, total)}</p>

@@ -1,5 +1,4 @@
-import { api } from '../api/client.ts'
-import type { UserPage } from '../api/types.ts'
+import { api, type UserPage } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { useDebounced } from './use-debounced.ts'
 

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
 import { useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
-import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
+import { Button } from './parts.tsx'
 
 interface Toast {
   readonly id: number

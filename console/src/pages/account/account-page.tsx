@@ -1,16 +1,18 @@
-import { api } from '../../api/client.ts'
-import type { Account } from '../../api/types.ts'
+import { useState } from 'preact/hooks'
+import { type Account, api } from '../../api/client.ts'
 import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator, useSession } from '../../frame/session.ts'
+import { openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Card, Chips, Facts, Heading } from '../../ui/parts.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { Problem, TextField, useSubmit } from '../../ui/field.tsx'
+import { NewPassword } from '../../ui/new-password.tsx'
+import { Button, Card, Chips, Facts, Heading, Time } from '../../ui/parts.tsx'
+import { SessionTable, useSessions } from '../../ui/session-table.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { PasswordForm } from './password-form.tsx'
+import { notifyAfterReload } from '../../ui/toast.tsx'
 import { SecondFactor } from './second-factor.tsx'
-import { SessionsCard } from './sessions-card.tsx'
 import { TokenCard } from './tokens.tsx'
 
 export function AccountPage() {
@@ -26,13 +28,8 @@ export function AccountPage() {
   )
 }
 
-interface CardsProps {
-  readonly account: Account
-  readonly resource: Resource<Account>
-}
-
 /** Before a required change of the password or a required second factor, nothing else can be done. */
-function Cards({ account, resource }: CardsProps) {
+function Cards({ account, resource }: Readonly<{ account: Account; resource: Resource<Account> }>) {
   const mustSetUpFactor = useSession().mustSetUpFactor || account.mustSetUpFactor
   const password = (
     <Card title={texts.account.password}>
@@ -89,6 +86,63 @@ function Identity({ account: { name, roles, expires } }: { readonly account: Acc
           ]}
         />
       </div>
+    </Card>
+  )
+}
+
+/** A new password ends all sessions. This page gets a new one, and its token with the next delivery of the page. */
+function PasswordForm({ rules }: { readonly rules: readonly string[] }) {
+  const [current, setCurrent] = useState('')
+  const [password, setPassword] = useState('')
+  const { submit, isBusy, problem } = useSubmit(async () => {
+    const body = { current_password: current, password }
+    const { endedSessions } = await api.put<{ readonly endedSessions: number }>('/account/password', body)
+    notifyAfterReload(texts.account.passwordChanged(endedSessions))
+    location.reload()
+  })
+  return (
+    <form class="inside stack form" onSubmit={submit}>
+      <TextField
+        label={texts.account.currentPassword}
+        type="password"
+        autoComplete="current-password"
+        value={current}
+        onValue={setCurrent}
+      />
+      <NewPassword label={texts.users.newPassword} rules={rules} value={password} onValue={setPassword} />
+      <Problem text={problem} />
+      <div class="row">
+        <Button type="submit" kind="primary" isBusy={isBusy} disabled={current === '' || password === ''}>
+          {texts.account.changePassword}
+        </Button>
+        <span class="quiet">{texts.account.changeEffect}</span>
+      </div>
+    </form>
+  )
+}
+
+const BASE = '/account/sessions'
+const END_OTHERS = 'end-others'
+
+/** The own sessions. */
+function SessionsCard() {
+  const { query } = useRoute()
+  const list = useSessions(BASE)
+  const others = list.data?.sessions.filter(({ isCurrent }) => !isCurrent).length ?? 0
+  const endOthers = others > 0 && <Button onClick={() => openDialog(END_OTHERS)}>{texts.sessions.endOthers}</Button>
+  return (
+    <Card title={texts.sessions.title} actions={endOthers}>
+      <SessionTable list={list} base={BASE} canEnd />
+      {query['do'] === END_OTHERS && others > 0 && (
+        <ConfirmDialog
+          label={texts.sessions.endOthers}
+          effect={texts.sessions.endOthersText(others)}
+          isDanger
+          run={() => api.post<{ readonly endedSessions: number }>(`${BASE}/end-others`)}
+          done={({ endedSessions }) => texts.sessions.endedCount(endedSessions)}
+          onDone={list.reload}
+        />
+      )}
     </Card>
   )
 }

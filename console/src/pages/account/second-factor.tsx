@@ -1,22 +1,15 @@
 import { useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { Account } from '../../api/types.ts'
+import { type Account, api } from '../../api/client.ts'
 import { closeDialog, openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
-import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Badge } from '../../ui/parts.tsx'
+import { Badge, Button } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { showRecoveryCodes } from '../../ui/recovery-codes.tsx'
-
-interface SecondFactorProps {
-  readonly state: Account['totp']
-  readonly onChange: () => void
-}
 
 interface Enrolment {
   readonly secret: string
@@ -27,7 +20,7 @@ interface Codes {
   readonly recoveryCodes: readonly string[]
 }
 
-export function SecondFactor({ state, onChange }: SecondFactorProps) {
+export function SecondFactor({ state, onChange }: Readonly<{ state: Account['totp']; onChange: () => void }>) {
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
   const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment)

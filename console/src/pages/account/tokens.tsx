@@ -1,21 +1,18 @@
 import { useState } from 'preact/hooks'
-import { api, toPath } from '../../api/client.ts'
-import type { AccessToken } from '../../api/types.ts'
+import { type AccessToken, api, toPath } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { closeDialog, openDialog, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { NameField } from '../../ui/name-field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
-import { Badge, Card, Chips } from '../../ui/parts.tsx'
+import { Badge, Button, Card, Chips, Time } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { ShownOnce } from '../../ui/shown-once.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
 
 export function TokenCard() {
   const { query } = useRoute()

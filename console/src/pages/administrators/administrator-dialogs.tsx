@@ -1,5 +1,4 @@
-import { api, toPath } from '../../api/client.ts'
-import type { Administrator } from '../../api/types.ts'
+import { type Administrator, api, toPath } from '../../api/client.ts'
 import { useSession } from '../../frame/session.ts'
 import { navigate, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'

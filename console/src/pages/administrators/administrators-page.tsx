@@ -1,19 +1,21 @@
-import { api } from '../../api/client.ts'
-import type { Administrator } from '../../api/types.ts'
+import { useState } from 'preact/hooks'
+import { type Administrator, api } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'
-import { toHref, useRoute } from '../../router.ts'
+import { closeDialog, navigate, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { ButtonLink } from '../../ui/button.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { NameLink } from '../../ui/list.tsx'
-import { Badge, Heading } from '../../ui/parts.tsx'
+import { NameField } from '../../ui/name-field.tsx'
+import { NewPassword, useNewPassword } from '../../ui/new-password.tsx'
+import { Badge, ButtonLink, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { AddAdministrator } from './add-administrator.tsx'
+import { notify } from '../../ui/toast.tsx'
 import { AdministratorPanel } from './administrator-panel.tsx'
 
 export function AdministratorsPage() {
@@ -69,3 +71,27 @@ const toColumns = (own: string): readonly Column<Administrator>[] => [
   },
   { label: texts.sessions.title, kind: 'number', render: ({ sessions }) => toCount(sessions) },
 ]
+
+function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) {
+  const [name, setName] = useState('')
+  const password = useNewPassword()
+  const add = async () => {
+    await api.post('/administrators', { name, password: password.value })
+    notify(texts.administrators.added(name))
+    onAdded()
+    navigate(toHref(['administrators', name]))
+  }
+  return (
+    <FormDialog
+      title={texts.administrators.add}
+      action={texts.administrators.add}
+      isReady={name !== '' && password.value !== '' && !password.isRefused}
+      onClose={closeDialog}
+      onSubmit={add}
+    >
+      <p>{texts.administrators.addText}</p>
+      <NameField value={name} onValue={setName} />
+      <NewPassword label={texts.users.password} {...password.field} />
+    </FormDialog>
+  )
+}

@@ -1,20 +1,17 @@
-import { useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { AuditEventKind, AuditList, AuditRecord } from '../../api/types.ts'
+import { useContext, useState } from 'preact/hooks'
+import { type AuditEventKind, type AuditList, type AuditRecord, api } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { CONNECTED, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Badge, Heading } from '../../ui/parts.tsx'
+import { Badge, Button, ButtonLink, ExactTime, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { ExactTime } from '../../ui/time.tsx'
+import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { ExportAudit } from './export-audit.tsx'
 import { type AuditFilter, matches, readFilter, toQuery } from './filter.ts'
-import { Filters } from './filters.tsx'
 import { RecordPanel } from './record-panel.tsx'
 import { EventKinds, Sentence } from './sentence.tsx'
 
@@ -153,3 +150,21 @@ const NoRecords = () => (
     </Empty>
   </div>
 )
+
+interface FiltersProps {
+  readonly filter: AuditFilter
+  /** How many records match, in words. */
+  readonly found: string | undefined
+}
+
+function Filters({ filter: { user, range, event, outcome }, found }: FiltersProps) {
+  const { audit } = texts
+  const events = useContext(EventKinds).map((kind) => [kind.event, kind.sentence] as const)
+  return (
+    <Toolbar name="user" label={audit.user} value={user} found={found}>
+      <Choice name="range" label={audit.range} value={range} options={Object.entries(audit.ranges)} />
+      <Choice name="event" label={audit.event} value={event} options={[['', audit.allEvents], ...events]} />
+      <Choice name="outcome" label={audit.outcome} value={outcome} options={Object.entries(audit.filters)} />
+    </Toolbar>
+  )
+}

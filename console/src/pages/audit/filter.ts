@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../api/types.ts'
+import type { AuditRecord } from '../../api/client.ts'
 
 /** Which records a list shows. Empty: all of them. */
 export interface AuditFilter {

@@ -1,10 +1,9 @@
-import type { AuditList, AuditRecord } from '../../api/types.ts'
+import type { AuditList, AuditRecord } from '../../api/client.ts'
 import type { Resource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
-import { Badge, Facts, Section } from '../../ui/parts.tsx'
+import { Badge, ExactTime, Facts, Section, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loading } from '../../ui/states.tsx'
-import { ExactTime, Time } from '../../ui/time.tsx'
 import { Sentence } from './sentence.tsx'
 
 interface RecordPanelProps {

@@ -1,6 +1,6 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { AuditEventKind, AuditRecord } from '../../api/types.ts'
+import type { AuditEventKind, AuditRecord } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 
 /** The kinds of events, as the server describes them. */

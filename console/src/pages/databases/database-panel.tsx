@@ -1,5 +1,4 @@
-import { api, toPath } from '../../api/client.ts'
-import type { Database, GrantLevel, User, UserPage } from '../../api/types.ts'
+import { api, type Database, type GrantLevel, toPath, type User, type UserPage } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { NameLink } from '../../ui/list.tsx'

@@ -1,4 +1,4 @@
-import type { Database, DatabasePage, Security } from '../../api/types.ts'
+import type { Database, DatabasePage, Security } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
 import { type Route, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -88,13 +88,8 @@ const Holders = ({ of: { names, roles } }: { readonly of: Security['admins'] }) 
     <Chips items={[...names, ...roles.map(texts.databases.role)]} />
   )
 
-interface MembersProps {
-  readonly database: string
-  readonly security: Security
-}
-
 /** Without members, CouchDB lets every user in. The role `_admin` alone keeps all others out. */
-function Members({ database, security: { members } }: MembersProps) {
+function Members({ database, security: { members } }: Readonly<{ database: string; security: Security }>) {
   if (members.names.length + members.roles.length === 0)
     return database === '_users' ? (
       <span class="quiet">{texts.databases.ownDocument}</span>

@@ -1,13 +1,10 @@
-import { api, isConflict, toPath } from '../../api/client.ts'
-import type { Security } from '../../api/types.ts'
+import { api, isConflict, type Security, toPath } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Problem } from '../../ui/field.tsx'
+import { Problem, useSubmit } from '../../ui/field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
-import { Section } from '../../ui/parts.tsx'
+import { Button, Section } from '../../ui/parts.tsx'
 import { useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { useSubmit } from '../../ui/use-submit.ts'
 
 interface SecurityFormProps {
   readonly name: string

@@ -1,16 +1,14 @@
 import { useMemo, useRef } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { ServerNode } from '../../api/types.ts'
+import { api, type ServerNode } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { toMilliseconds } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
-import { Badge, Heading } from '../../ui/parts.tsx'
+import { Badge, Heading, Time } from '../../ui/parts.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { Guide, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
 
 interface NodeList {
   readonly nodes: readonly ServerNode[]
@@ -91,12 +89,7 @@ function useLags(nodes: readonly ServerNode[]): ReadonlyMap<string, readonly num
   }, [nodes])
 }
 
-interface LagProps {
-  readonly node: ServerNode
-  readonly history: readonly number[]
-}
-
-const Lag = ({ node: { lagMs }, history }: LagProps) => (
+const Lag = ({ node: { lagMs }, history }: Readonly<{ node: ServerNode; history: readonly number[] }>) => (
   <span class="trend">
     {history.length > 1 && <Sparkline values={history} label={texts.nodes.lagTrend} />}
     {toMilliseconds(lagMs)}

@@ -1,4 +1,4 @@
-import type { Overview, OverviewHealth } from '../../api/types.ts'
+import type { Overview, OverviewHealth } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'

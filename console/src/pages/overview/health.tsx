@@ -1,12 +1,21 @@
-import type { Line, Overview, OverviewHealth } from '../../api/types.ts'
+import { useState } from 'preact/hooks'
+import {
+  api,
+  type Line,
+  type Overview,
+  type OverviewHealth,
+  type RecordedCommand,
+  type Verification as Verified,
+} from '../../api/client.ts'
 import { toCount } from '../../numbers.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
-import { Badge, Card, type Fact } from '../../ui/parts.tsx'
+import { ActionButton } from '../../ui/action-button.tsx'
+import { ReportDialog } from '../../ui/dialog.tsx'
+import { Badge, Card, type Fact, Time } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { Verification } from './verification.tsx'
+import { notify } from '../../ui/toast.tsx'
 
 const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)
 
@@ -49,12 +58,7 @@ export function Handlers({ overview: { series }, range }: { readonly overview: O
   )
 }
 
-interface HealthFactsProps {
-  readonly health: OverviewHealth
-  readonly onChange: () => void
-}
-
-export function HealthFacts({ health, onChange }: HealthFactsProps) {
+export function HealthFacts({ health, onChange }: Readonly<{ health: OverviewHealth; onChange: () => void }>) {
   const { overview } = texts
   const facts: readonly Fact[] = [
     ...health.parts.map(
@@ -96,5 +100,32 @@ export function HealthFacts({ health, onChange }: HealthFactsProps) {
         ))}
       </dl>
     </section>
+  )
+}
+
+/** When the audit trail was last verified, and a button that does it now. */
+function Verification({ last, onChange }: Readonly<{ last: RecordedCommand | null; onChange: () => void }>) {
+  const [findings, setFindings] = useState<Verified['findings']>([])
+  const verify = async () => {
+    const verified = await api.post<Verified>('/audit/verification')
+    setFindings(verified.findings)
+    if (verified.findings.length === 0) notify(texts.overview.verified(verified.records))
+    onChange()
+  }
+  return (
+    <>
+      {last ? <Time at={last.at} /> : texts.time.never}{' '}
+      {last?.findings ? <Badge tone="danger">{texts.overview.changes(last.findings)}</Badge> : null}{' '}
+      <ActionButton kind="quiet" run={verify}>
+        {texts.overview.verify}
+      </ActionButton>
+      {findings.length > 0 && (
+        <ReportDialog
+          title={texts.overview.changedTrail(findings.length).title}
+          rows={findings.map(({ node, message }) => [node, message])}
+          onClose={() => setFindings([])}
+        />
+      )}
+    </>
   )
 }

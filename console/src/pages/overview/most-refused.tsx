@@ -1,5 +1,4 @@
-import { api } from '../../api/client.ts'
-import type { AuditList, AuditRecord, Overview } from '../../api/types.ts'
+import { type AuditList, type AuditRecord, api, type Overview } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'

@@ -1,4 +1,4 @@
-import type { Overview } from '../../api/types.ts'
+import type { Overview } from '../../api/client.ts'
 import { toMilliseconds, toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'

@@ -1,29 +1,30 @@
-import { api, isNotFound, toPath } from '../../api/client.ts'
-import type { DatabasePage, RoleDetails, User, UserPage } from '../../api/types.ts'
+import {
+  api,
+  type DatabasePage,
+  isNotFound,
+  type RoleDetails,
+  toPath,
+  type User,
+  type UserPage,
+} from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { NameLink } from '../../ui/list.tsx'
-import { Section } from '../../ui/parts.tsx'
+import { ButtonLink, Section } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { DoorRules } from '../users/access-section.tsx'
 import { UserStatus } from '../users/status.tsx'
 
-interface RolePanelProps {
-  readonly name: string
-  readonly back: string
-}
-
 const MAX_MEMBERS = 20
 
 /** The members of a role, and what they reach. */
-export function RolePanel({ name, back }: RolePanelProps) {
+export function RolePanel({ name, back }: Readonly<{ name: string; back: string }>) {
   const role = useResource(name, (signal) => api.get<RoleDetails>(toPath('roles', name), {}, signal))
   const members = useResource(`members of ${name}`, (signal) =>
     api.get<UserPage>('/users', { role: name, limit: MAX_MEMBERS }, signal),

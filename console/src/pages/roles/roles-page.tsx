@@ -1,4 +1,4 @@
-import type { Role, RolePage } from '../../api/types.ts'
+import type { Role, RolePage } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
 import type { Route } from '../../router.ts'
 import { toHref } from '../../router.ts'

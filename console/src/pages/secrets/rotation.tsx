@@ -1,11 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { RotationState, RotationStep } from '../../api/types.ts'
+import { api, type RotationState, type RotationStep } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { toClock } from '../../times.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
-import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
+import { Button } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
 
 const STEPS: readonly RotationStep[] = ['add', 'activate', 'retire']

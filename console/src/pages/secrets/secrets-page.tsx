@@ -1,17 +1,18 @@
 import type { ComponentChildren } from 'preact'
-import { api } from '../../api/client.ts'
-import type { KeyRing, SecretList } from '../../api/types.ts'
+import { useState } from 'preact/hooks'
+import { api, type KeyRing, type SecretList } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
-import { Badge, Card, Heading } from '../../ui/parts.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { CheckField } from '../../ui/field.tsx'
+import { Badge, Button, Card, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { ReplaceCookieSecret } from './replace-cookie-secret.tsx'
 import { Rotation } from './rotation.tsx'
 
 const COOKIE_SECRET = 'chttpd_auth.secret'
@@ -123,3 +124,31 @@ const toColumns = (hasFiles: boolean): readonly Column<Key>[] => [
     render: ({ ageSeconds }) => (ageSeconds === undefined ? texts.secrets.unknown : toDuration(ageSeconds)),
   },
 ]
+
+function ReplaceCookieSecret({ onDone }: { readonly onDone: () => void }) {
+  const [isOpen, setOpen] = useState(false)
+  const [isImmediate, setImmediate] = useState(false)
+  const replace = async () => {
+    await api.post('/secrets/replacement', { now: isImmediate })
+    setOpen(false)
+    notify(texts.secrets.replaced)
+    onDone()
+  }
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{texts.secrets.replaceTitle}</Button>
+      {isOpen && (
+        <FormDialog
+          title={texts.secrets.replaceTitle}
+          action={texts.secrets.replaceTitle}
+          isDanger={isImmediate}
+          onClose={() => setOpen(false)}
+          onSubmit={replace}
+        >
+          <p>{isImmediate ? texts.secrets.replaceNow : texts.secrets.replaceText}</p>
+          <CheckField label={texts.secrets.immediately} isChecked={isImmediate} onChange={setImmediate} />
+        </FormDialog>
+      )}
+    </>
+  )
+}

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { EndedPage } from '../../api/types.ts'
+import { api, type EndedPage } from '../../api/client.ts'
 import type { Route } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'

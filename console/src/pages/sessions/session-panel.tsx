@@ -1,13 +1,10 @@
-import { api } from '../../api/client.ts'
-import type { ListedSession } from '../../api/types.ts'
+import { api, type ListedSession } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
-import { ButtonLink } from '../../ui/button.tsx'
-import { Badge, Facts } from '../../ui/parts.tsx'
+import { Badge, ButtonLink, Facts, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toast.tsx'
 
 interface SessionPanelProps {

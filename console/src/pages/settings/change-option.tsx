@@ -1,21 +1,14 @@
-import { api, toPath } from '../../api/client.ts'
-import type { ServerOption, SettingChange, SettingPreview } from '../../api/types.ts'
+import { api, type ServerOption, type SettingChange, type SettingPreview, toPath } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
+import { SelectField, TextField, useSubmit } from '../../ui/field.tsx'
+import { Button } from '../../ui/parts.tsx'
 import { Overridden, useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
-import { useSubmit } from '../../ui/use-submit.ts'
-
-interface ChangeOptionProps {
-  readonly option: ServerOption
-  readonly onChange: () => void
-}
 
 /** Checked by the server as you type; it also says what the change does. */
-export function ChangeOption({ option, onChange }: ChangeOptionProps) {
+export function ChangeOption({ option, onChange }: Readonly<{ option: ServerOption; onChange: () => void }>) {
   const current = option.isSecret ? '' : option.value
   const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(current)
   const preview = usePreview(option, useDebounced(value), isChanged)

@@ -1,8 +1,7 @@
-import type { ServerOption } from '../../api/types.ts'
+import type { ServerOption } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
-import { Badge, type Fact, Facts, Section } from '../../ui/parts.tsx'
+import { Badge, type Fact, Facts, Section, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
-import { Time } from '../../ui/time.tsx'
 import { ChangeOption } from './change-option.tsx'
 import { OptionValue } from './option-value.tsx'
 

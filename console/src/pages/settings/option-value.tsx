@@ -1,4 +1,4 @@
-import type { ServerOption } from '../../api/types.ts'
+import type { ServerOption } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
 

@@ -1,12 +1,10 @@
-import { api, askEarly } from '../../api/client.ts'
-import type { OptionList, ServerOption } from '../../api/types.ts'
+import { api, askEarly, type OptionList, type ServerOption } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { ButtonLink } from '../../ui/button.tsx'
-import { Badge, Heading } from '../../ui/parts.tsx'
+import { Badge, ButtonLink, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
@@ -50,18 +48,13 @@ export function SettingsPage() {
   )
 }
 
-interface Filter {
-  readonly search: string
-  readonly show: string
-}
-
 const SHOWN: Readonly<Record<string, (option: ServerOption) => boolean>> = {
   changed: ({ source }) => source.kind !== 'default',
   runTime: ({ source }) => source.kind === 'run time',
   waiting: ({ running }) => running !== undefined,
 }
 
-function matches(option: ServerOption, { search, show }: Filter): boolean {
+function matches(option: ServerOption, { search, show }: Readonly<{ search: string; show: string }>): boolean {
   const words = `${option.name} ${option.help} ${option.value}`.toLowerCase()
   return words.includes(search.trim().toLowerCase()) && (SHOWN[show]?.(option) ?? true)
 }

@@ -1,18 +1,13 @@
 import { useState } from 'preact/hooks'
-import { api, toPath } from '../../api/client.ts'
-import type { AccessReport, UserDetails } from '../../api/types.ts'
+import { type AccessReport, api, toPath, type UserDetails } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { texts } from '../../texts.ts'
 import { Badge, Section } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 
-interface AccessSectionProps {
-  readonly user: UserDetails
-}
-
 /** What the user may reach, and why. */
-export function AccessSection({ user: { name, roles, grants, active } }: AccessSectionProps) {
+export function AccessSection({ user: { name, roles, grants, active } }: Readonly<{ user: UserDetails }>) {
   // the first database with a grant is checked unless another one is typed
   const [database, setDatabase] = useState(Object.keys(grants).find((each) => each !== '*') ?? '')
   const settled = useDebounced(database, 250)

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, toPath } from '../../api/client.ts'
-import type { GrantLevel, PasswordLink, User } from '../../api/types.ts'
+import { api, type GrantLevel, type PasswordLink, toPath, type User } from '../../api/client.ts'
 import { closeDialog, navigate, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'

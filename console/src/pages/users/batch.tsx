@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks'
-import { api } from '../../api/client.ts'
-import type { BatchReport, User } from '../../api/types.ts'
+import { api, type BatchReport, type User } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
 import { FormDialog, ReportDialog } from '../../ui/dialog.tsx'
 import { SelectionBar } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
-import { Chips } from '../../ui/parts.tsx'
+import { Button, Chips } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
 
 type BatchAction = keyof typeof texts.batch.actions

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, toPath } from '../../api/client.ts'
-import type { Grant, GrantLevel } from '../../api/types.ts'
+import { api, type Grant, type GrantLevel, toPath } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
 import { AddForm, type AddFormProps } from '../../ui/add-form.tsx'

@@ -1,6 +1,5 @@
 // What an import will do, before it is done: a trial at the server, and a comparison with the users that exist.
-import { api, toMessage, toPath } from '../../api/client.ts'
-import type { User } from '../../api/types.ts'
+import { api, toMessage, toPath, type User } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { withPassword } from '../../ui/password-proof.tsx'
 import type { PlainUser, ReadFile } from './transfer-file.ts'

@@ -1,6 +1,5 @@
 // Refused sign-ins of the users in a list, from the audit trail. One request reads the newest records of all users.
-import { api } from '../../api/client.ts'
-import type { AuditList, AuditRecord } from '../../api/types.ts'
+import { type AuditList, type AuditRecord, api } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'

@@ -1,5 +1,4 @@
-import { api, toPath } from '../../api/client.ts'
-import type { UserDetails } from '../../api/types.ts'
+import { api, toPath, type UserDetails } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { AddForm } from '../../ui/add-form.tsx'
 import { Chip } from '../../ui/names-field.tsx'

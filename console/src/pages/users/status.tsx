@@ -1,4 +1,4 @@
-import type { User } from '../../api/types.ts'
+import type { User } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { Badge, type Tone } from '../../ui/parts.tsx'
 

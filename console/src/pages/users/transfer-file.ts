@@ -2,7 +2,7 @@
  * Files of users: Cardea's own format, with a first and a last line that mark a complete file; and plain lists as CSV or
  * JSON lines, whose members are those of a new user in the admin API.
  */
-import type { GrantLevel } from '../../api/types.ts'
+import type { GrantLevel } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 
 const HEAD = '{"cardea":"directory","version":1}'

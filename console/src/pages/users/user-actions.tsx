@@ -1,6 +1,5 @@
 // What can be done with a user, one row each. The address says which dialog is open: `?do=disable`.
-import { api, toPath } from '../../api/client.ts'
-import type { UserDetails } from '../../api/types.ts'
+import { api, toPath, type UserDetails } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 
 export interface UserAction {

@@ -1,19 +1,16 @@
-import { api, isNotFound, toPath } from '../../api/client.ts'
-import type { Lockout, UserDetails } from '../../api/types.ts'
+import { api, isNotFound, type Lockout, toPath, type UserDetails } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { openDialog, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { type Fact, Facts, Section } from '../../ui/parts.tsx'
+import { Button, ButtonLink, type Fact, Facts, Section, Time } from '../../ui/parts.tsx'
 import { showScheme } from '../../ui/password-scheme.ts'
 import { SessionTable, useSessions } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
 import { AccessSection } from './access-section.tsx'
 import { ExternalSection } from './external-section.tsx'
 import { GrantSection } from './grant-section.tsx'
@@ -63,12 +60,7 @@ const NoSuchUser = ({ name, back }: Pick<UserPanelProps, 'name' | 'back'>) => (
   </SidePanel>
 )
 
-interface DetailsProps {
-  readonly user: UserDetails
-  readonly onChange: () => void
-}
-
-function Details({ user, onChange }: DetailsProps) {
+function Details({ user, onChange }: Readonly<{ user: UserDetails; onChange: () => void }>) {
   const canEdit = user.canEdit !== false
   const props = { user, canEdit, onChange }
   const base = toPath('users', user.name, 'sessions')

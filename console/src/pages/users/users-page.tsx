@@ -1,14 +1,12 @@
-import { api, type Query } from '../../api/client.ts'
-import type { User, UserPage } from '../../api/types.ts'
+import { api, type Query, type User, type UserPage } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
 import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { ButtonLink } from '../../ui/button.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { askEarlyForList, List, NameLink, useList } from '../../ui/list.tsx'
-import { Chips, Heading } from '../../ui/parts.tsx'
+import { ButtonLink, Chips, Heading } from '../../ui/parts.tsx'
 import { Command, Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
@@ -128,12 +126,7 @@ const toColumns = (
 const describeCount = ({ users, next, total }: UserPage): string =>
   next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length, total)
 
-interface NoUsersProps {
-  readonly search: string
-  readonly status: string
-}
-
-const NoUsers = ({ search, status }: NoUsersProps) =>
+const NoUsers = ({ search, status }: Readonly<{ search: string; status: string }>) =>
   search !== '' || status !== '' ? (
     <Empty {...describeNone(search, status)}>
       <div class="row">
