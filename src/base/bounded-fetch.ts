@@ -1,5 +1,6 @@
 // Requests to servers that the configuration names, and that may be wrong, slow or hostile.
 import { readUtf8 } from './encoding.ts'
+import { gatherBytes } from './gather-bytes.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
@@ -23,24 +24,13 @@ export async function boundedFetch(url: string, init: RequestInit = {}): Promise
   try {
     const response = await fetch(url, { ...init, redirect: 'manual', signal })
     if (response.status >= 300 && response.status < 400) throw new Error('it redirects, which is not followed')
-    const body = await readBounded(response)
+    const body = response.body ? await gatherBytes(response.body, MAX_BYTES) : Buffer.alloc(0)
+    if (!body) throw new Error(`the response is longer than ${MAX_BYTES} bytes`)
     return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers })
   } catch (error) {
     const why = signal.aborted ? `no complete response within ${TIMEOUT_MS / 1000} s` : reasonOf(error)
     throw new Error(`${new URL(url).origin}: ${why}`, { cause: error })
   }
-}
-
-async function readBounded({ body }: Response): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  // leaving the loop cancels the rest
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > MAX_BYTES) throw new Error(`the response is longer than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** `fetch` hides the reason in its cause. */

@@ -101,6 +101,12 @@ function toDecimal(written: string): string {
   return `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`
 }
 
+/** The members of the JSON object in a text; `undefined`: the text is something else. */
+export function readJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  const reading = readJson(text)
+  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : undefined
+}
+
 /** Whether a value read from JSON is an object: neither null nor an array. */
 export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander'
 import type { OperationName, OperationResult } from '../dialects/admin-api/operations.ts'
 import type { CallInput, Control } from './client.ts'
 import type { Context } from './context.ts'
-import { addManaged, type PerformRules, perform, readName } from './manage.ts'
+import { addManaged, type PerformRules, parseName, perform } from './manage.ts'
 import { renderLockout } from './shown-users.ts'
 
 /** What a command does, and what it prints of the result. */
@@ -35,7 +35,7 @@ export const createAccountCommands =
   ): Command => {
     const command = addManaged(parent, name, description)
     return command
-      .addArgument(new Argument('<name>', whose).argParser(readName))
+      .addArgument(new Argument('<name>', whose).argParser(parseName))
       .action(async (account: string, ...args: A) => {
         const { work, ...rules } = await toAction(account, ...args)
         await perform(context, command.opts(), work, { explanations: explain(account), ...rules })

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditList } from '../dialects/admin-api/schemas/system.ts'
 import { type EventRow, SECURITY_EVENTS } from '../observe/security-event-table.ts'
 import type { Control } from './client.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
-import { type ManageOptions, manage } from './manage.ts'
+import { type Context, usageError } from './context.ts'
+import { listPages, type ManageOptions, manage } from './manage.ts'
 import { toPrintable } from './table.ts'
 
 export interface AuditListOptions extends ManageOptions {
@@ -54,8 +54,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 function readTime(text: string, flag: string): string {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   const time = count === '' ? Date.parse(text) : Date.now() - Number(count) * (UNITS.get(unit) ?? 0)
-  if (Number.isNaN(time))
-    throw new ExitError(EXIT.usage, `${flag}: expected 30m, 2h, 7d or a time such as 2026-01-31T12:00:00Z`)
+  if (Number.isNaN(time)) throw usageError(`${flag}: expected 30m, 2h, 7d or a time such as 2026-01-31T12:00:00Z`)
   return String(time)
 }
 
@@ -63,18 +62,11 @@ const MAX_AT_ONCE = 1000
 
 async function listNewest(control: Control, query: Query, limit: number): Promise<readonly Shown[]> {
   const found: Shown[] = []
-  let after: string | undefined
-  do {
-    const page = await control.call('audit.list', {
-      query: {
-        ...query,
-        limit: String(Math.min(limit - found.length, MAX_AT_ONCE)),
-        ...(after !== undefined && { after }),
-      },
-    })
-    found.push(...page.records)
-    after = page.next
-  } while (after !== undefined && found.length < limit)
+  const toPageQuery = () => ({ ...query, limit: String(Math.min(limit - found.length, MAX_AT_ONCE)) })
+  for await (const { records } of listPages(control, 'audit.list', toPageQuery)) {
+    found.push(...records)
+    if (found.length >= limit) break
+  }
   return found
 }
 

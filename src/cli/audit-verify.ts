@@ -4,7 +4,7 @@ import { readVerifyingKey } from '../observe/audit/audit-key.ts'
 import type { VerifiedChain, VerifiedTrail } from '../observe/audit/verify.ts'
 import { withBackupErrors } from './backup-report.ts'
 import { recordAtServer } from './client.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { toPrintable } from './table.ts'
 
@@ -20,7 +20,7 @@ export function verifyAudit(context: Context, options: AuditVerifyOptions): Prom
     context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, hasKeys))
     await recordAtServer(context, { event: 'audit.verified', ...countVerified(verified) })
     if (verified.findings.length === 0) return
-    throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
+    throw commandError(json ? '' : 'The audit trail was changed.')
   })
 }
 

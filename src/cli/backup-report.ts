@@ -1,11 +1,10 @@
 // What `cardea backup` and `cardea restore` print.
 import { Refusal } from '../base/errors.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
-import { BackupError } from '../store/backup/backup-error.ts'
-import { type BackupSummary, countRows } from '../store/backup/format.ts'
+import { BackupError, type BackupSummary, countRows } from '../store/backup/format.ts'
 import type { OnProgress } from '../store/backup/write-backup.ts'
 import { IncompatibleStoreError } from '../store/engine.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError, ExitError } from './context.ts'
 import { toPrintable } from './table.ts'
 import { createProgress, renderCount } from './transfer/progress.ts'
 
@@ -60,5 +59,5 @@ const EXPECTED = [BackupError, IncompatibleStoreError, Refusal, StartError]
 function findExpected(error: unknown): ExitError | undefined {
   if (error instanceof ExitError) return error
   const isExpected = EXPECTED.some((kind) => error instanceof kind)
-  return isExpected ? new ExitError(EXIT.failed, toPrintable(reasonOf(error))) : undefined
+  return isExpected ? commandError(toPrintable(reasonOf(error))) : undefined
 }

@@ -6,7 +6,7 @@ import { writeBackup } from '../store/backup/write-backup.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordAtServer } from './client.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError, usageError } from './context.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 
@@ -37,7 +37,7 @@ function backup(context: Context, file: string, { json = false }: BackupOptions)
       })
       report.end('Saved', file, summary)
       await recordAtServer(context, { event: 'store.saved', records: countRows(summary.tables) })
-      if (problems.length > 0) throw new ExitError(EXIT.failed, renderDamage(problems))
+      if (problems.length > 0) throw commandError(renderDamage(problems))
     } finally {
       await snapshot.close()
     }
@@ -50,5 +50,5 @@ const renderDamage = ([first = '', ...others]: readonly string[]): string =>
 /** The backup would take the place of the store. */
 function requireOtherFile(path: string, url: string): void {
   if (findStoreFile(`sqlite:${path}`) !== findStoreFile(url)) return
-  throw new ExitError(EXIT.usage, `${path} is the store itself. Name another file for the backup.`)
+  throw usageError(`${path} is the store itself. Name another file for the backup.`)
 }

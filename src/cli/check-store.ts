@@ -8,6 +8,7 @@ import { listUnreadableUsers } from '../store/backup/check-records.ts'
 import { findSnapshot } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { renderNames } from './table.ts'
 
 export interface AreaFinding {
   readonly level: 'ok' | 'warning' | 'problem'
@@ -52,7 +53,6 @@ async function checkStoreFile(file: string, url: string): Promise<AreaFindings> 
   return damage === undefined ? checkRecords(url) : [{ level: 'problem', message: damage }]
 }
 
-const MAX_NAMED = 20
 const RESTORE = 'Stop the server and restore an earlier backup with "cardea restore FILE --replace".'
 
 /** The database does not notice damage to the text of a record, and requests of other users do not read it. */
@@ -61,16 +61,11 @@ async function checkRecords(url: string): Promise<AreaFindings> {
     const snapshot = await findSnapshot(url)
     if (!snapshot) return []
     const names = await listUnreadableUsers(snapshot).finally(() => snapshot.close())
-    return names.length === 0 ? [] : [{ level: 'problem', message: describeDamaged(names), advice: RESTORE }]
+    const message = `records of users are damaged: ${renderNames(names)}`
+    return names.length === 0 ? [] : [{ level: 'problem', message, advice: RESTORE }]
   } catch (error) {
     return [{ level: 'problem', message: reasonOf(error) }]
   }
-}
-
-function describeDamaged(names: readonly string[]): string {
-  const named = names.slice(0, MAX_NAMED).map((name) => JSON.stringify(name))
-  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ''
-  return `records of users are damaged: ${named.join(', ')}${more}`
 }
 
 function checkStoreFolder(folder: string): AreaFindings {

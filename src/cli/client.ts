@@ -4,7 +4,7 @@
  * directly.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { messageOf } from '../base/errors.ts'
+import { codeOf, messageOf } from '../base/errors.ts'
 import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
 import { API_PREFIX, LIVE_PATH } from '../dialects/own-paths.ts'
 import { StartError, StoreBusy } from '../kernel/start-error.ts'
@@ -13,10 +13,17 @@ import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { describeHolder, findHolderProgram } from '../store/lock.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 import type { Offline, Outcome } from './offline.ts'
 import { requireNone, toExit, toInput } from './own-settings.ts'
-import { explainFailure, type RemoteOptions, readControlError, readRemote, type Server, sendControl } from './remote.ts'
+import {
+  type ControlServer,
+  explainFailure,
+  type RemoteOptions,
+  readControlError,
+  readRemote,
+  sendControl,
+} from './remote.ts'
 import { toPrintable } from './table.ts'
 
 export interface CallInput {
@@ -47,7 +54,7 @@ export async function openControl(context: Context, options: RemoteOptions): Pro
 }
 
 /** For commands that make sense only while a server is running. It may run although its files are invalid by now. */
-export async function openServer(context: Context, options: RemoteOptions): Promise<Control> {
+export async function openRunning(context: Context, options: RemoteOptions): Promise<Control> {
   const remote = await readRemote(context, options)
   if (remote) return createRemoteControl(remote)
   const { seed, requireValid, empty } = readPlace(context)
@@ -55,7 +62,7 @@ export async function openServer(context: Context, options: RemoteOptions): Prom
   if (server) return createRemoteControl(server)
   requireValid()
   const [emptied] = empty
-  throw new ExitError(EXIT.failed, emptied === undefined ? NOT_RUNNING : describeEmptied(emptied))
+  throw commandError(emptied === undefined ? NOT_RUNNING : describeEmptied(emptied))
 }
 
 /** The server is found through the address of its store, which an empty file no longer contains. */
@@ -89,7 +96,7 @@ export async function requireStopped(context: Context): Promise<void> {
   const { seed, requireValid } = readPlace(context)
   requireValid()
   if (!(await findServer(seed))) return
-  throw new ExitError(EXIT.failed, 'The server is running. Nothing was changed. Stop it first, on every node.')
+  throw commandError('The server is running. Nothing was changed. Stop it first, on every node.')
 }
 
 /** For commands that have replaced the store. */
@@ -111,7 +118,7 @@ async function findOrOpen(context: Context): Promise<Control> {
     if (server) return createRemoteControl(server)
     const offline = await tryOffline(load)
     if (offline) return createLocalControl(offline)
-    if (performance.now() > until) throw new ExitError(EXIT.failed, renderBusy(seed.storeUrl))
+    if (performance.now() > until) throw commandError(renderBusy(seed.storeUrl))
     await pause(AGAIN_MS)
   }
 }
@@ -152,23 +159,22 @@ async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Pro
 const ANSWER_MS = 5000
 
 /** No server is listening. */
-const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENOTSOCK', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
+const ABSENT: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENOTSOCK', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
 
-async function findServer(seed: SocketSeed): Promise<Server | undefined> {
+async function findServer(seed: SocketSeed): Promise<ControlServer | undefined> {
   const path = findSocketPath(seed)
   if (path === undefined || !isSocketPathSafe(path, seed)) return undefined
-  const server: Server = { kind: 'socket', path }
+  const server: ControlServer = { kind: 'socket', path }
   try {
     const { status } = await sendControl(server, { method: 'GET', target: LIVE_PATH, timeoutMs: ANSWER_MS })
     return status === 200 ? server : undefined
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (ABSENT.has(code)) return undefined
-    throw new ExitError(EXIT.failed, `${explainSilence(code, path)}\nNothing was changed.`)
+    if (ABSENT.has(codeOf(error))) return undefined
+    throw commandError(`${explainSilence(codeOf(error), path)}\nNothing was changed.`)
   }
 }
 
-const explainSilence = (code: unknown, path: string): string =>
+const explainSilence = (code: string, path: string): string =>
   code === 'EACCES' || code === 'EPERM'
     ? `A server may be running, but ${path} is another user's: run this as that user, or use --url.`
     : `A server is running, but does not answer at ${path}.`
@@ -183,22 +189,22 @@ function createLocalControl(offline: Offline): Control {
 
 const CALL_MS = 120_000
 
-function createRemoteControl(server: Server): Control {
+function createRemoteControl(server: ControlServer): Control {
   const run = async (name: OperationName, input: CallInput): Promise<Outcome> => {
     const { method } = OPERATIONS[name]
     const request = { method, target: toTarget(OPERATIONS[name].path, input), timeoutMs: CALL_MS, body: input.body }
     const { status, value } = await sendControl(server, request).catch((error) => {
-      throw new ExitError(EXIT.failed, `The server at ${placeOf(server)} cannot be reached: ${explainFailure(error)}`)
+      throw commandError(`The server at ${placeOf(server)} cannot be reached: ${explainFailure(error)}`)
     })
     if (status === 200 && value !== undefined) return { kind: 'done', value }
     const error = readControlError(value)
     if (error) return { kind: 'refused', ...error }
-    throw new ExitError(EXIT.failed, `What answers at ${placeOf(server)} is not the control API of Cardea (${status}).`)
+    throw commandError(`What answers at ${placeOf(server)} is not the control API of Cardea (${status}).`)
   }
   return { call: createCall(run), close: async () => {} }
 }
 
-const placeOf = (server: Server): string => (server.kind === 'socket' ? server.path : server.url.origin)
+const placeOf = (server: ControlServer): string => (server.kind === 'socket' ? server.path : server.url.origin)
 
 const createCall =
   (run: (name: OperationName, input: CallInput) => Promise<Outcome>): Control['call'] =>

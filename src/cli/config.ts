@@ -6,10 +6,10 @@ import { findNearest, withSuggestion } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { listOpenKeyFiles, listOutdatedCertificates } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, EXIT, ExitError, usageError } from './context.ts'
 import { addManaged, type ManageOptions, manage, perform, report } from './manage.ts'
 import { loadReadingOf, requireNone } from './own-settings.ts'
-import { readSecret } from './passwords.ts'
+import { readTypedSecret } from './passwords.ts'
 
 interface ShowOptions {
   readonly json?: boolean
@@ -117,22 +117,22 @@ const isSecret = ({ section, key }: Place): boolean => {
   return section === 'jwt_keys' || (row ? row.option.secret === true : hasSecretName(key))
 }
 
-const usage = (message: string): ExitError => new ExitError(EXIT.usage, message)
-
 async function readValue(place: Place, value: string | undefined, { valueStdin = false }: SetOptions): Promise<string> {
   const name = nameOf(place)
-  if (value !== undefined && valueStdin) throw usage('Give the value once: as an argument or on standard input.')
+  if (value !== undefined && valueStdin) throw usageError('Give the value once: as an argument or on standard input.')
   if (value !== undefined && isSecret(place)) {
-    throw usage(
+    throw usageError(
       `${name} is a secret, and arguments are seen by others: leave it out to be asked, or use --value-stdin.`,
     )
   }
-  if (value === undefined && !valueStdin && !isSecret(place)) throw usage(`The value of ${name} is missing.`)
-  return value ?? readSecret({ what: `Value of ${name}`, fromInput: valueStdin, flag: '--value-stdin', isNew: true })
+  if (value === undefined && !valueStdin && !isSecret(place)) throw usageError(`The value of ${name} is missing.`)
+  return (
+    value ?? readTypedSecret({ what: `Value of ${name}`, fromInput: valueStdin, flag: '--value-stdin', isNew: true })
+  )
 }
 
 function requireSetting({ section, key }: Place): void {
-  if (section === 'admins') throw usage(`Administrators are managed with cardea admin: cardea admin add ${key}`)
+  if (section === 'admins') throw usageError(`Administrators are managed with cardea admin: cardea admin add ${key}`)
 }
 
 const explain = (place: Place) => [['option_not_found', `${nameOf(place)} is not set at run time.`]] as const

@@ -34,6 +34,11 @@ export const EXIT = Object.freeze({
   conflict: 7,
 })
 
+export const usageError = (message: string): ExitError => new ExitError(EXIT.usage, message)
+
+/** For a failure without an exit code of its own. */
+export const commandError = (message: string): ExitError => new ExitError(EXIT.failed, message)
+
 const BY_CODE: ReadonlyMap<string, number> = new Map([
   ['not_found', EXIT.notFound],
   ['option_not_found', EXIT.notFound],

@@ -11,9 +11,10 @@ import { FORMAT_NAMES, type FormatName } from '../transfer/format-names.ts'
 import { FORMATS } from '../transfer/formats.ts'
 import { type Loss, REPORTED_LOSSES, type WrittenSetting } from '../transfer/records.ts'
 import type { Control } from './client.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
-import { type ManageOptions, manage, withExitCodes, withManageOptions } from './manage.ts'
+import { type Context, commandError, usageError } from './context.ts'
+import { listPages, type ManageOptions, manage, withExitCodes, withManageOptions } from './manage.ts'
 import { readIdPrefix } from './own-settings.ts'
+import { renderNames } from './table.ts'
 import { renderAdministrators } from './transfer/administrators.ts'
 import { renderCount } from './transfer/progress.ts'
 import { createReport, type Report } from './transfer/report.ts'
@@ -76,32 +77,28 @@ async function runExport(context: Context, file: string | undefined, options: Ex
 }
 
 function requireFit(file: string | undefined, { json, admins, to }: ExportOptions): void {
-  if (json && file === undefined)
-    throw new ExitError(EXIT.usage, '--json prints a report of the export: give a file for the users.')
-  if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins needs --to document.')
+  if (json && file === undefined) throw usageError('--json prints a report of the export: give a file for the users.')
+  if (admins !== undefined && to !== 'document') throw usageError('--admins needs --to document.')
 }
-
-const MAX_NAMED = 20
 
 /** The output is kept: the other users may be needed all the more. */
 function requireIntact({ damaged }: ExportSummary): void {
   if (damaged.length === 0) return
-  const named = damaged.slice(0, MAX_NAMED).map((name) => JSON.stringify(name))
-  const more = damaged.length > MAX_NAMED ? `, and ${damaged.length - MAX_NAMED} more` : ''
-  throw new ExitError(
-    EXIT.failed,
-    `The records of these users are damaged, and not in the export: ${named.join(', ')}${more}. Restore an earlier backup.`,
+  const names = renderNames(damaged)
+  throw commandError(
+    `The records of these users are damaged, and not in the export: ${names}. Restore an earlier backup.`,
   )
 }
 
 /** The text of the whole file, some users at a time. */
 async function* renderFile(work: Work, administrators: readonly Administrator[]): AsyncGenerator<string> {
-  const { control, report, summary } = work
-  const { head, separator, renderTail, holdsSettings } = FORMATS[work.format]
+  const { control, report, summary, format } = work
+  const { head, separator, renderTail, holdsSettings } = FORMATS[format]
   const { users: total } = await control.call('transfer.count')
   const settings = holdsSettings ? await loadSettings(control, report) : []
   yield head
-  for await (const { users, damaged = [] } of loadPages(work)) {
+  const query = { format, 'id-prefix': work.idPrefix, limit: String(PAGE) }
+  for await (const { users, damaged = [] } of listPages(control, 'transfer.export', () => query)) {
     for (const user of users) addLosses(user, work)
     const text = users.map((user) => user.text).join(separator)
     yield summary.users > 0 && users.length > 0 ? `${separator}${text}` : text
@@ -116,16 +113,6 @@ async function* renderFile(work: Work, administrators: readonly Administrator[])
 type ExportPage = OperationResult<'transfer.export'>
 
 const PAGE = 200
-
-async function* loadPages({ control, format, idPrefix }: Work): AsyncGenerator<ExportPage> {
-  const query = { format, 'id-prefix': idPrefix, limit: String(PAGE) }
-  let after: string | undefined
-  do {
-    const page = await control.call('transfer.export', { query: after === undefined ? query : { ...query, after } })
-    yield page
-    after = page.next
-  } while (after !== undefined)
-}
 
 /** Settings made at run time. A server elsewhere does not send secrets. */
 async function loadSettings(control: Control, report: Work['report']): Promise<readonly WrittenSetting[]> {
@@ -157,7 +144,7 @@ async function writeOutput({ cwd }: Context, file: string | undefined, content: 
     else await pipeline(content, (await open(path, 'w')).createWriteStream())
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error
-    throw new ExitError(EXIT.failed, `${file} cannot be written: ${error.message}`)
+    throw commandError(`${file} cannot be written: ${error.message}`)
   }
 }
 

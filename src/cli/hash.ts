@@ -1,11 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Config, findOption } from '../config/options.ts'
+import { tryParse } from '../config/codecs.ts'
+import { OPTIONS } from '../config/option-table.ts'
+import type { Config } from '../config/options.ts'
 import { toHashParameters } from '../live-config/kernel-settings.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { isPrf, PRFS } from '../passwords/password-digest.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { renderAdminPassword, toDocumentMembers } from '../passwords/schemes.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
@@ -45,12 +47,9 @@ const FORM_HELP =
 
 /** By the rule of the option. */
 function readIterations(text: string): number {
-  try {
-    return Number(findOption('chttpd_auth', 'iterations')?.option.codec.parse(text))
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new InvalidArgumentError(`Expected ${error.message}.`)
-  }
+  const read = tryParse(OPTIONS.chttpd_auth.iterations.codec, text)
+  if ('value' in read) return read.value
+  throw new InvalidArgumentError(`Expected ${read.expected}.`)
 }
 
 async function hash(context: Context, options: Options): Promise<void> {
@@ -58,7 +57,7 @@ async function hash(context: Context, options: Options): Promise<void> {
   const password = await readNewPassword('Password', options)
   // why a text can never be a password, whatever the password rules
   const flaw = checkPassword([], password)
-  if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
+  if (flaw !== undefined) throw commandError(flaw)
   const stored = await hashPassword(password, options, values)
   context.print(options.json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
 }

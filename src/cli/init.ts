@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
-import { messageOf } from '../base/errors.ts'
-import { type Context, ExitError } from './context.ts'
+import { codeOf, messageOf } from '../base/errors.ts'
+import { type Context, commandError } from './context.ts'
 import { createFolder, isFolderMade, type MadeFolder } from './folder.ts'
 
 /** `cardea init`: a folder with a configuration, one administrator and key files. */
@@ -13,7 +13,7 @@ export function initCommand(context: Context): Command {
     .action(async (folder: string) => {
       requireNoOptions(context)
       const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
-      if (!made) throw new ExitError(1, `${folder} has a configuration already: nothing was changed.`)
+      if (!made) throw commandError(`${folder} has a configuration already: nothing was changed.`)
       context.print(renderMade(made))
       context.print(`\nStart it with\n  cardea serve --config ${folder}`)
     })
@@ -23,10 +23,7 @@ export function initCommand(context: Context): Command {
 function requireNoOptions({ flags: { flags, configs } }: Context): void {
   const given = [...configs.map(() => '--config'), ...flags.map(({ section, key }) => `--${section}.${key}`)]
   if (given.length === 0) return
-  throw new ExitError(
-    1,
-    `init takes no options of the configuration: ${given.join(', ')}. Give them to serve or start.`,
-  )
+  throw commandError(`init takes no options of the configuration: ${given.join(', ')}. Give them to serve or start.`)
 }
 
 export async function makeFolder(folder: string): Promise<MadeFolder | undefined> {
@@ -36,7 +33,7 @@ export async function makeFolder(folder: string): Promise<MadeFolder | undefined
     const reason = isReadOnly(folder)
       ? 'the file system is read-only. Remount it for writing, or choose another folder.'
       : messageOf(error)
-    throw new ExitError(1, `${folder} cannot be made: ${reason}`)
+    throw commandError(`${folder} cannot be made: ${reason}`)
   }
 }
 
@@ -48,7 +45,7 @@ function isReadOnly(folder: string): boolean {
     accessSync(path, constants.W_OK)
     return false
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EROFS'
+    return codeOf(error) === 'EROFS'
   }
 }
 

@@ -1,5 +1,6 @@
 // Shared by the commands that manage users, administrators and settings.
 import { type Command, InvalidArgumentError } from 'commander'
+import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import type { Control } from './client.ts'
 import { type Context, EXIT_CODES_HELP, ExitError, exitCodeOfError } from './context.ts'
 import type { RemoteOptions } from './remote.ts'
@@ -50,11 +51,11 @@ export async function manage<T>(
   work: (control: Control) => Promise<T>,
   { explanations = [], needsServer = false }: ManageRules = {},
 ): Promise<T> {
-  const { ControlFailure, openControl, openServer } = await import('./client.ts')
+  const { ControlFailure, openControl, openRunning } = await import('./client.ts')
   const end = (exitCode: number, error: string, reason: string): ExitError =>
     new ExitError(exitCode, options.json ? JSON.stringify({ error, reason }) : reason)
   try {
-    const control = await (needsServer ? openServer : openControl)(context, options)
+    const control = await (needsServer ? openRunning : openControl)(context, options)
     return await work(control).finally(() => control.close())
   } catch (error) {
     if (error instanceof ExitError) throw end(error.exitCode, 'failed', error.message)
@@ -87,8 +88,24 @@ export function report(context: Context, { json }: ManageOptions, value: unknown
   context.print(json ? JSON.stringify(value, undefined, 2) : text())
 }
 
+type PagedOperation = 'user.list' | 'audit.list' | 'transfer.export'
+
+/** All pages of a list. `toQuery` is called for each of them. */
+export async function* listPages<N extends PagedOperation>(
+  control: Control,
+  operation: N,
+  toQuery: () => Readonly<Record<string, string>>,
+): AsyncGenerator<OperationResult<N>> {
+  let after: string | undefined
+  do {
+    const page = await control.call(operation, { query: { ...toQuery(), ...(after !== undefined && { after }) } })
+    yield page
+    after = page.next
+  } while (after !== undefined)
+}
+
 /** Parses a name. */
-export function readName(text: string): string {
+export function parseName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.')
   return text
 }

@@ -2,7 +2,8 @@
 // which every user of the machine can read.
 import type { Readable, Writable } from 'node:stream'
 import { readUtf8 } from '../base/encoding.ts'
-import { EXIT, ExitError } from './context.ts'
+import { gatherBytes } from '../base/gather-bytes.ts'
+import { commandError, usageError } from './context.ts'
 
 export interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean }
@@ -23,13 +24,12 @@ export interface SecretOptions {
   readonly isNew: boolean
 }
 
-export async function readSecret(options: SecretOptions, terminal: Terminal = TERMINAL): Promise<string> {
+export async function readTypedSecret(options: SecretOptions, terminal: Terminal = TERMINAL): Promise<string> {
   if (options.fromInput) return readInput(terminal.input, options.what)
-  if (!terminal.input.isTTY)
-    throw new ExitError(EXIT.usage, `Cannot prompt: standard input is not a terminal. Use ${options.flag}.`)
+  if (!terminal.input.isTTY) throw usageError(`Cannot prompt: standard input is not a terminal. Use ${options.flag}.`)
   const secret = await ask(options.what, terminal)
   if (options.isNew && (await ask(`${options.what}, again`, terminal)) !== secret) {
-    throw new ExitError(1, 'The two passwords differ: nothing was changed.')
+    throw commandError('The two passwords differ: nothing was changed.')
   }
   return secret
 }
@@ -38,7 +38,7 @@ export async function readSecret(options: SecretOptions, terminal: Terminal = TE
 export const readNewPassword = (
   what: string,
   { passwordStdin = false }: { readonly passwordStdin?: boolean },
-): Promise<string> => readSecret({ what, fromInput: passwordStdin, flag: '--password-stdin', isNew: true })
+): Promise<string> => readTypedSecret({ what, fromInput: passwordStdin, flag: '--password-stdin', isNew: true })
 
 /** The option of commands that set a password. */
 export const PASSWORD_STDIN = [
@@ -58,7 +58,7 @@ async function ask(message: string, { input, output }: Terminal): Promise<string
     validate: (value) => (value ? undefined : 'It must not be empty.'),
     signal: ending.signal,
   }).finally(ending.stop)
-  if (isCancel(answer)) throw new ExitError(1, 'Given up: nothing was changed.')
+  if (isCancel(answer)) throw commandError('Given up: nothing was changed.')
   return answer
 }
 
@@ -80,15 +80,10 @@ const MAX_BYTES = 65_536
 
 /** All of standard input without the last line end. */
 async function readInput(input: Readable, what: string): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of input) {
-    chunks.push(Buffer.from(chunk))
-    bytes += chunk.length
-    if (bytes > MAX_BYTES) throw new ExitError(1, `${what}: standard input holds more than ${MAX_BYTES} bytes.`)
-  }
-  const secret = readUtf8(Buffer.concat(chunks))?.replace(/\r?\n$/, '')
-  if (secret === undefined) throw new ExitError(1, `${what}: standard input is not UTF-8.`)
-  if (secret === '') throw new ExitError(1, `${what}: standard input is empty.`)
+  const bytes = await gatherBytes(input, MAX_BYTES)
+  if (!bytes) throw commandError(`${what}: standard input holds more than ${MAX_BYTES} bytes.`)
+  const secret = readUtf8(bytes)?.replace(/\r?\n$/, '')
+  if (secret === undefined) throw commandError(`${what}: standard input is not UTF-8.`)
+  if (secret === '') throw commandError(`${what}: standard input is empty.`)
   return secret
 }

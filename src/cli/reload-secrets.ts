@@ -1,7 +1,7 @@
-import { isJsonObject, readJson } from '../base/json.ts'
+import { isJsonObject, readJsonObject } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, usageError } from './context.ts'
 import { explainFailure, loadCa, readResponseBody, send } from './remote.ts'
 import { createToken, listSecrets } from './token-tools.ts'
 
@@ -76,7 +76,7 @@ async function reloadAll(servers: Servers, { done, failed }: Wording): Promise<v
 function readPlace(text: string): URL {
   const url = URL.canParse(text) ? new URL('/_admin/server/jwt', text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url
-  throw new ExitError(EXIT.usage, '--reload must be http://host:port or https://host:port')
+  throw usageError('--reload must be http://host:port or https://host:port')
 }
 
 /** What is wrong, if anything. */
@@ -98,10 +98,7 @@ function explainRejection(status: number, body: string): string {
 }
 
 /** Errors of the document door have a text in `error`, those of the multi-model door a boolean. */
-function isDocumentError(body: string): boolean {
-  const reading = readJson(body)
-  return reading.kind === 'json' && isJsonObject(reading.value) && typeof reading.value['error'] === 'string'
-}
+const isDocumentError = (body: string): boolean => typeof readJsonObject(body)?.['error'] === 'string'
 
 async function post(place: URL, { token, ca }: Servers): Promise<{ status: number; body: string }> {
   const headers = { authorization: `Bearer ${token}` }
@@ -111,8 +108,7 @@ async function post(place: URL, { token, ca }: Servers): Promise<{ status: numbe
 
 /** The hashes in the response, that of the signing secret first. */
 function readHashes(body: string): readonly string[] {
-  const reading = readJson(body)
-  const result = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value['result'] : undefined
+  const result = readJsonObject(body)?.['result']
   if (!isJsonObject(result)) return []
   const { active, passive } = result
   return [active, ...(Array.isArray(passive) ? passive : [])].map((entry) =>

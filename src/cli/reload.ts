@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 
 /** `cardea reload`: what SIGHUP does, with the result. */
@@ -22,7 +22,7 @@ async function reload(context: Context, options: ReloadOptions): Promise<void> {
     const text = ['The configuration was not applied; the server keeps the previous one.', ...result.problems].join(
       '\n',
     )
-    throw new ExitError(EXIT.failed, options.json ? JSON.stringify(result) : text)
+    throw commandError(options.json ? JSON.stringify(result) : text)
   }
   report(context, options, result, () =>
     [

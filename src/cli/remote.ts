@@ -5,10 +5,11 @@ import { readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { resolve } from 'node:path'
-import { messageOf } from '../base/errors.ts'
+import { codeOf, messageOf } from '../base/errors.ts'
+import { gatherBytes } from '../base/gather-bytes.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
-import { readSecret } from './passwords.ts'
+import { type Context, commandError, usageError } from './context.ts'
+import { readTypedSecret } from './passwords.ts'
 
 interface Request extends Pick<RequestOptions, 'method' | 'path' | 'socketPath'> {
   readonly headers?: Readonly<Record<string, string>>
@@ -32,18 +33,13 @@ export function send(url: URL, { body, timeoutMs, ...options }: Request): Promis
 
 /** Throws an error if the body is larger than the limit. */
 export async function readResponseBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of response) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw new Error('the response is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const body = await gatherBytes(response, maxBytes)
+  if (!body) throw new Error('the response is too large')
+  return body
 }
 
 /** Codes of a certificate that no trusted authority has signed. */
-const UNTRUSTED: ReadonlySet<unknown> = new Set([
+const UNTRUSTED: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT',
@@ -53,8 +49,7 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
 
 /** Why a request failed. `option` names the file of trusted certificate authorities. */
 export function explainFailure(error: unknown, option = '--ca FILE'): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (!UNTRUSTED.has(code)) return messageOf(error)
+  if (!UNTRUSTED.has(codeOf(error))) return messageOf(error)
   return `no trusted authority signed its certificate. If that is expected, name the certificate of the authority: ${option}`
 }
 
@@ -67,12 +62,12 @@ export function loadCa({ cwd }: Context, file: string | undefined): Buffer | und
     new X509Certificate(pem)
     return pem
   } catch (error) {
-    throw new ExitError(EXIT.failed, `${file} holds no certificate that can be used: ${messageOf(error)}`)
+    throw commandError(`${file} holds no certificate that can be used: ${messageOf(error)}`)
   }
 }
 
 /** A server: a socket whose file permission is the credential, or a URL with a name and password. */
-export type Server =
+export type ControlServer =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: URL; readonly authorization: string; readonly ca: Buffer | undefined }
 
@@ -88,7 +83,7 @@ const SOCKET_URL = new URL('http://localhost')
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Rejects as `send` does. `value` is `undefined` if the response is not JSON, so not from the admin API. */
-export async function sendControl(server: Server, request: ControlRequest) {
+export async function sendControl(server: ControlServer, request: ControlRequest) {
   const { method, target: path, timeoutMs } = request
   const body = request.body === undefined ? undefined : JSON.stringify(request.body)
   const headers = {
@@ -119,7 +114,7 @@ export interface RemoteOptions {
 }
 
 /** The server of `--url` and the credential for it; `undefined` without `--url`. */
-export async function readRemote(context: Context, options: RemoteOptions): Promise<Server | undefined> {
+export async function readRemote(context: Context, options: RemoteOptions): Promise<ControlServer | undefined> {
   if (options.url === undefined) return undefined
   const url = readUrl(options.url)
   const ca = loadCa(context, options.ca)
@@ -147,34 +142,33 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // the message does not repeat the text, which may contain a password
-  if (!url || !/^https?:$/.test(url.protocol)) throw usage('--url must be http://host:port or https://host:port')
+  if (!url || !/^https?:$/.test(url.protocol)) throw usageError('--url must be http://host:port or https://host:port')
   if (url.username !== '' || url.password !== '')
-    throw usage('--url holds no name or password: see --as and --credentials')
-  if (url.pathname !== '/' || url.search !== '') throw usage('--url ends with the port')
+    throw usageError('--url holds no name or password: see --as and --credentials')
+  if (url.pathname !== '/' || url.search !== '') throw usageError('--url ends with the port')
   return url
 }
-
-const usage = (message: string): ExitError => new ExitError(EXIT.usage, message)
 
 async function askPair(
   { as: name = 'admin', flag = '--credentials' }: CredentialOptions,
   { host }: URL,
 ): Promise<string> {
   const what = `Password of the administrator ${name} at ${host}`
-  return `${name}:${await readSecret({ what, fromInput: false, flag, isNew: false })}`
+  return `${name}:${await readTypedSecret({ what, fromInput: false, flag, isNew: false })}`
 }
 
 /** `name:password` on the first line. */
 function readPair(path: string, { cwd }: Context): string {
-  const [line = ''] = readWhole(resolve(cwd, path)).split(/\r?\n/, 1)
-  if (!line.includes(':')) throw new ExitError(EXIT.failed, `${path} does not hold name:password on its first line`)
+  const [line = ''] = readGiven(resolve(cwd, path)).split(/\r?\n/, 1)
+  if (!line.includes(':')) throw commandError(`${path} does not hold name:password on its first line`)
   return line
 }
 
-function readWhole(path: string): string {
+/** The text of a file that the user has named; `shown`: its name in an error. */
+export function readGiven(path: string, shown = path): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ExitError(EXIT.failed, `${path} cannot be read: ${messageOf(error)}`)
+    throw commandError(`${shown} cannot be read: ${messageOf(error)}`)
   }
 }

@@ -12,7 +12,7 @@ import { type BackupSummary, countRows } from '../store/backup/format.ts'
 import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordInStore, requireStopped } from './client.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf, requireNone } from './own-settings.ts'
 
@@ -67,7 +67,7 @@ async function recordRestore(
     await recordInStore(context, (events) => events.record('store.restored', fields))
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    throw new ExitError(EXIT.failed, `The store was restored, but this was not recorded: ${error.message}`)
+    throw commandError(`The store was restored, but this was not recorded: ${error.message}`)
   }
 }
 

@@ -12,7 +12,7 @@ import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import { type App, createApp } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
+import { type Context, usageError } from './context.ts'
 import { requireNone, toExit } from './own-settings.ts'
 import { catchSignals } from './signals.ts'
 
@@ -22,8 +22,7 @@ export function serveCommand(context: Context): Command {
     .description('start the server with this configuration')
     .allowExcessArguments()
     .action((_options: unknown, { args: [given] }: Command) => {
-      if (given !== undefined)
-        throw new ExitError(EXIT.usage, `serve takes no argument: did you mean --config ${given}?`)
+      if (given !== undefined) throw usageError(`serve takes no argument: did you mean --config ${given}?`)
       return serve(context, context.flags.configs)
     })
 }

@@ -3,7 +3,7 @@ import type { UserSession } from '../dialects/admin-api/schemas/account.ts'
 import type { User, UserDetails } from '../dialects/admin-api/schemas/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
-import type { ManageOptions } from './manage.ts'
+import { listPages, type ManageOptions } from './manage.ts'
 import { renderFacts, renderTable } from './table.ts'
 
 export const renderUser = (user: User): string => renderFacts(listFacts(user))
@@ -75,22 +75,20 @@ export const renderSessions = (sessions: readonly UserSession[]): string =>
 const MAX_AT_ONCE = 1000
 
 /** Prints page by page, so that memory does not grow with the number of users. */
-export async function listUsers(
+export async function printUsers(
   control: Control,
   { print }: Context,
   { json, limit = Number.POSITIVE_INFINITY }: ManageOptions & { readonly limit?: number },
 ): Promise<void> {
   const renderPage = json ? renderJsonPage : renderTablePage
   let count = 0
-  let after: string | undefined
-  do {
-    const query = { limit: String(Math.min(limit - count, MAX_AT_ONCE)), ...(after !== undefined && { after }) }
-    const { users, next } = await control.call('user.list', { query })
+  const toQuery = () => ({ limit: String(Math.min(limit - count, MAX_AT_ONCE)) })
+  for await (const { users } of listPages(control, 'user.list', toQuery)) {
     const page = renderPage(users, count === 0)
     if (page !== undefined) print(page)
     count += users.length
-    after = count < limit ? next : undefined
-  } while (after !== undefined)
+    if (count >= limit) break
+  }
   if (json) print(count === 0 ? '[]' : ']')
 }
 

@@ -12,6 +12,14 @@ export function renderTable(headings: readonly string[], rows: readonly (readonl
   return cells.map((row) => renderRow(row).trimEnd()).join('\n')
 }
 
+const MAX_NAMED = 20
+
+/** The first of the names, and how many more there are. */
+export function renderNames(names: readonly string[]): string {
+  const named = names.slice(0, MAX_NAMED).map((name) => JSON.stringify(name))
+  return [...named, ...(names.length > MAX_NAMED ? [`and ${names.length - MAX_NAMED} more`] : [])].join(', ')
+}
+
 /** A name and its value on each line. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...facts.map(([name]) => name.length))

@@ -1,6 +1,6 @@
 // Lists the secrets of the multi-model door, and creates and inspects tokens with them, without a server.
 import { readUtf8 } from '../base/encoding.ts'
-import { isJsonObject, readJson } from '../base/json.ts'
+import { readJsonObject } from '../base/json.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type ListedSecret, listFolder, SecretProblem } from '../keys/new-secret.ts'
@@ -79,10 +79,7 @@ export async function showToken(config: Config, text: string, nowSeconds: number
   return { header, claims, problem: await findProblem(config, text, nowSeconds) }
 }
 
-function readPart(part: string): unknown {
-  const reading = readJson(readUtf8(Buffer.from(part, 'base64url')) ?? '')
-  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : undefined
-}
+const readPart = (part: string): unknown => readJsonObject(readUtf8(Buffer.from(part, 'base64url')) ?? '')
 
 async function findProblem(config: Config, text: string, nowSeconds: number): Promise<string | undefined> {
   const token = verifyWithRing(text, await loadRing(config))

@@ -1,9 +1,9 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
-import { readName, withExitCodes } from './manage.ts'
+import { type Context, commandError, usageError } from './context.ts'
+import { parseName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
-import { readSecret } from './passwords.ts'
+import { readTypedSecret } from './passwords.ts'
 import { toPrintable } from './table.ts'
 import { createToken, type ShownToken, showToken, withSecretProblems } from './token-tools.ts'
 
@@ -24,7 +24,7 @@ export function tokenCommand(context: Context): Command {
   const command = withExitCodes(new Command('token').description('make and look at tokens'))
   const making = (name: string, description: string, render: (token: string) => string) =>
     withExitCodes(command.command(name).description(description))
-      .addOption(new Option('--user <name>', 'a token of this user').argParser(readName).conflicts('superuser'))
+      .addOption(new Option('--user <name>', 'a token of this user').argParser(parseName).conflicts('superuser'))
       .option('--superuser', 'a token above all users')
       .addOption(new Option('--server-id <text>', 'what a superuser token calls its holder').default('cardea'))
       .addOption(
@@ -80,7 +80,7 @@ function readPaths(text: string): readonly string[] {
 
 async function create(context: Context, options: CreateOptions, render: (token: string) => string): Promise<void> {
   const { user, superuser = false, serverId, expires, paths = [] } = options
-  if (user === undefined && !superuser) throw new ExitError(EXIT.usage, 'Whose token? Give --user NAME or --superuser.')
+  if (user === undefined && !superuser) throw usageError('Whose token? Give --user NAME or --superuser.')
   const { values } = loadSettingsOf(context)
   const isEndless = expires === Number.POSITIVE_INFINITY
   const lifetimeSeconds = isEndless ? undefined : expires
@@ -92,7 +92,7 @@ async function create(context: Context, options: CreateOptions, render: (token: 
 async function show(context: Context, given: string | undefined, { json }: ShowOptions): Promise<void> {
   const isPiped = given === undefined || given === '-'
   const text = isPiped
-    ? await readSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })
+    ? await readTypedSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })
     : given
   // a whole header is accepted too
   const shown = await showToken(
@@ -101,7 +101,7 @@ async function show(context: Context, given: string | undefined, { json }: ShowO
     nowSeconds(SYSTEM_CLOCK),
   )
   context.print(json ? JSON.stringify(toJson(shown), undefined, 2) : render(shown))
-  if (shown.problem !== undefined) throw new ExitError(EXIT.failed, json ? '' : `Not good: ${shown.problem}.`)
+  if (shown.problem !== undefined) throw commandError(json ? '' : `Not good: ${shown.problem}.`)
 }
 
 const PREFIX = /^(?:authorization: *)?bearer +/i

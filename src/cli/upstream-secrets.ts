@@ -9,7 +9,7 @@ import { createFile } from '../base/files.ts'
 import type { Config } from '../config/options.ts'
 import { DOCUMENT_IDENTITIES, MULTI_MODEL_IDENTITIES } from '../gateway/upstream-identities.ts'
 import { loadConfiguration } from '../live-config/load.ts'
-import { type Context, ExitError } from './context.ts'
+import { type Context, commandError } from './context.ts'
 
 type UpstreamOptions = Config['upstream']
 
@@ -67,7 +67,7 @@ function prepareUpstream(database: Database, config: Config, folder: string): st
   const options = database.renderOptions(database.urls(config.upstream), keyFile)
   const isWritten = createFile(optionFile, `; Written by cardea start.\n${options}`)
   if (!isWritten)
-    throw new ExitError(1, `${optionFile} exists and names no secret for the database. Add it, or remove the file.`)
+    throw commandError(`${optionFile} exists and names no secret for the database. Add it, or remove the file.`)
   return database.renderSteps(config, secret, path)
 }
 

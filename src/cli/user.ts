@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { renderUtcTime } from '../base/clock.ts'
+import { codeOf } from '../base/errors.ts'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
@@ -10,10 +11,10 @@ import {
   renderResetTotp,
   renderUnlocked,
 } from './account-commands.ts'
-import { type Context, EXIT, ExitError } from './context.ts'
-import { addManaged, collect, type ManageOptions, manage, readLimit, readName, withExitCodes } from './manage.ts'
+import { type Context, usageError } from './context.ts'
+import { addManaged, collect, type ManageOptions, manage, parseName, readLimit, withExitCodes } from './manage.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
-import { listUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'
+import { printUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'
 
 const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
 const LEVELS: readonly string[] = GRANT_LEVELS
@@ -31,7 +32,7 @@ export function userCommand(context: Context): Command {
   addManaged(command, 'list', 'print all users, in the order of their names')
     .option('--limit <count>', 'no more than these', readLimit)
     .action((options: ManageOptions & { readonly limit?: number }) =>
-      manage(context, options, (control) => listUsers(control, context, options)),
+      manage(context, options, (control) => printUsers(control, context, options)),
     )
   addPasswords(named)
   addRights(named)
@@ -143,11 +144,11 @@ function addRights(named: AddAccountCommand): void {
       return act('user.set-grant', { params: { name }, body }, renderUser)
     },
   )
-    .argument('<database>', '* for all', readName)
+    .argument('<database>', '* for all', parseName)
     .addArgument(
       new Argument('<level>', 'remove leaves it to the grants that are more general').choices([...LEVELS, 'remove']),
     )
-    .option('--collection <name>', 'on this collection alone; * for all', readName)
+    .option('--collection <name>', 'on this collection alone; * for all', parseName)
   named('disable', 'no sign-in any longer; ends all sessions', (name) => {
     const done = `${name} can no longer sign in; all sessions have ended.`
     return act('user.set-active', { params: { name }, body: { active: false } }, () => done)
@@ -185,8 +186,8 @@ function setRoles(
 /** Contradicting arguments are invalid usage. */
 function requireOneMeaning(roles: readonly string[], { add = [], remove = [], none }: RolesOptions): void {
   const both = add.find((role) => remove.includes(role))
-  if (none && roles.length > 0) throw new ExitError(EXIT.usage, 'Give roles or --none, not both.')
-  if (both !== undefined) throw new ExitError(EXIT.usage, `${both} cannot be added and removed at once.`)
+  if (none && roles.length > 0) throw usageError('Give roles or --none, not both.')
+  if (both !== undefined) throw usageError(`${both} cannot be added and removed at once.`)
 }
 
 function addExternalAccounts(named: AddAccountCommand): void {
@@ -256,6 +257,6 @@ const erase = (name: string): AccountAction<{ readonly records: number; readonly
 })
 
 function toMissing(error: unknown): Error {
-  if (error instanceof Error && 'code' in error && error.code === 'not_found') return error
+  if (error instanceof Error && codeOf(error) === 'not_found') return error
   throw error
 }

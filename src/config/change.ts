@@ -1,8 +1,9 @@
 import { findFixedReason } from './classify.ts'
+import { tryParse } from './codecs.ts'
 import { findTarget, type Target } from './compatibility.ts'
 import { checkKeyName } from './open-sections.ts'
-import { isConcealed, MASK, type OptionRow, withValue } from './options.ts'
-import { findNearestOption, findNearestSection, quote } from './problems.ts'
+import { MASK, type OptionRow, withValue } from './options.ts'
+import { describeMismatch, findNearestOption, findNearestSection } from './problems.ts'
 import { isFileReference } from './secrets.ts'
 import { type AllValues, type Assignment, renderSource, type Settings } from './settings.ts'
 
@@ -109,14 +110,11 @@ function checkText(settings: Settings, target: Target, change: Change): ChangePr
     const problem = checkSecret(change.text)
     if (problem) return problem
   }
-  try {
-    const values = withValue(settings.values, row, row.option.codec.parse(change.text))
-    return checkRules(settings, { values, open: settings.open }, row)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    const got = isConcealed(row.option, change.text) ? '' : `, got ${quote(change.text)}`
-    return { kind: 'bad-value', message: `[${change.section}] ${change.key}: expected ${error.message}${got}` }
-  }
+  const { section, key, text } = change
+  const read = tryParse(row.option.codec, text)
+  if ('value' in read)
+    return checkRules(settings, { values: withValue(settings.values, row, read.value), open: settings.open }, row)
+  return { kind: 'bad-value', message: `[${section}] ${key}: ${describeMismatch(row.option, text, read.expected)}` }
 }
 
 /** The mask is not the secret, and no file can be named at run time. */

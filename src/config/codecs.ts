@@ -26,6 +26,19 @@ export function refuse(expects: string): never {
   throw new RangeError(expects)
 }
 
+/** The value of a text, or what the codec expects instead. */
+export function tryParse<T>(
+  { parse }: Codec<T>,
+  text: string,
+): { readonly value: T; readonly expected?: never } | { readonly expected: string } {
+  try {
+    return { value: parse(text) }
+  } catch (error) {
+    if (error instanceof RangeError) return { expected: error.message }
+    throw error
+  }
+}
+
 const CONTROL = /[\x00-\x1f\x7f]/
 const same = (text: string): string => text
 

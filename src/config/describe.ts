@@ -1,7 +1,7 @@
 import { hasSecretName } from './compatibility.ts'
 import { findOption, findValue, isConcealed, MASK, PROVIDER_PREFIX, ROWS } from './options.ts'
 import { isFileReference } from './secrets.ts'
-import { type Assignment, renderSource, type Settings } from './settings.ts'
+import { type Assignment, DEFAULT, renderSource, type Settings, type Source } from './settings.ts'
 
 /** One setting without secrets. */
 export interface ShownSetting {
@@ -20,38 +20,36 @@ export function describeSettings(settings: Settings): readonly ShownSetting[] {
 
 function describeOptions(settings: Settings): ShownSetting[] {
   return ROWS.map((row) => {
-    const source = settings.find(row.section, row.key)?.source ?? { kind: 'default' }
+    const source = settings.find(row.section, row.key)?.source ?? DEFAULT
     const text = row.option.codec.print(findValue(settings.values, row))
-    return {
-      name: row.name,
-      value: isConcealed(row.option, text) ? MASK : text,
-      source: renderSource(source),
-      isDefault: source.kind === 'default',
-    }
+    return show(row.name, isConcealed(row.option, text) ? MASK : text, source)
   })
 }
 
+const show = (name: string, value: string, source: Source): ShownSetting => ({
+  name,
+  value,
+  source: renderSource(source),
+  isDefault: source.kind === 'default',
+})
+
+const showEntry = (entry: Assignment): ShownSetting =>
+  show(`${entry.section}.${entry.key}`, toShownText(entry), entry.source)
+
 function describeOpen({ admins, open, entries }: Settings): ShownSetting[] {
-  const show = (name: string, value: string, source: Assignment['source']): ShownSetting => ({
-    name,
-    value,
-    source: renderSource(source),
-    isDefault: false,
-  })
   return [
     ...admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
     ...open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
     ...open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
-    ...entries
-      .filter(({ section }) => section.startsWith(PROVIDER_PREFIX))
-      .map((entry) => show(`${entry.section}.${entry.key}`, toShownText(entry), entry.source)),
+    ...entries.filter(({ section }) => section.startsWith(PROVIDER_PREFIX)).map(showEntry),
   ]
 }
 
-function describeIgnored(entry: Assignment): ShownSetting {
-  const name = `${entry.section}.${entry.key}`
-  return { name, value: toShownText(entry), source: renderSource(entry.source), isDefault: false, note: 'ignored' }
-}
+const describeIgnored = (entry: Assignment): ShownSetting => ({
+  ...showEntry(entry),
+  isDefault: false,
+  note: 'ignored',
+})
 
 /** The configured text of a setting, or the mask if it is a secret or its name suggests one. */
 export function toShownText({ section, key, text }: Pick<Assignment, 'section' | 'key' | 'text'>): string {

@@ -1,8 +1,10 @@
+import { tryParse } from './codecs.ts'
 import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
 import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
-import { findNearestSection, type Notices, type Problem, renderAt, warn } from './problems.ts'
-import { type Assignment, joinNames } from './settings.ts'
+import { warnAboutDuplicates } from './open-sections.ts'
+import { findNearestSection, type Notices, type Problem, renderAt } from './problems.ts'
+import type { Assignment } from './settings.ts'
 
 /** A setting made at run time. `text` is `undefined` for a deletion that hides lower layers. */
 export interface RuntimeEntry {
@@ -56,7 +58,7 @@ function readFiles(files: readonly IniFile[], report: Notices) {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read)
     report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))
-  for (const file of read) warnAboutDuplicates(file, report)
+  for (const file of read) warnAboutDuplicates(listOptions(file), report)
   const countsAsAdmin = pickAdmins(read, report)
   const counting: Assignment[] = []
   const overruledAdmins: Assignment[] = []
@@ -94,25 +96,16 @@ function findEmpty({ path, empty }: ReadFile): readonly Problem[] {
 /** What the option expects; `undefined` if it may be empty or is not an option of Cardea. */
 function findExpected(section: string, key: string): string | undefined {
   const target = findTarget(section, key)
-  if (target.kind !== 'option' && target.kind !== 'fallback') return undefined
-  try {
-    target.row.option.codec.parse('')
-    return undefined
-  } catch (error) {
-    if (error instanceof RangeError) return error.message
-    throw error
-  }
+  return target.kind === 'option' || target.kind === 'fallback'
+    ? tryParse(target.row.option.codec, '').expected
+    : undefined
 }
 
-/** The last line of an option is used. Duplicate administrators are reported with the section that is used. */
-function warnAboutDuplicates(file: ReadFile, report: Notices): void {
-  const options = file.entries.filter(({ section, key }) => section !== 'admins' && hasEffect(section, key))
-  for (const lines of Map.groupBy(options, ({ section, key }) => joinNames(section, key)).values()) {
-    const last = lines.at(-1)
-    for (const line of lines.slice(0, -1))
-      warn(report, toAssignment(file, line), `this line is ignored: the one at ${file.path}:${last?.line} is used`)
-  }
-}
+/** Duplicate administrators are reported with the section that is used. */
+const listOptions = (file: ReadFile): readonly Assignment[] =>
+  file.entries
+    .filter(({ section, key }) => section !== 'admins' && hasEffect(section, key))
+    .map((entry) => toAssignment(file, entry))
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['unused', 'unknown option', 'unknown section'])
 const hasEffect = (section: string, key: string): boolean => !WITHOUT_EFFECT.has(findTarget(section, key).kind)

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { compareBytes, readUtf8 } from '../base/encoding.ts'
-import { messageOf } from '../base/errors.ts'
+import { codeOf, messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
@@ -151,7 +151,7 @@ function tryReading(path: string): string | undefined {
   }
 }
 
-const REASONS: ReadonlyMap<unknown, string> = new Map([
+const REASONS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is no such file'],
   ['EACCES', 'permission denied'],
   ['EPERM', 'permission denied'],
@@ -160,7 +160,4 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['ELOOP', 'its links lead in a circle'],
 ])
 
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return REASONS.get(code) ?? messageOf(error)
-}
+const reasonOf = (error: unknown): string => REASONS.get(codeOf(error)) ?? messageOf(error)

@@ -67,7 +67,8 @@ export function resolveAdmins(
   return [...last.values()]
 }
 
-function warnAboutDuplicates(given: readonly Assignment[], report: Notices): void {
+/** The last line of a name in the files is used. */
+export function warnAboutDuplicates(given: readonly Assignment[], report: Notices): void {
   for (const { line, last } of findDuplicates(given)) {
     warn(report, line, `this line is ignored: the one at ${renderSource(last.source)} is used`)
   }
@@ -78,7 +79,8 @@ function findDuplicates(
   given: readonly Assignment[],
 ): readonly { readonly line: Assignment; readonly last: Assignment }[] {
   const inFiles = given.filter(({ source }) => source.kind === 'file')
-  return [...Map.groupBy(inFiles, ({ key }) => key).values()].flatMap((lines) =>
+  const byName = Map.groupBy(inFiles, ({ section, key }) => joinNames(section, key))
+  return [...byName.values()].flatMap((lines) =>
     lines.slice(0, -1).map((line) => ({ line, last: lines.at(-1) ?? line })),
   )
 }

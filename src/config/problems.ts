@@ -1,5 +1,6 @@
 import { EFFECTIVE_SECTIONS, isKnownSection } from './compatibility.ts'
-import { ROWS } from './options.ts'
+import type { Option } from './option-table.ts'
+import { isConcealed, ROWS } from './options.ts'
 import { type Assignment, renderSource } from './settings.ts'
 
 /** Something that prevents a start or a change. */
@@ -40,6 +41,10 @@ const SHOWN_CHARACTERS = 60
 export function quote(text: string): string {
   return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text)
 }
+
+/** A text that an option does not accept. Secrets are not shown. */
+export const describeMismatch = (option: Option<unknown>, text: string, expected: string): string =>
+  `expected ${expected}${isConcealed(option, text) ? '' : `, got ${quote(text)}`}`
 
 const MAX_COMPARED = 64
 

@@ -1,8 +1,9 @@
 // The sections `[provider:<name>]`: reads and checks what the layers set.
 import { PROVIDER_PREFIX } from './options.ts'
-import { addProblem, findNearest, type Notices, type Problem, quote } from './problems.ts'
+import { addProblem, findNearest, type Notices, type Problem } from './problems.ts'
 import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
-import { expandSecret, type SecretFiles } from './secrets.ts'
+import { readAssigned } from './resolve.ts'
+import type { SecretFiles } from './secrets.ts'
 import { type Assignment, type ProviderEntry, renderSource } from './settings.ts'
 
 /** The options of a provider, for help and for the reference page. */
@@ -50,17 +51,8 @@ function readValue(
     report.problems.push({ kind: 'unknown-option', ...problem, ...(nearest && { nearest }) })
     return []
   }
-  const { codec, secret } = PROVIDER_OPTIONS[key]
-  const text = secret ? expandSecret(assignment, secretFiles, report) : assignment.text
-  if (text === undefined) return []
-  try {
-    return [[key, codec.parse(text)]]
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    const given = secret ? '' : `, got ${quote(text)}`
-    addProblem(report, 'bad-value', assignment, `expected ${error.message}${given}`)
-    return []
-  }
+  const read = readAssigned(PROVIDER_OPTIONS[key], assignment, secretFiles, report)
+  return read ? [[key, read.value]] : []
 }
 
 /** The place of a tenant in an issuer. */

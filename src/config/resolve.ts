@@ -1,8 +1,10 @@
 import type { Classified } from './classify.ts'
+import { tryParse } from './codecs.ts'
 import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
+import type { Option } from './option-table.ts'
 import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
-import { addProblem, type Notices, quote, warn } from './problems.ts'
+import { addProblem, describeMismatch, type Notices, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 
@@ -63,22 +65,20 @@ function mergeFlags(row: OptionRow, own: readonly Assignment[]): readonly Assign
 }
 
 function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValue | undefined {
-  const { codec, secret } = row.option
-  const text = secret ? expandSecret(assignment, work.secretFiles, work.report) : assignment.text
-  if (text === undefined) {
-    work.wrong.add(row.name)
-    return undefined
-  }
-  try {
-    const resolved = codec.resolve?.(text, folderOf(assignment.source, work.secretFiles.cwd)) ?? text
-    return { value: codec.parse(resolved), assignment }
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    const got = isConcealed(row.option, text) ? '' : `, got ${quote(text)}`
-    addProblem(work.report, 'bad-value', assignment, `expected ${error.message}${got}`)
-    work.wrong.add(row.name)
-    return undefined
-  }
+  const read = readAssigned(row.option, assignment, work.secretFiles, work.report)
+  if (!read) work.wrong.add(row.name)
+  return read && { ...read, assignment }
+}
+
+/** The value that an option is set to; `undefined`: it cannot be read, which is reported. */
+export function readAssigned(option: Option<unknown>, assignment: Assignment, files: SecretFiles, report: Notices) {
+  const { codec, secret } = option
+  const text = secret ? expandSecret(assignment, files, report) : assignment.text
+  if (text === undefined) return undefined
+  const read = tryParse(codec, codec.resolve?.(text, folderOf(assignment.source, files.cwd)) ?? text)
+  if ('value' in read) return read
+  addProblem(report, 'bad-value', assignment, describeMismatch(option, text, read.expected))
+  return undefined
 }
 
 /** Chooses among the last values of each earlier section one that does not make the option less strict. */

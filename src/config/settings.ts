@@ -96,7 +96,8 @@ export interface Rule {
   check(all: AllValues): RuleFinding | string | undefined
 }
 
-const DEFAULT: Source = Object.freeze({ kind: 'default' })
+/** Of a value that nothing sets. */
+export const DEFAULT: Source = Object.freeze({ kind: 'default' })
 
 /** Joins two names without ambiguity. */
 export const joinNames = (section: string, key: string): string => JSON.stringify([section, key])

@@ -4,6 +4,7 @@
  * depends only on the signature.
  */
 import { readUtf8 } from '../base/encoding.ts'
+import { gatherBytes } from '../base/gather-bytes.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { UpstreamServer } from './connections.ts'
@@ -83,19 +84,9 @@ export async function ask(
       ? { method: 'GET', headers: [...headers] }
       : { method: 'PUT', headers: [...headers, 'Content-Type', 'application/json'], body: JSON.stringify(body) }),
   })
-  return { status: response.statusCode, body: await readJsonBody(response.body, maxBytes) }
-}
-
-async function readJsonBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<unknown> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > maxBytes) return undefined
-    chunks.push(chunk)
-  }
-  const reading = readJson(readUtf8(Buffer.concat(chunks)) ?? '')
-  return reading.kind === 'json' ? reading.value : undefined
+  const bytes = await gatherBytes(response.body, maxBytes)
+  const reading = readJson((bytes && readUtf8(bytes)) ?? '')
+  return { status: response.statusCode, body: reading.kind === 'json' ? reading.value : undefined }
 }
 
 /** The name the probes use. It needs no user in the database and gets no rights there. */

@@ -5,7 +5,7 @@ import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Config } from '../config/options.ts'
-import { renderSource } from '../config/settings.ts'
+import { DEFAULT, renderSource } from '../config/settings.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import { listFolder, SecretProblem } from '../keys/new-secret.ts'
@@ -70,7 +70,7 @@ function showCouchdb({ get }: LiveConfig) {
   const { settings, configured } = get()
   const secret = settings.values.upstream['document-secret']
   if (secret === '') return []
-  const source = configured.find('upstream', 'document-secret')?.source ?? DEFAULT_SOURCE
+  const source = configured.find('upstream', 'document-secret')?.source ?? DEFAULT
   const use = 'the identity of requests to CouchDB'
   const key = { hashPrefix: digestOf(Buffer.from(secret)).slice(0, HASH_DIGITS), isActive: true, algorithm: 'HMAC' }
   return [{ ...FIXED_RING, option: 'upstream.document-secret', use, source: renderSource(source), keys: [key] }]
@@ -91,7 +91,6 @@ async function showAuditKey({ get, kernel: { audit } }: LiveConfig) {
 
 /** Of secrets that a reload of files does not read. */
 const FIXED_RING = { reloadable: false, problem: null }
-const DEFAULT_SOURCE = { kind: 'default' } as const
 
 async function showRing({ option, use, ring, source }: RingPlace) {
   const files = await listFiles(source, ring).catch(() => new Map<string, SecretFile>())
@@ -133,7 +132,7 @@ const COOKIE_SECRET = 'chttpd_auth.secret'
 
 /** The current cookie secret, and earlier ones that are still accepted. */
 async function showCookies({ get, secrets, kernel: { store } }: LiveConfig) {
-  const source = get().configured.find('chttpd_auth', 'secret')?.source ?? DEFAULT_SOURCE
+  const source = get().configured.find('chttpd_auth', 'secret')?.source ?? DEFAULT
   const { settings } = await store.listSettings()
   const stored = settings.find(({ section, key }) => `${section}.${key}` === COOKIE_SECRET)
   const age = source.kind === 'run time' && stored ? { ageSeconds: nowSeconds(SYSTEM_CLOCK) - stored.changedAt } : {}

@@ -5,23 +5,27 @@ import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { SECTIONS } from '../config/option-table.ts'
 import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
-import { renderSource, type Settings, type Source } from '../config/settings.ts'
+import { DEFAULT, renderSource, type Settings, type Source } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
-import { type ChangeMode, createSettingsService, findChangeProblem, type SetEntry } from './settings-service.ts'
+import { type ChangeMode, createSettingsService, findChangeProblem, findIn, type SetEntry } from './settings-service.ts'
 import type { ConfigSnapshot } from './snapshot.ts'
+
+/** The configured text, without secrets. */
+const showConfigured = (configured: Settings, section: string, key: string): string =>
+  toShownText({ section, key, text: configured.find(section, key)?.text ?? '' })
 
 /** The settings for commands and the console, which show what a change did. */
 export function createSettingsEditor(liveConfig: LiveConfig) {
   const service = createSettingsService(liveConfig)
   const change = async (section: string, key: string, work: () => Promise<string>) => {
     const earlierWarnings = liveConfig.get().warnings
-    const wasStored = await isStored(liveConfig, section, key)
+    const wasStored = (await findIn(liveConfig.runtime, section, key)) !== undefined
     const previous = await work()
     const { configured, warnings } = liveConfig.get()
     return {
       name: `${section}.${key}`,
       previous,
-      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
+      value: showConfigured(configured, section, key),
       undo: wasStored ? toUndo(previous) : ('unset' as const),
       needsRestart: findOption(section, key)?.option.reload === 'restart',
       warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
@@ -42,16 +46,13 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
 }
 
 function requireExpected(liveConfig: LiveConfig, { section, key }: SetEntry, expected: string | undefined): void {
-  const value = toShownText({ section, key, text: liveConfig.get().configured.find(section, key)?.text ?? '' })
+  const value = showConfigured(liveConfig.get().configured, section, key)
   if (expected !== undefined && value !== expected)
     throw new Refusal('conflict', { reason: `${section}.${key} was changed to "${value}" in the meantime.` })
 }
 
 /** How to return to the value before: set it again, or remove the new one. `null`: a secret, which is not shown. */
 const toUndo = (previous: string): 'set' | null => (previous === MASK ? null : 'set')
-
-const isStored = async ({ runtime }: LiveConfig, section: string, key: string): Promise<boolean> =>
-  (await runtime.list()).some((entry) => entry.section === section && entry.key === key)
 
 /** Administrators have operations of their own. */
 async function listStored({ runtime }: LiveConfig) {
@@ -82,8 +83,6 @@ async function listChangeTimes({ kernel: { store } }: LiveConfig): Promise<Reado
 function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, changedAt: number | undefined) {
   const { option, section, key, name } = row
   const source = configured.find(section, key)?.source ?? DEFAULT
-  const value = showValue(row, configured)
-  const running = showValue(row, settings)
   return {
     name,
     section,
@@ -94,17 +93,15 @@ function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, ch
     type: toType(option.codec),
     ...(option.codec.words && { choices: option.codec.words }),
     default: showText(row, option.codec.print(option.initial)),
-    value,
+    value: showValue(row, configured),
     source: { kind: source.kind, text: renderSource(source) },
     ...(source.kind === 'run time' && changedAt !== undefined && { changedAt }),
     isSecret: option.secret ?? false,
     effect: option.reload,
-    ...(isWaiting(row, configured, settings) && { running }),
+    ...(isWaiting(row, configured, settings) && { running: showValue(row, settings) }),
     ...toFixed(row, source),
   }
 }
-
-const DEFAULT: Source = { kind: 'default' }
 
 const toPrinted = (row: OptionRow, settings: Settings): string =>
   row.option.codec.print(findValue(settings.values, row))
@@ -136,15 +133,13 @@ function previewChange(liveConfig: LiveConfig, change: RuntimeEntry) {
   const { configured } = liveConfig.get()
   const row = findOption(section, key)
   const problem = findChangeProblem(liveConfig, change)
-  const current = toShownText({ section, key, text: configured.find(section, key)?.text ?? '' })
-  const needsRestart = row?.option.reload === 'restart'
   return {
     name: `${section}.${key}`,
-    current,
+    current: showConfigured(configured, section, key),
     value: text === undefined ? null : toShownText({ section, key, text }),
     problems: problem === undefined ? [] : [problem],
     effects: problem === undefined ? describeEffects(change, row, configured) : [],
-    needsRestart,
+    needsRestart: row?.option.reload === 'restart',
   }
 }
 

@@ -100,7 +100,8 @@ function dropEarlier(into: RuntimeLayer, { section, key, text }: SetEntry): Prom
   throw new Refusal('option_refused', { reason: 'Only chttpd_auth.secret can be replaced with immediate effect' })
 }
 
-const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
+/** The entry of a layer; `undefined`: it has none. */
+export const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
   (await into.list()).find((entry) => entry.section === section && entry.key === key)
 
 const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry): Promise<void> =>

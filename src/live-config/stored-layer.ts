@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { isJsonObject, readJson } from '../base/json.ts'
+import { readJson, readJsonObject } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import type {
   AdministratorChange,
@@ -85,8 +85,7 @@ const NO_CHANGE: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 }
 
 /** Only the latest change counts: any other ends the session as well. */
 function readKept(section: string, text: string | undefined): KeptAdministratorSession | undefined {
-  const reading = section === EPOCHS && text ? readJson(text) : undefined
-  const { id, generation, version } = reading?.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  const { id, generation, version } = (section === EPOCHS && readJsonObject(text ?? '')) || {}
   if (typeof id !== 'string' || typeof generation !== 'number' || typeof version !== 'string') return undefined
   return { id, generation, version }
 }

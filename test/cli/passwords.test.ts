@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { ExitError } from '../../src/cli/context.ts'
-import { readSecret } from '../../src/cli/passwords.ts'
+import { readTypedSecret } from '../../src/cli/passwords.ts'
 
 const ASKED = { what: 'Password of ann', fromInput: false, flag: '--password-stdin', isNew: true }
 
@@ -26,19 +26,19 @@ function createTerminal(answers: readonly string[]) {
 
 test('prompts for a new password twice and shows neither text nor length', async () => {
   const { terminal, shown } = createTerminal(['opensesame\r', 'opensesame\r'])
-  assert.equal(await readSecret(ASKED, terminal), 'opensesame')
+  assert.equal(await readTypedSecret(ASKED, terminal), 'opensesame')
   assert.match(shown(), /again/)
   assert.doesNotMatch(shown(), /opens|sesame|[•▪*]{2}/)
 })
 
 test('rejects two that differ', async () => {
   const { terminal } = createTerminal(['one\r', 'two\r'])
-  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /two passwords differ/ })
+  await assert.rejects(readTypedSecret(ASKED, terminal), { exitCode: 1, message: /two passwords differ/ })
 })
 
 test('prompts for an existing password once', async () => {
   const { terminal, shown } = createTerminal(['known\r'])
-  assert.equal(await readSecret({ ...ASKED, isNew: false }, terminal), 'known')
+  assert.equal(await readTypedSecret({ ...ASKED, isNew: false }, terminal), 'known')
   assert.doesNotMatch(shown(), /again|known/)
 })
 
@@ -51,13 +51,13 @@ for (const [who, answers] of [
 ] as const) {
   test(`${who} cancels the command`, async () => {
     const { terminal } = createTerminal(answers)
-    await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: 'Given up: nothing was changed.' })
+    await assert.rejects(readTypedSecret(ASKED, terminal), { exitCode: 1, message: 'Given up: nothing was changed.' })
   })
 }
 
 test('names the flag if there is no terminal', async () => {
   const terminal = { input: Readable.from([]), output: new PassThrough() }
-  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 2, message: /--password-stdin/ })
+  await assert.rejects(readTypedSecret(ASKED, terminal), { exitCode: 2, message: /--password-stdin/ })
 })
 
 const INPUTS: readonly { readonly name: string; readonly given: string | Buffer; readonly secret?: string }[] = [
@@ -74,7 +74,7 @@ const INPUTS: readonly { readonly name: string; readonly given: string | Buffer;
 for (const { name, given, secret } of INPUTS) {
   test(`standard input: ${name}`, async () => {
     const terminal = { input: Readable.from([Buffer.from(given)]), output: new PassThrough() }
-    const reading = readSecret({ ...ASKED, fromInput: true }, terminal)
+    const reading = readTypedSecret({ ...ASKED, fromInput: true }, terminal)
     if (secret === undefined)
       await assert.rejects(reading, (error) => error instanceof ExitError && error.exitCode === 1)
     else assert.equal(await reading, secret)

@@ -7,7 +7,7 @@ import type { Found } from '../../transfer/dump.ts'
 import type { Reading } from '../../transfer/records.ts'
 
 /** Every entry of the last `[admins]` section, or of a JSON object. */
-export function readAdministrators(text: string): readonly Found[] {
+export function readAdministratorFile(text: string): readonly Found[] {
   if (!text.trimStart().startsWith('{')) return readSection(text)
   const reading = readJson(text, { noDuplicates: true })
   if (reading.kind === 'refused' || !isJsonObject(reading.value)) return [{ size: 0, reading: UNREADABLE }]

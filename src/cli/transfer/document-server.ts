@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
-import { EXIT, ExitError } from '../context.ts'
+import { commandError, ExitError, usageError } from '../context.ts'
 import { explainFailure, readResponseBody, send } from '../remote.ts'
 import type { ImportSource } from './source.ts'
 
@@ -29,15 +29,11 @@ const USERS = '_users'
 export function readServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // the text is not repeated: it may hold a password
-  if (!url) throw new ExitError(EXIT.usage, 'This is not a URL. An example is http://host:5984.')
+  if (!url) throw usageError('This is not a URL. An example is http://host:5984.')
   if (url.username !== '' || url.password !== '') {
-    throw new ExitError(
-      EXIT.usage,
-      'The URL must not contain a name or password: use --source-as and --source-credentials.',
-    )
+    throw usageError('The URL must not contain a name or password: use --source-as and --source-credentials.')
   }
-  if (url.search !== '' || url.hash !== '')
-    throw new ExitError(EXIT.usage, 'The URL must not have a query or a fragment.')
+  if (url.search !== '' || url.hash !== '') throw usageError('The URL must not have a query or a fragment.')
   url.pathname = `${url.pathname.replace(/\/(?:_users)?\/?$/, '')}/`
   return url
 }
@@ -94,7 +90,7 @@ async function loadPage(server: DocumentServer, idPrefix: string, { startKey, sk
 
 async function countDocuments(server: DocumentServer): Promise<number | undefined> {
   const info = readJson(await loadText(server, USERS))
-  if (info.kind === 'refused') throw new ExitError(EXIT.failed, `The server at ${server.base.host} is not a CouchDB.`)
+  if (info.kind === 'refused') throw commandError(`The server at ${server.base.host} is not a CouchDB.`)
   const count = isJsonObject(info.value) ? info.value['doc_count'] : undefined
   return typeof count === 'number' ? count : undefined
 }
@@ -138,5 +134,4 @@ async function load(server: DocumentServer, path: string): Promise<IncomingMessa
 const failure = ({ base, caOption }: DocumentServer, error: unknown): ExitError =>
   error instanceof ExitError ? error : unreadable(base, explainFailure(error, caOption))
 
-const unreadable = (base: URL, why: string): ExitError =>
-  new ExitError(EXIT.failed, `${base.host} cannot be read: ${why}.`)
+const unreadable = (base: URL, why: string): ExitError => commandError(`${base.host} cannot be read: ${why}.`)

@@ -1,17 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { messageOf } from '../../base/errors.ts'
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
 import type { Found } from '../../transfer/dump.ts'
 import type { FormatName } from '../../transfer/format-names.ts'
 import { identityHeadersForDocument } from '../../wiring/gateway.ts'
 import type { Control } from '../client.ts'
-import { type Context, EXIT, ExitError } from '../context.ts'
+import { type Context, commandError, usageError } from '../context.ts'
 import { type ManageOptions, manage } from '../manage.ts'
 import { readIdPrefix, toInput } from '../own-settings.ts'
-import { loadCa, readAuthorization } from '../remote.ts'
-import { readAdministrators } from './administrators.ts'
+import { loadCa, readAuthorization, readGiven } from '../remote.ts'
+import { readAdministratorFile } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
 import { type ImportCounts, Importer, type ImportRules } from './importer.ts'
 import { renderCount, renderDuration } from './progress.ts'
@@ -44,24 +42,25 @@ export async function runImport(context: Context, given: string | undefined, opt
     ? await openServerSource(await findServer(place), idPrefix)
     : openFileSource(context, place, format, idPrefix)
   const admins = options.admins === true ? place : options.admins
-  const administrators = admins === undefined ? [] : readAdministrators(await loadAdmins(context, admins, findServer))
+  const administrators =
+    admins === undefined ? [] : readAdministratorFile(await loadAdmins(context, admins, findServer))
   const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
   const isWhole = await manage(context, options, (control) =>
     importAll(control, { source, administrators, format, rules, report }),
   )
-  if (!isWhole) throw new ExitError(EXIT.failed, 'Not everything was imported.')
+  if (!isWhole) throw commandError('Not everything was imported.')
 }
 
 function requirePlace(given: string | undefined, upstream: DocumentServer | undefined): string {
   if ((given === undefined) === (upstream === undefined))
-    throw new ExitError(EXIT.usage, 'Give a source, or --from-upstream: one of them.')
+    throw usageError('Give a source, or --from-upstream: one of them.')
   return given ?? upstream?.base.href ?? ''
 }
 
 function requireFormat(place: string, from: FormatName | undefined): FormatName {
   if (!ADDRESS.test(place)) return from ?? 'cardea'
   if (from === undefined || from === 'document') return 'document'
-  throw new ExitError(EXIT.usage, 'Only CouchDB is read from a URL. Import a dump of the other formats.')
+  throw usageError('Only CouchDB is read from a URL. Import a dump of the other formats.')
 }
 
 type FindServer = (place: string) => Promise<DocumentServer>
@@ -89,11 +88,7 @@ function createServers(
 
 async function loadAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<string> {
   if (ADDRESS.test(place)) return loadAdministrators(await findServer(place))
-  try {
-    return readFileSync(resolve(cwd, place), 'utf8')
-  } catch (error) {
-    throw new ExitError(EXIT.failed, `${place} cannot be read: ${messageOf(error)}`)
-  }
+  return readGiven(resolve(cwd, place), place)
 }
 
 interface Work {
@@ -200,12 +195,12 @@ const REJECTED =
 /** The CouchDB server behind the document door, read with the secret that it shares with Cardea. */
 function findUpstream(context: Context): DocumentServer {
   const { settings, problems } = loadConfiguration(toInput(context))
-  if (problems.length > 0) throw new ExitError(EXIT.failed, problems.map(({ message }) => message).join('\n'))
+  if (problems.length > 0) throw commandError(problems.map(({ message }) => message).join('\n'))
   const { upstream } = settings.values
   const [url] = upstream.document
   if (url === undefined) {
     const isArangodb = upstream['multi-model'].length > 0
-    throw new ExitError(EXIT.failed, isArangodb ? NO_PASSWORDS : 'No upstream is configured: see upstream.document.')
+    throw commandError(isArangodb ? NO_PASSWORDS : 'No upstream is configured: see upstream.document.')
   }
   const toHeaders = identityHeadersForDocument({ get: () => settings.values })
   return {

@@ -5,7 +5,7 @@ import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
 import type { FormatName } from '../../transfer/format-names.ts'
-import { type Context, EXIT, ExitError } from '../context.ts'
+import { type Context, commandError } from '../context.ts'
 
 /** The source of an import. Records are read in small groups. */
 export interface ImportSource {
@@ -34,7 +34,7 @@ export function openFileSource({ cwd }: Context, place: string, format: FormatNa
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof Error && 'code' in error)) throw error
-        throw new ExitError(EXIT.failed, `${place} cannot be read: ${error.message}.`)
+        throw commandError(`${place} cannot be read: ${error.message}.`)
       }
       yield reader.end()
     },
@@ -43,8 +43,8 @@ export function openFileSource({ cwd }: Context, place: string, format: FormatNa
 
 function sizeOf(path: string, place: string): number | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
-  if (!found) throw new ExitError(EXIT.failed, `There is no file ${place}.`)
-  if (found.isDirectory()) throw new ExitError(EXIT.failed, `${place} is a folder.`)
+  if (!found) throw commandError(`There is no file ${place}.`)
+  if (found.isDirectory()) throw commandError(`${place} is a folder.`)
   return found.isFile() ? found.size : undefined
 }
 

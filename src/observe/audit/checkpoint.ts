@@ -4,7 +4,7 @@
  * in a file outside the store, so that such an attacker cannot replace both.
  */
 import { readFileSync } from 'node:fs'
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { isJsonObject, readJsonObject } from '../../base/json.ts'
 import { type AuditSigningKey, checkSignature, type Signature, signStatement, type VerifyingKey } from './audit-key.ts'
 import type { ChainPlace } from './audit-record.ts'
 
@@ -30,8 +30,7 @@ const toStatement = ({ node, sequence, hash, purged, time }: Checkpoint) =>
 
 /** `undefined`: it is not a checkpoint. */
 export function readCheckpoint(text: string): SignedCheckpoint | undefined {
-  const reading = readJson(text)
-  const value = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  const value = readJsonObject(text) ?? {}
   const { node, time, key, signature } = value
   const [place, purged] = [readPlace(value), readPlace(value['purged'])]
   if (!purged || !place || typeof node !== 'string' || typeof time !== 'number') return undefined

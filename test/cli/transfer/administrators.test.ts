@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readAdministrators, renderAdministrators } from '../../../src/cli/transfer/administrators.ts'
+import { readAdministratorFile, renderAdministrators } from '../../../src/cli/transfer/administrators.ts'
 
 const HASH = `-hashed-${'a'.repeat(40)},salt`
 
@@ -32,7 +32,7 @@ const TEXTS: readonly [row: string, text: string, found: readonly unknown[]][] =
 describe('reading administrators of CouchDB from', () => {
   for (const [row, text, found] of TEXTS) {
     it(row, () => {
-      const readings = readAdministrators(text)
+      const readings = readAdministratorFile(text)
       assert.deepEqual(
         readings.map(({ line, reading }) => [line, reading.kind, reading.id]),
         found,
@@ -45,7 +45,7 @@ describe('writing administrators as a section', () => {
   it('writes what can be read back, and reports the others', () => {
     const names = ['root', 'a b', 'ž', '[x]', 'a = b', 'a=b', 'a ;b', 'c;d', ';e']
     const { text, lost } = renderAdministrators(names.map((name) => ({ name, text: HASH })))
-    const read = readAdministrators(text).map(({ reading }) => reading.id)
+    const read = readAdministratorFile(text).map(({ reading }) => reading.id)
     assert.deepEqual([...read, ...lost].sort(), [...names].sort())
     assert.deepEqual(lost, ['[x]', 'a = b', 'a ;b', ';e'])
   })
