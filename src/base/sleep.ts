@@ -24,6 +24,23 @@ export function createWakeableSleep() {
   }
 }
 
+/**
+ * Runs `work` again and again, each time after the milliseconds that it returns. Returns a function that stops this and
+ * waits for a run in progress. It does not keep the process running.
+ */
+export function keepRepeating(work: (stopped: AbortSignal) => Promise<number>): () => Promise<void> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const run = async () => {
+    while (!signal.aborted) await pause(await work(signal), undefined, { signal, ref: false }).catch(() => {})
+  }
+  const running = run()
+  return () => {
+    stopping.abort()
+    return running
+  }
+}
+
 /** Waits until all promises are settled, but not longer than `maxMs`. */
 export async function waitAtMost(work: Iterable<Promise<unknown>>, maxMs: number): Promise<void> {
   const done = new AbortController()

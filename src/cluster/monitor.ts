@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { PRODUCT } from '../base/product.ts'
+import { keepRepeating } from '../base/sleep.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
 import { isLost } from '../dialects/admin-api/system/overview.ts'
@@ -30,21 +30,13 @@ export interface NodeSecrets {
   readonly cookieSecret: string
 }
 
-export interface RunningMonitor extends Monitor {
-  /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
-  heartbeat(): Promise<void>
-  /** Names of the running nodes whose secrets differ from those of this node. */
-  listDifferingNodes(): Promise<readonly string[]>
-  close(): Promise<void>
-}
-
-export function createMonitor(deps: MonitorDeps): RunningMonitor {
+export function createMonitor(deps: MonitorDeps) {
   const { store, metrics, clock } = deps
   const instance = randomUUID()
   const recorder = new TotalsRecorder(metrics, store, clock, instance)
   const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
   const registry = registerNode(instance, deps, async () => describeNode(deps, startedAt, await deps.checkHealth()))
-  return {
+  const monitor: Monitor = {
     instance,
     async listTotals(step, from) {
       await recorder.flush().catch(ignoreRefusal)
@@ -55,13 +47,18 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
       await registry.heartbeat()
       return store.listNodes()
     },
+    listCertificates: () => toCertificates(metrics),
+    listSecretAges: () => toSecretAges(metrics),
+  }
+  return {
+    ...monitor,
+    /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
     heartbeat: () => registry.heartbeat().catch(() => {}),
+    /** Names of the running nodes whose secrets differ from those of this node. */
     async listDifferingNodes() {
       await registry.heartbeat()
       return findDifferingNodes(deps)
     },
-    listCertificates: () => toCertificates(metrics),
-    listSecretAges: () => toSecretAges(metrics),
     async close() {
       await registry.stop()
       await recorder.stop()
@@ -78,28 +75,25 @@ const HEARTBEAT_MS = 15_000
 
 /** This node in the store's list of nodes: written when it starts and then regularly, removed when it stops. */
 function registerNode(instance: string, { store, clock, nodeName }: MonitorDeps, describe: () => Promise<NodeState>) {
-  const stopping = new AbortController()
+  let isStopped = false
   const inTurn = createTurns()
   const write = async () => {
-    if (stopping.signal.aborted) return
+    if (isStopped) return
     const state = await describe()
     await store.putNode({ instance, name: nodeName(), seenAt: nowSeconds(clock), state })
   }
   const heartbeat = () => inTurn(write)
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      // the store logs that it is unreachable
-      await heartbeat().catch(() => {})
-      await pause(HEARTBEAT_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
-    }
-  }
-  const running = run()
+  const stopBeating = keepRepeating(async () => {
+    // the store logs that it is unreachable
+    await heartbeat().catch(() => {})
+    return HEARTBEAT_MS
+  })
   return {
     /** Writes the state of this node now, in addition to the regular heartbeats. */
     heartbeat,
     async stop(): Promise<void> {
-      stopping.abort()
-      await running
+      isStopped = true
+      await stopBeating()
       // wait for a heartbeat in progress: it would add this node again
       await inTurn(async () => {})
       await store.removeNode(instance).catch(() => {})

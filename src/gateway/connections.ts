@@ -33,9 +33,6 @@ export interface Connections {
   readonly servername: string
 }
 
-export type UpstreamServer = Server<Connections>
-export type UpstreamBalancer = Balancer<Connections>
-
 /** The figures of one server, for metrics. */
 export type ServerFigures = Omit<UpstreamFigures, 'door'>
 
@@ -53,10 +50,10 @@ export function toPublicUrl(url: string): string {
 export function createLiveConnections(settings: () => ConnectionSettings) {
   let seen: ConnectionSettings | undefined
   let key = ''
-  let balancer: UpstreamBalancer = new Balancer([])
+  let balancer: Balancer = new Balancer([])
   return {
     /** The servers of the current settings. Requests in progress on servers that were removed are finished. */
-    get(): UpstreamBalancer {
+    get(): Balancer {
       const current = settings()
       if (current === seen) return balancer
       seen = current
@@ -84,7 +81,7 @@ function openConnections(url: string, limits: PoolLimits): Connections {
   }
 }
 
-async function endPools({ servers }: UpstreamBalancer, end: (pool: Pool) => Promise<void>): Promise<void> {
+async function endPools({ servers }: Balancer, end: (pool: Pool) => Promise<void>): Promise<void> {
   const pools = servers.flatMap(({ connections }) => [connections.requests, connections.feeds])
   await Promise.allSettled(pools.map(end))
 }
@@ -161,9 +158,9 @@ function findTlsName(url: URL): string | undefined {
 }
 
 /** One of several interchangeable upstream servers. */
-export class Server<C> {
+export class UpstreamServer {
   readonly url: string
-  readonly connections: C
+  readonly connections: Connections
   /** Requests in progress. */
   open = 0
   /** Whether the last request, that of a health check included, could connect. */
@@ -179,22 +176,24 @@ export class Server<C> {
   /** Sequence number of the last time it was chosen. */
   turn = 0
 
-  constructor(url: string, connections: C) {
+  constructor(url: string, connections: Connections) {
     this.url = url
     this.connections = connections
   }
 }
 
+type Servers = readonly UpstreamServer[]
+
 const FIRST_PENALTY_MS = 250
 const MAX_PENALTY_MS = 5000
 
-export class Balancer<C> {
-  readonly servers: readonly Server<C>[]
+export class Balancer {
+  readonly servers: Servers
   readonly #clock: Clock
   #turns = 0
 
-  constructor(entries: readonly (readonly [url: string, connections: C])[], clock: Clock = SYSTEM_CLOCK) {
-    this.servers = entries.map(([url, connections]) => new Server(url, connections))
+  constructor(entries: readonly (readonly [url: string, connections: Connections])[], clock: Clock = SYSTEM_CLOCK) {
+    this.servers = entries.map(([url, connections]) => new UpstreamServer(url, connections))
     this.#clock = clock
   }
 
@@ -203,14 +202,14 @@ export class Balancer<C> {
    * in `tried` are skipped, and deprioritized ones are used only when there is no other. If all are down, the one that
    * is due first gets one request at a time, to find out whether it is back. `undefined`: no server is left.
    */
-  choose(tried: readonly Server<C>[]): Server<C> | undefined {
+  choose(tried: Servers): UpstreamServer | undefined {
     const best = findBest(this.servers, tried, this.#clock.nowMs()) ?? findDueFirst(this.servers, tried)
     if (best) best.turn = this.#turns += 1
     return best
   }
 
   /** A connection could not be established: skip the server, longer with each failure in a row. */
-  markDown(server: Server<C>): void {
+  markDown(server: UpstreamServer): void {
     server.isUp = false
     const nowMs = this.#clock.nowMs()
     // of many requests that fail at the same time only the first counts
@@ -218,19 +217,19 @@ export class Balancer<C> {
   }
 
   /** The response took too long, perhaps because of the request itself: prefer other servers, but never skip this one. */
-  deprioritize(server: Server<C>): void {
+  deprioritize(server: UpstreamServer): void {
     const nowMs = this.#clock.nowMs()
     if (server.deprioritizedUntilMs <= nowMs) server.deprioritizedUntilMs = nowMs + countFailure(server)
   }
 
   /** There was no valid response. The first time may be an idle connection that expired, so it only counts. */
-  suspect(server: Server<C>): void {
+  suspect(server: UpstreamServer): void {
     if (server.failures === 0) server.failures = 1
     else this.deprioritize(server)
   }
 
   /** The server responded. */
-  markUp(server: Server<C>): void {
+  markUp(server: UpstreamServer): void {
     server.isUp = true
     server.failures = 0
     server.downUntilMs = 0
@@ -246,14 +245,14 @@ export class Balancer<C> {
 }
 
 /** Counts one more failure and returns the penalty for it. */
-function countFailure<C>(server: Server<C>): number {
+function countFailure(server: UpstreamServer): number {
   server.failures += 1
   return Math.min(FIRST_PENALTY_MS * 2 ** (server.failures - 1), MAX_PENALTY_MS)
 }
 
 /** Of the servers that are not down. */
-function findBest<C>(servers: readonly Server<C>[], tried: readonly Server<C>[], nowMs: number): Server<C> | undefined {
-  let best: Server<C> | undefined
+function findBest(servers: Servers, tried: Servers, nowMs: number): UpstreamServer | undefined {
+  let best: UpstreamServer | undefined
   for (const server of servers) {
     if (tried.includes(server) || server.downUntilMs > nowMs) continue
     if (!best || compare(server, best, nowMs) < 0) best = server
@@ -261,13 +260,13 @@ function findBest<C>(servers: readonly Server<C>[], tried: readonly Server<C>[],
   return best
 }
 
-function compare<C>(a: Server<C>, b: Server<C>, nowMs: number): number {
-  const isDeprioritized = (server: Server<C>) => Number(server.deprioritizedUntilMs > nowMs)
+function compare(a: UpstreamServer, b: UpstreamServer, nowMs: number): number {
+  const isDeprioritized = (server: UpstreamServer) => Number(server.deprioritizedUntilMs > nowMs)
   return isDeprioritized(a) - isDeprioritized(b) || a.open - b.open || a.turn - b.turn
 }
 
 /** Only idle servers: one with a request in progress is being tried by that request. */
-function findDueFirst<C>(servers: readonly Server<C>[], tried: readonly Server<C>[]): Server<C> | undefined {
+function findDueFirst(servers: Servers, tried: Servers): UpstreamServer | undefined {
   const idle = servers.filter((server) => server.open === 0 && !tried.includes(server))
   return idle.sort((a, b) => a.downUntilMs - b.downUntilMs)[0]
 }

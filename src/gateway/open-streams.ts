@@ -115,7 +115,7 @@ export const createFeedWatch =
       stop: () => {},
     })
 
-export interface Entry<T> {
+interface Entry<T> {
   readonly item: T
   position: number
 }

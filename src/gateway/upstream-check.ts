@@ -4,7 +4,7 @@
  */
 
 import { findMember, isJsonObject } from '../base/json.ts'
-import { toPublicUrl, type UpstreamBalancer, type UpstreamServer } from './connections.ts'
+import { type Balancer, toPublicUrl, type UpstreamServer } from './connections.ts'
 import type { UpstreamHints, UpstreamProblem } from './hints.ts'
 import { ask, type IdentityProbe, type Probe, sendProbe, UnusableResponse } from './identity-probe.ts'
 import { describeError, isUnconnected } from './upstream-errors.ts'
@@ -70,7 +70,7 @@ const UP: UpstreamHealth = Object.freeze({ kind: 'up' })
 const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
 
 /** The health of the best server: one that is up is enough for the door. */
-export async function checkHealth(balancer: UpstreamBalancer, path: string): Promise<UpstreamHealth> {
+export async function checkHealth(balancer: Balancer, path: string): Promise<UpstreamHealth> {
   const checks = balancer.servers.map((server) => checkServer(server, path).catch(() => DOWN))
   const requireUp = (health: UpstreamHealth) => (health.kind === 'up' ? health : Promise.reject(new Error('not up')))
   // does not wait for a server that does not respond

@@ -1,5 +1,5 @@
 import { codeOf, Refusal } from '../base/errors.ts'
-import type { UpstreamBalancer } from './connections.ts'
+import type { Balancer } from './connections.ts'
 
 /** The codes of the system, of undici and of the gateway itself, for a connection that was not established. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
@@ -37,7 +37,7 @@ const DISCONNECTED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET
 export const isNotHttp = (error: Error): boolean => error.name === 'HTTPParserError'
 
 /** The refusal for the client. It carries the code only: messages may contain internal addresses. */
-export function toUpstreamRefusal(error: Error, balancer: Pick<UpstreamBalancer, 'createRefusal'>): Refusal {
+export function toUpstreamRefusal(error: Error, balancer: Pick<Balancer, 'createRefusal'>): Refusal {
   if (error instanceof Refusal) return error
   if (UNREACHABLE.has(codeOf(error))) return balancer.createRefusal()
   const code = isUnconnected(error) || isTimeout(error) ? 'upstream_timeout' : 'upstream_failed'

@@ -5,7 +5,7 @@ import { ANONYMOUS } from '../directory/identity.ts'
 import { isResponseStream } from '../http/reply.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import { type ConnectionSettings, toPublicUrl, type UpstreamBalancer, type UpstreamServer } from './connections.ts'
+import { type Balancer, type ConnectionSettings, toPublicUrl, type UpstreamServer } from './connections.ts'
 import type { UpstreamHints } from './hints.ts'
 import type { CheckIdentity } from './identity-probe.ts'
 import type { OpenStream, OpenStreams } from './open-streams.ts'
@@ -26,7 +26,7 @@ import {
  */
 export async function sendWithFailover(
   request: UpstreamRequest,
-  balancer: UpstreamBalancer,
+  balancer: Balancer,
   deps: SendDeps,
   checkIdentity?: CheckIdentity,
 ): Promise<Reply> {
@@ -70,7 +70,7 @@ interface ServerFailure {
  * The refusal for the client: a server that accepted the request and failed decides it (502), before those that could
  * not be reached (503). Records the failures; `penalize` has recorded the servers that could not be reached.
  */
-function createRefusal(failures: readonly ServerFailure[], balancer: UpstreamBalancer, watch: UpstreamWatch): Refusal {
+function createRefusal(failures: readonly ServerFailure[], balancer: Balancer, watch: UpstreamWatch): Refusal {
   const reached = failures.filter(({ error }) => !isUnconnected(error))
   for (const { server, error } of reached) if (isUpstreamFault(error)) watch.onFailed(server.url, error)
   const decisive = reached.at(-1) ?? failures.at(-1)
@@ -84,7 +84,7 @@ function rejectIdentity({ body }: Reply, reason: string, url: string, watch: Ups
   return new Refusal('upstream_rejects_identity', { detail: reason })
 }
 
-function penalize(server: UpstreamServer, failure: Failure, balancer: UpstreamBalancer, watch: UpstreamWatch): void {
+function penalize(server: UpstreamServer, failure: Failure, balancer: Balancer, watch: UpstreamWatch): void {
   const { error } = failure
   if (isUnconnected(error)) {
     balancer.markDown(server)

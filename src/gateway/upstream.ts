@@ -11,11 +11,11 @@ import { isResponseStream } from '../http/reply.ts'
 import type { Reply, RequestContext, ResponseStream, Sink } from '../http/request-context.ts'
 import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import {
+  type Balancer,
   type ConnectionSettings,
   createLiveConnections,
   type ServerFigures,
   toFigures,
-  type UpstreamBalancer,
   type UpstreamServer,
 } from './connections.ts'
 
@@ -88,7 +88,7 @@ export function createUpstream(deps: UpstreamDeps) {
 }
 
 /** Asks the first server that can be connected. */
-async function askFirst(balancer: UpstreamBalancer, request: OwnRequest, headers: readonly string[]) {
+async function askFirst(balancer: Balancer, request: OwnRequest, headers: readonly string[]) {
   const tried: UpstreamServer[] = []
   for (let server = balancer.choose(tried); server; server = balancer.choose(tried)) {
     tried.push(server)
@@ -99,7 +99,7 @@ async function askFirst(balancer: UpstreamBalancer, request: OwnRequest, headers
   throw balancer.createRefusal()
 }
 
-async function inspectServers({ servers }: UpstreamBalancer, deps: UpstreamCheckDeps) {
+async function inspectServers({ servers }: Balancer, deps: UpstreamCheckDeps) {
   return (await Promise.all(servers.map((server) => checkUpstreamServer(server, deps)))).flat()
 }
 
@@ -117,7 +117,7 @@ export async function inspectOnce(
 }
 
 /** Send a request with its body as it arrives, or after the whole body was read. */
-function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) {
+function createSenders(getBalancer: () => Balancer, deps: UpstreamDeps) {
   const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
     createRequestFilter([...names, deps.requestIdHeader], deps.ownCookies),
   )

@@ -4,12 +4,13 @@
  * one of the response what the main thread has decided. The main thread asks for the body with `100 Continue` when it
  * reads it: until then the body is unread, as it is without worker threads.
  */
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { Agent, createServer, type IncomingMessage, request, type ServerOptions, type ServerResponse } from 'node:http'
 import { createConnection, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Refusal } from '../base/errors.ts'
+import { codeOf, Refusal } from '../base/errors.ts'
 import { MAX_UPSTREAM_HEADER_BYTES, toPairs } from '../base/header-pairs.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { isAccount } from '../directory/account.ts'
@@ -217,7 +218,7 @@ export async function openRelayListener(findDoor: (name: string) => RelayTarget 
     void findDoor(door)?.handle(incoming, response)
   }
   server.on('request', handle).on('checkContinue', handle)
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
+  await once(server.listen(path), 'listening')
   return {
     path,
     close(): void {
@@ -252,7 +253,8 @@ async function removeLeftFolders(): Promise<void> {
   for (const name of listTemporaryFolder().filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
     const folder = join(tmpdir(), name)
     const isOwn = statSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.()
-    if (isOwn && (await isAbandoned(join(folder, SOCKET_NAME)))) rmSync(folder, { recursive: true, force: true })
+    const isLeft = isOwn && (await probeSocket(join(folder, SOCKET_NAME))) === 'ECONNREFUSED'
+    if (isLeft) rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -265,13 +267,15 @@ function listTemporaryFolder(): readonly string[] {
   }
 }
 
-function isAbandoned(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createConnection({ path })
-    probe.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'))
-    probe.once('connect', () => {
-      probe.destroy()
-      resolve(false)
-    })
-  })
+/** Why nothing accepts connections at a Unix socket, as a code of the system; empty: something does. */
+export async function probeSocket(path: string): Promise<string> {
+  const probe = createConnection({ path })
+  try {
+    await once(probe, 'connect')
+    return ''
+  } catch (error) {
+    return codeOf(error)
+  } finally {
+    probe.destroy()
+  }
 }

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import {
   createServer as createHttpServer,
@@ -12,7 +13,7 @@ import {
   type ServerOptions as HttpsOptions,
   Server as HttpsServer,
 } from 'node:https'
-import { type AddressInfo, createConnection, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import { chooseVersion, type Versions } from './choose-version.ts'
@@ -20,6 +21,7 @@ import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } f
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
+import { probeSocket } from './relay.ts'
 import { serveHttp2 } from './serve-http2.ts'
 
 /** Where a door listens. */
@@ -226,7 +228,7 @@ async function bind(server: Server, endpoint: Endpoint): Promise<void> {
     const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
     if (endpoint.kind !== 'unix' || !isTaken) throw error
     requireSocket(endpoint.path)
-    if (await isAlive(endpoint.path)) throw error
+    if ((await probeSocket(endpoint.path)) === '') throw error
     rmSync(endpoint.path) // left over from a process that was killed
     await bindOnce(server, endpoint)
   }
@@ -241,34 +243,20 @@ function requireSocket(path: string): void {
 
 const modeOf = ({ mode = 0o660 }: { readonly mode?: number }): number => mode
 
-function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    const ready = () => {
-      server.off('error', reject)
-      resolve()
-    }
-    if (endpoint.kind === 'unix') bindPrivately(server, endpoint, ready)
-    else server.listen({ host: endpoint.host, port: endpoint.port }, ready)
-  })
+async function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
+  if (endpoint.kind === 'unix') bindPrivately(server, endpoint)
+  else server.listen({ host: endpoint.host, port: endpoint.port })
+  await once(server, 'listening')
 }
 
 /** Node creates the socket within this call, so it never exists with wider permissions than `mode`. */
-function bindPrivately(server: Server, endpoint: Extract<Endpoint, { kind: 'unix' }>, ready: () => void): void {
+function bindPrivately(server: Server, endpoint: Extract<Endpoint, { kind: 'unix' }>): void {
   const before = process.umask(0o777 & ~modeOf(endpoint))
   try {
-    server.listen({ path: endpoint.path }, ready)
+    server.listen({ path: endpoint.path })
   } finally {
     process.umask(before)
   }
-}
-
-function isAlive(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createConnection({ path })
-    probe.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    probe.once('connect', () => probe.destroy())
-  })
 }
 
 function urlOf(server: Server, endpoint: Endpoint): string {

@@ -18,8 +18,8 @@ import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
-import { BackupError } from '../store/backup/backup-error.ts'
 import { openSnapshot } from '../store/backup/engines.ts'
+import { BackupError } from '../store/backup/format.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
 export interface AuditSettings {

@@ -1,4 +1,4 @@
-// Checks of arguments: they often come straight from the body of a request.
+// Checks of arguments, which often come straight from the body of a request; and times as programs get them.
 import { badRequest } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
@@ -49,3 +49,5 @@ export function checkGrants(grants: unknown): void {
   const wrong = Object.keys(grants).find((database) => !LEVELS.has(grants[database]))
   if (wrong !== undefined) throw badRequest(`The grant of ${wrong} must be rw, ro, none or null.`)
 }
+
+export const toDate = (seconds: number): Date => new Date(seconds * 1000)

@@ -10,7 +10,7 @@ import { ACCOUNT_SECRET_OPERATIONS as SECRETS } from '../dialects/admin-api/user
 import { ACCOUNT_TOKEN_OPERATIONS as TOKENS } from '../dialects/admin-api/users/account-tokens.ts'
 import { PASSWORD_LINK_OPERATIONS as LINKS } from '../dialects/admin-api/users/password-links.ts'
 import type { App } from '../wiring/app.ts'
-import { requireMembers, requireText } from './arguments.ts'
+import { requireMembers, requireText, toDate } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
 import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
 
@@ -153,5 +153,3 @@ const toToken = ({ createdAt, expiresAt, usedAt, ...token }: AccessToken): Carde
   expiresAt: toDate(expiresAt),
   ...(usedAt !== undefined && { lastUsedAt: toDate(usedAt) }),
 })
-
-const toDate = (seconds: number): Date => new Date(seconds * 1000)

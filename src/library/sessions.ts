@@ -5,7 +5,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { SessionOpening } from '../directory/sessions/session.ts'
 import type { SessionRecord } from '../directory/store-port/sessions.ts'
 import type { App } from '../wiring/app.ts'
-import { requireLimit, requireMembers, requireText } from './arguments.ts'
+import { requireLimit, requireMembers, requireText, toDate } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest, requireSink } from './requests.ts'
 
@@ -189,5 +189,3 @@ const toCardeaSession = ({
   peer,
   userAgent,
 })
-
-const toDate = (seconds: number): Date => new Date(seconds * 1000)

@@ -1,5 +1,6 @@
 // What happened at the doors, counted by minute and by hour for charts.
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { createTurns } from '../base/turns.ts'
 import type { MetricOf } from './metric-table.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -107,7 +108,7 @@ export class TotalsRecorder {
   #counted: Counts
   #countedAt: number
   #purgedAt = 0
-  #writing: Promise<void> = Promise.resolve()
+  readonly #inTurn = createTurns()
   #timer: NodeJS.Timeout | undefined
 
   /** `instance` identifies this start of the process. */
@@ -124,8 +125,7 @@ export class TotalsRecorder {
   /** Counts and writes what happened so far. Rejects if the store cannot be written; the counts are kept. */
   flush(): Promise<void> {
     this.#count()
-    this.#writing = this.#writing.catch(() => {}).then(() => this.#write())
-    return this.#writing
+    return this.#inTurn(() => this.#write())
   }
 
   /** Stops, and writes what happened so far if the store can be written. */

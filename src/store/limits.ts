@@ -13,12 +13,12 @@ export function requireKey(text: string, what: string): void {
   if (!isKey(text)) throw new Refusal('bad_request', { detail: `This cannot be stored as ${what}` })
 }
 
-export function requireText(text: string, what: string): void {
+export function requireStorableText(text: string, what: string): void {
   if (!isStorable(text)) throw new Refusal('bad_request', { detail: `This cannot be stored as ${what}` })
 }
 
 /** The size of one page. A larger page would block other requests for too long. */
-export function requireLimit(limit: number): void {
+export function requirePageSize(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_ROWS) return
   throw new RangeError(`The limit of a listing is a whole number from 1 to ${MAX_ROWS}`)
 }

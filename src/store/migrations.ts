@@ -317,3 +317,6 @@ export const MIGRATIONS: readonly Migration[] = [
   // Entries of roles that identity providers gave name these.
   forBoth(20, 'count roles of identity providers', 'UPDATE cardea_state SET searched = 0'),
 ]
+
+/** The schema of this version. */
+export const NEWEST_SCHEMA = MIGRATIONS.length

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../base/json.ts'
 import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/users/user.ts'
 import { DamagedRecordError } from './damaged-records.ts'
+import { numberOf, type Row, textOf } from './engine.ts'
 
 /**
  * The text a record is stored as, without its name. A text column, because JSON columns reorder members and reject
@@ -15,6 +16,10 @@ export function renderRecord({ kind: _kind, name: _name, sessionEpoch, ...rest }
 export function readRecord(name: string, isLive: boolean, text: string): UserRecord {
   return isLive ? readUser(name, text) : readTombstone(name, text)
 }
+
+/** The record of a row of `cardea_users`. */
+export const readRecordRow = (row: Row): UserRecord =>
+  readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
 
 /** A record as `renderRecord` writes it. */
 type StoredForm<R extends UserRecord> = Omit<R, 'kind' | 'name' | 'sessionEpoch' | 'multiModel'> & {

@@ -3,18 +3,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 
 export type StoreScheme = 'sqlite' | 'postgres'
 
-interface StoreUrl {
-  readonly scheme: StoreScheme
-  /** What follows the scheme: for SQLite the path of the file, or `:memory:`. */
-  readonly path: string
-}
-
 const STORE_URL = /^(sqlite|postgres|postgresql):(?:\/\/)?(?!\/*$)(.+)$/s
 
-export function readStoreUrl(url: string): StoreUrl | undefined {
-  const [, scheme, path] = STORE_URL.exec(url) ?? []
-  if (scheme === undefined || path === undefined) return undefined
-  return { scheme: scheme === 'sqlite' ? 'sqlite' : 'postgres', path }
+/** `path`: what follows the scheme; for SQLite the path of the file, or `:memory:`. */
+export function readStoreUrl(url: string) {
+  const [, written, path] = STORE_URL.exec(url) ?? []
+  const scheme: StoreScheme = written === 'sqlite' ? 'sqlite' : 'postgres'
+  return path === undefined ? undefined : { scheme, path }
 }
 
 export const MEMORY = ':memory:'

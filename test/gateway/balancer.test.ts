@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Balancer } from '../../src/gateway/connections.ts'
+import { Balancer, type Connections } from '../../src/gateway/connections.ts'
+
+// the balancer never uses them
+const CONNECTIONS = {} as Connections
 
 function createPair() {
   let nowMs = 1000
   const balancer = new Balancer(
     [
-      ['http://a', 'a'],
-      ['http://b', 'b'],
+      ['http://a', CONNECTIONS],
+      ['http://b', CONNECTIONS],
     ],
     { nowMs: () => nowMs },
   )

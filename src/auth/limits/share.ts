@@ -3,9 +3,9 @@
  * unreachable, each node counts with the failures it knows.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { keepRepeating } from '../../base/sleep.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
 import type { Failure, FailureStore } from '../../directory/store-port/sign-ins.ts'
 import type { RecordGuard, SecurityEvents } from '../../observe/security-events.ts'
@@ -52,25 +52,18 @@ const PAGE = 100
 
 export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions) {
   const shareNow = createTurn(options)
-  const stopping = new AbortController()
-  const run = async () => {
-    while (!stopping.signal.aborted) {
+  const stopSharing = keepRepeating(() =>
+    shareNow().then(
+      () => everyMs,
       // the store logs that it is unreachable
-      const isDone = await shareNow().then(
-        () => true,
-        () => false,
-      )
-      const ms = isDone ? everyMs : Math.max(everyMs, EVERY_MS_WITHOUT_STORE)
-      await pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
-    }
-  }
-  const running = run()
+      () => Math.max(everyMs, EVERY_MS_WITHOUT_STORE),
+    ),
+  )
   return {
     /** Sends and receives once, in addition to the regular turns. */
     shareNow,
     async stop() {
-      stopping.abort()
-      await running
+      await stopSharing()
       // the failures since the last turn
       await shareNow().catch(() => {})
     },

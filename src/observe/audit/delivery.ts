@@ -1,5 +1,6 @@
 import { messageOf, Refusal } from '../../base/errors.ts'
 import { waitAtMost } from '../../base/sleep.ts'
+import { createTurns } from '../../base/turns.ts'
 import type { SecurityEvents } from '../security-events.ts'
 
 /** The store, the file with the checkpoint, or a destination outside the store. */
@@ -40,6 +41,8 @@ export class Delivery<T> {
   readonly #target: DeliveryTarget<T>
   readonly #events: Pick<SecurityEvents, 'record'>
   readonly #pace: DeliveryPace
+  /** Runs work while nothing is written. */
+  readonly runAlone = createTurns()
   #waiting: T[] = []
   /** Written once already, and perhaps not arrived. They come before those that wait. */
   #unsure: T[] = []
@@ -47,7 +50,6 @@ export class Delivery<T> {
   #unreportedLost = 0
   #failure: { readonly sinceMs: number; readonly reason: string; attempts: number } | undefined
   #timer: NodeJS.Timeout | undefined
-  #running: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
   constructor(target: DeliveryTarget<T>, events: Pick<SecurityEvents, 'record'>, pace: Partial<DeliveryPace> = {}) {
@@ -78,13 +80,6 @@ export class Delivery<T> {
     return this.runAlone(() => this.#writeAll())
   }
 
-  /** Runs `work` while nothing is written. */
-  runAlone<R>(work: () => Promise<R>): Promise<R> {
-    const result = this.#running.then(work)
-    this.#running = result.catch(() => {})
-    return result
-  }
-
   /** Finds out whether the target works, without an item. */
   async probe(): Promise<void> {
     await this.runAlone(() => this.#target.write([])).catch((error) => this.#noteFailure(error))
@@ -103,7 +98,7 @@ export class Delivery<T> {
 
   /** Writes what is left, unless the target cannot be written. */
   async close(): Promise<void> {
-    await waitAtMost([this.figures().waiting > 0 ? this.flush() : this.#running], CLOSE_MS)
+    await waitAtMost([this.figures().waiting > 0 ? this.flush() : this.runAlone(async () => {})], CLOSE_MS)
     this.#isClosed = true
     clearTimeout(this.#timer)
   }

@@ -1,12 +1,12 @@
 import { describeNameFlaw } from '../../directory/users/check-user.ts'
 import { listExternalKeys } from '../../directory/users/user.ts'
-import { numberOf, type Row, textOf } from '../engine.ts'
+import { type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
 import { readSetting } from '../operations/settings.ts'
 import { readBatch } from '../operations/sign-ins.ts'
 import { readTotals } from '../operations/totals.ts'
-import { readRecord } from '../record.ts'
+import { readRecordRow } from '../record.ts'
 import type { CountedTable } from './format.ts'
 import type { BackupPage } from './read-backup.ts'
 import { readRows, type StoreSnapshot, toRow } from './snapshot.ts'
@@ -38,12 +38,8 @@ export function listProblems({ table, rows, line }: BackupPage): readonly string
 
 function checkUser(row: Row): string | undefined {
   const flaw = describeNameFlaw(String(row['name']))
-  return flaw ? `its name ${flaw}` : checkUserRecord(row)
+  return flaw ? `its name ${flaw}` : readableBy(readRecordRow)(row)
 }
-
-const checkUserRecord = readableBy((row) =>
-  readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record')),
-)
 
 /** The reader is that of the store. It throws if it cannot read the row. */
 function readableBy(read: (row: Row) => unknown): CheckRow {
@@ -92,7 +88,7 @@ export function createOwnerCheck() {
       for (const row of rows
         .map((cells) => toRow(table, cells))
         .filter((each) => textOf(each, 'record').includes('"links"'))) {
-        const record = readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
+        const record = readRecordRow(row)
         for (const key of listExternalKeys(record)) {
           const other = owners.get(key)
           if (other !== undefined && other !== record.name)

@@ -1,9 +1,9 @@
 /** Which engine saves and restores a store, by its URL. An engine is loaded only when it is used. */
 import type { Setting } from '../../directory/store-port/settings.ts'
-import { MIGRATIONS, pendingMigrations } from '../migrations.ts'
+import { MIGRATIONS, NEWEST_SCHEMA, pendingMigrations } from '../migrations.ts'
 import { readSetting } from '../operations/settings.ts'
 import { MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
-import { BackupError } from './backup-error.ts'
+import { BackupError } from './format.ts'
 import { type BackupDatabase, type BackupEngine, findSchema, readSnapshot, type StoreSnapshot } from './snapshot.ts'
 
 const ENGINES: Readonly<Record<StoreScheme, () => Promise<BackupEngine>>> = {
@@ -58,9 +58,8 @@ async function read<T>(url: string, work: (database: BackupDatabase) => Promise<
 }
 
 function requireKnown(schema: number): void {
-  const newest = MIGRATIONS.at(-1)?.number ?? 0
-  if (schema <= newest) return
+  if (schema <= NEWEST_SCHEMA) return
   throw new BackupError(
-    `The store has schema ${schema}, written by a newer Cardea; this one knows schema ${newest}. Make the backup with the newer version.`,
+    `The store has schema ${schema}, written by a newer Cardea; this one knows schema ${NEWEST_SCHEMA}. Make the backup with the newer version.`,
   )
 }

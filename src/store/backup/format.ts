@@ -8,8 +8,7 @@
  *
  * Tables and columns are sorted by name and rows by primary key, so equal stores have equal lines, whatever the engine.
  */
-import { isJsonObject, readJson } from '../../base/json.ts'
-import { BackupError, damaged, notABackup } from './backup-error.ts'
+import { isJsonObject, readJson, readJsonObject } from '../../base/json.ts'
 
 export type Cell = string | number | null
 
@@ -52,7 +51,7 @@ export const countRows = (tables: readonly CountedTable[]): number =>
   tables.reduce((total, { rows }) => total + rows, 0)
 
 export function readHeader(line: string | undefined): BackupHeader {
-  const { format, version, cardea, createdAt, engine } = readObject(line ?? '')
+  const { format, version, cardea, createdAt, engine } = readJsonObject(line ?? '') ?? {}
   if (format !== BACKUP_FORMAT) throw notABackup()
   if (!isCount(version) || !isText(cardea) || !isText(createdAt) || !isText(engine)) throw damaged('its first line')
   if (version <= FORMAT_VERSION) return { format, version, cardea, createdAt, engine }
@@ -62,7 +61,7 @@ export function readHeader(line: string | undefined): BackupHeader {
 }
 
 export function readContentLine(line: string): Pick<BackupSummary, 'schema' | 'tables'> {
-  const { schema, tables } = readObject(line)
+  const { schema, tables } = readJsonObject(line) ?? {}
   if (!isCount(schema) || !Array.isArray(tables) || !tables.every(isCountedTable)) throw damaged('its second line')
   return { schema, tables }
 }
@@ -86,14 +85,9 @@ export function renderRow(row: Cells): string {
 }
 
 export function readTrailer(line: string): string {
-  const { sha256 } = readObject(line)
+  const { sha256 } = readJsonObject(line) ?? {}
   if (isText(sha256)) return sha256
   throw damaged('its last line')
-}
-
-function readObject(line: string): Readonly<Record<string, unknown>> {
-  const reading = readJson(line)
-  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -102,3 +96,27 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 
 const isCell = (value: unknown): value is Cell =>
   value === null || typeof value === 'string' || Number.isSafeInteger(value)
+
+/** A backup cannot be made, read or restored. The message is for the operator and says what to do. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError'
+}
+
+export const damaged = (detail: string): BackupError =>
+  new BackupError(`The backup is damaged: ${detail}. Nothing was changed. Use another copy of it, or an older backup.`)
+
+export const notABackup = (): BackupError =>
+  new BackupError('The file is not a backup of Cardea. "cardea backup" makes one; "cardea import" reads other files.')
+
+/** The database refused a row of a backup. */
+export const refusedRow = (table: string, conflict: 'duplicate' | 'value'): BackupError =>
+  damaged(
+    conflict === 'duplicate'
+      ? `two rows of ${table} have the same key`
+      : `a row of ${table} has a value of the wrong kind`,
+  )
+
+export const notEmpty = (): BackupError =>
+  new BackupError(
+    'The store is not empty. Nothing was changed. Save it with "cardea backup" if it matters, then restore with --replace.',
+  )

@@ -3,12 +3,14 @@ import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { LineSplitter } from '../../base/lines.ts'
-import { MIGRATIONS } from '../migrations.ts'
-import { BackupError, damaged, notABackup } from './backup-error.ts'
+import { NEWEST_SCHEMA } from '../migrations.ts'
 import {
+  BackupError,
   type BackupSummary,
   type Cells,
   type CountedTable,
+  damaged,
+  notABackup,
   PAGE_ROWS,
   readContentLine,
   readHeader,
@@ -71,10 +73,9 @@ export async function readBackup(
 
 /** The reader of this version need not know the records of a newer one. */
 function requireKnownSchema(schema: number, cardea: string): void {
-  const newest = MIGRATIONS.at(-1)?.number ?? 0
-  if (schema <= newest) return
+  if (schema <= NEWEST_SCHEMA) return
   throw new BackupError(
-    `The backup has schema ${schema}, written by Cardea ${cardea}; this one knows schema ${newest}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
+    `The backup has schema ${schema}, written by Cardea ${cardea}; this one knows schema ${NEWEST_SCHEMA}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
   )
 }
 

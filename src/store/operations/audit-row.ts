@@ -1,5 +1,5 @@
 /** The rows of the audit trail. An attacker may have written them, so every value is checked. */
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { isJsonObject, readJsonObject } from '../../base/json.ts'
 import type { AuditRecord, ErasedField } from '../../observe/audit/audit-record.ts'
 import type { AuditChain } from '../../observe/audit/audit-store.ts'
 import { numberOf, type Row, textOf, type Value } from '../engine.ts'
@@ -85,9 +85,9 @@ function readMembers<T>(
   column: string,
   isMember: (value: unknown) => value is T,
 ): Readonly<Record<string, T>> | undefined {
-  const reading = readJson(textOf(row, column))
-  if (reading.kind !== 'json' || !isJsonObject(reading.value)) return undefined
-  const members = Object.entries(reading.value)
+  const object = readJsonObject(textOf(row, column))
+  if (!object) return undefined
+  const members = Object.entries(object)
   return members.every((member): member is [string, T] => isMember(member[1])) ? Object.fromEntries(members) : undefined
 }
 

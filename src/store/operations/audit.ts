@@ -2,7 +2,7 @@ import { type AuditRecord, hashRecord } from '../../observe/audit/audit-record.t
 import type { AuditAppend, AuditPurge, AuditRange, AuditStore } from '../../observe/audit/audit-store.ts'
 import { type AuditErasure, erasePerson } from '../../observe/audit/erasure.ts'
 import { type Engine, many, numberOf, type OneStep, type Operation, one, textOf, type Value } from '../engine.ts'
-import { requireLimit } from '../limits.ts'
+import { requirePageSize } from '../limits.ts'
 import { AUDIT_COLUMNS, STATEMENTS } from '../statements.ts'
 import { readAuditChain, readAuditRecord, toAuditRow } from './audit-row.ts'
 
@@ -43,7 +43,7 @@ function requireKept(isKept: boolean): void {
 }
 
 async function listRecords(engine: Engine, range: AuditRange): Promise<readonly AuditRecord[]> {
-  requireLimit(range.limit)
+  requirePageSize(range.limit)
   return (await engine.ask(listAudit(range))).map(readAuditRecord)
 }
 

@@ -1,13 +1,13 @@
 import type { Change, ChangeFeed, ChangeKind } from '../../directory/store-port/changes.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
-import { requireLimit } from '../limits.ts'
+import { requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export function createChangeFeed(engine: Engine): ChangeFeed {
   return {
     sequence: async () => numberOf((await engine.ask(one(STATEMENTS.readCounters)))[0], 'sequence'),
     async changesSince(sequence, limit) {
-      requireLimit(limit)
+      requirePageSize(limit)
       return (await engine.ask(one(STATEMENTS.changesSince, sequence, limit))).map(readChange)
     },
     onWake: (listener) => engine.onWake(listener),

@@ -20,7 +20,7 @@ import {
   textOf,
   type Value,
 } from '../engine.ts'
-import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
+import { isKey, requireKey, requirePageSize, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export const createSessionRecordStore = (engine: Engine): SessionRecordStore => ({
@@ -36,7 +36,7 @@ export const createSessionRecordStore = (engine: Engine): SessionRecordStore => 
     return row && readSession(row)
   },
   async listSessionRecords(range) {
-    requireLimit(range.limit)
+    requirePageSize(range.limit)
     const { name, search, after } = range
     if (![name, search?.text, after?.id, after?.key].every((text) => text === undefined || isKey(text))) return []
     return (await engine.ask(listSessions(range))).map(readSession)
@@ -56,8 +56,8 @@ export const createSessionRecordStore = (engine: Engine): SessionRecordStore => 
 function requireStorable({ id, name, peer, userAgent }: SessionRecord): void {
   requireKey(id, 'the id of a session')
   requireKey(name, 'a name')
-  requireText(peer, 'an address')
-  requireText(userAgent, 'a user agent')
+  requireStorableText(peer, 'an address')
+  requireStorableText(userAgent, 'a user agent')
 }
 
 /** A transaction of its own: one that holds rows it wrote could deadlock with another node's. */

@@ -1,6 +1,6 @@
 import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port/sessions.ts'
 import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
-import { requireKey, requireLimit } from '../limits.ts'
+import { requireKey, requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
 
@@ -12,7 +12,7 @@ export function createSessionStore(engine: Engine): SessionStore {
       return engine.transact(() => endSession(session))
     },
     async listEndedSessions(after, limit) {
-      requireLimit(limit)
+      requirePageSize(limit)
       return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
     },
     async listEndedIds(name) {

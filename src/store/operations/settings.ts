@@ -1,7 +1,7 @@
 import type { WriteOutcome } from '../../directory/store-port/changes.ts'
 import type { Setting, SettingChange, SettingList, SettingStore } from '../../directory/store-port/settings.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
-import { requireKey, requireText } from '../limits.ts'
+import { requireKey, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
 
@@ -10,7 +10,7 @@ export function createSettingStore(engine: Engine): SettingStore {
     listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
     async setSetting(setting) {
       requireKeys(setting)
-      requireText(setting.text, 'a setting')
+      requireStorableText(setting.text, 'a setting')
       return engine.transact(() => putSetting(setting, setting.text))
     },
     async unsetSetting(setting) {

@@ -11,7 +11,7 @@ import type {
   TokenUseStore,
 } from '../../directory/store-port/sign-ins.ts'
 import { type Engine, numberOf, type Operation, one, purgeExpired, putSorted, type Row, textOf } from '../engine.ts'
-import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
+import { isKey, requireKey, requirePageSize, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export const createCodeStore = (engine: Engine): CodeStore => ({
@@ -28,7 +28,7 @@ export const createSignInStore = (engine: Engine): SignInStore => ({
   async putSignIns(signIns) {
     for (const { name, peer } of signIns) {
       requireKey(name, 'a name')
-      requireText(peer, 'an address')
+      requireStorableText(peer, 'an address')
     }
     if (signIns.length > 0) await engine.transact(() => putSorted(STATEMENTS.putSignIn, signIns.map(toSignInRow)))
   },
@@ -73,7 +73,7 @@ export function createFailureStore(engine: Engine): FailureStore {
   return {
     addFailures: (batch) => engine.transact(() => addFailures(batch)),
     async listFailures(after, limit) {
-      requireLimit(limit)
+      requirePageSize(limit)
       return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
     },
     purgeFailures: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeFailures, nowSeconds),

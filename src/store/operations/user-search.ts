@@ -12,8 +12,8 @@ import type { UserRecord } from '../../directory/users/user.ts'
 import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
 import { type Engine, many, manyKeys, numberOf, type Operation, one, putSorted, type Row, textOf } from '../engine.ts'
-import { requireLimit } from '../limits.ts'
-import { readRecord } from '../record.ts'
+import { requirePageSize } from '../limits.ts'
+import { readRecordRow } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
@@ -46,7 +46,7 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
       return found.slice(0, SEARCH_ROWS)
     },
     async countUsersByKey({ kind, from, to }, limit) {
-      requireLimit(limit)
+      requirePageSize(limit)
       await addMissing()
       const rows = await engine.ask(one(STATEMENTS.countUsersByKey, kind, toText(from), toText(to), limit))
       return rows.map((row) => ({ key: textOf(row, 'key'), count: numberOf(row, 'count'), name: textOf(row, 'name') }))
@@ -61,7 +61,7 @@ const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(ro
 
 const readFound = (row: Row): FoundUser => ({
   key: textOf(row, 'key'),
-  record: readRow(row),
+  record: readRecordRow(row),
 })
 
 /** In short transactions: every other write waits for one. */
@@ -74,14 +74,11 @@ function* indexSome(damaged: DamagedRecords): Operation<boolean> {
   const { sequence } = yield* lockCounters()
   const [state] = yield one(STATEMENTS.readSearched)
   const rows = yield one(STATEMENTS.listUnsearched, numberOf(state, 'searched'))
-  if (rows.length > 0) yield* writeEntries(damaged.skip(rows, readRow))
+  if (rows.length > 0) yield* writeEntries(damaged.skip(rows, readRecordRow))
   const hasMore = rows.length === INDEXED_ROWS
   yield one(STATEMENTS.writeSearched, hasMore ? numberOf(rows.at(-1), 'sequence') : sequence)
   return hasMore
 }
-
-const readRow = (row: Row): UserRecord =>
-  readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record'))
 
 /** The parts of a name stay until the user is deleted: they never change. External accounts once linked stay for good. */
 const REMOVALS = [

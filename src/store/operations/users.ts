@@ -23,8 +23,8 @@ import {
   textOf,
   type Value,
 } from '../engine.ts'
-import { isKey, requireKey, requireLimit } from '../limits.ts'
-import { readRecord, readUser, renderRecord } from '../record.ts'
+import { isKey, requireKey, requirePageSize } from '../limits.ts'
+import { readRecordRow, readUser, renderRecord } from '../record.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
 import { writeEntries } from './user-search.ts'
@@ -42,7 +42,7 @@ export function createUserStore(engine: Engine, damaged: DamagedRecords): UserSt
       return row && damaged.require(() => readStored(row))
     },
     async listUsers(range) {
-      requireLimit(range.limit)
+      requirePageSize(range.limit)
       const users: Stored<User>[] = []
       let next: UserRange | undefined = range
       while (next) {
@@ -70,7 +70,7 @@ function findRest(range: UserRange, rows: readonly Row[], missing: number): User
 
 const readStored = (row: Row): Stored => ({
   sequence: numberOf(row, 'sequence'),
-  record: readRecord(textOf(row, 'name'), isLive(row), textOf(row, 'record')),
+  record: readRecordRow(row),
 })
 
 const readListed = (row: Row): Stored<User> => ({

@@ -1,6 +1,5 @@
 import type { Client } from 'pg'
-import { notEmpty, refusedRow } from '../backup/backup-error.ts'
-import { PAGE_ROWS } from '../backup/format.ts'
+import { notEmpty, PAGE_ROWS, refusedRow } from '../backup/format.ts'
 import { type BackupDatabase, type BackupEngine, listTables, type RestoreTarget } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { applyPending, checkServer, connect, ignore } from './database.ts'

@@ -1,5 +1,6 @@
 /** Connects to the server, checks it and migrates the schema. */
 import { Client, type ClientConfig, Pool, types } from 'pg'
+import { codeOf } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
@@ -71,7 +72,7 @@ function withReadableUrl<T>(create: () => T): T {
     return create()
   } catch (error) {
     // the driver's message may quote the URL, and with it a password
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    const code = codeOf(error) && ` (${codeOf(error)})`
     throw new IncompatibleStoreError(`The address of the store cannot be used as a postgres:// URL${code}.`)
   }
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
+import { keepRepeating } from '../../base/sleep.ts'
 import { MAX_SESSION_RECORDS } from '../../directory/store-port/sessions.ts'
 import type { Engine, Operation, Row, StoreStep } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
@@ -18,29 +19,18 @@ const CHANNEL = 'cardea_changes'
 
 const BACK_OFF = { firstDelayMs: 250, maxDelayMs: 10_000 }
 
-interface Listener {
-  close(): Promise<void>
-}
-
-/** Listens for the notifications of other nodes' writes. Reconnects when the connection is lost; polling continues. */
-function startListener(connect: () => Client, wake: () => void, log: Log): Listener {
-  const stopping = new AbortController()
-  const run = async (): Promise<void> => {
-    for (let failures = 0; !stopping.signal.aborted; ) {
-      const hasListened = await listenOnce(connect(), wake, stopping.signal)
-      failures = hasListened ? 1 : failures + 1
-      if (stopping.signal.aborted) return
-      log.debug('listening for changes was interrupted', { failures })
-      await sleep(toDelayMs(BACK_OFF, failures), undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  }
-  const running = run()
-  return {
-    close: () => {
-      stopping.abort()
-      return running
-    },
-  }
+/**
+ * Listens for the notifications of other nodes' writes. Reconnects when the connection is lost; polling continues.
+ * Returns a function that stops it.
+ */
+function startListener(connect: () => Client, wake: () => void, log: Log): () => Promise<void> {
+  let failures = 0
+  return keepRepeating(async (stopped) => {
+    const hasListened = await listenOnce(connect(), wake, stopped)
+    failures = hasListened ? 1 : failures + 1
+    if (!stopped.aborted) log.debug('listening for changes was interrupted', { failures })
+    return toDelayMs(BACK_OFF, failures)
+  })
 }
 
 /** Listens until the connection breaks or `signal` aborts. Returns whether it ever listened. Never throws. */
@@ -93,7 +83,7 @@ export async function openPostgres(url: string, log: Log): Promise<Engine> {
 
 function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
   const wake = createNotifier(log)
-  let listener: Listener | undefined
+  let stopListener: (() => Promise<void>) | undefined
   let closing: Promise<void> | undefined
   return {
     name: 'postgres',
@@ -101,12 +91,12 @@ function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
     transact: (begin) => attempt(FOR_WRITES, () => inTransaction(pool, begin)),
     onWake(next) {
       // started with the first listener: a command that does not follow changes needs no connection for them
-      if (!closing) listener ??= startListener(() => createClient(url), wake.notify, log)
+      if (!closing) stopListener ??= startListener(() => createClient(url), wake.notify, log)
       return wake.add(next)
     },
     close() {
       const timeout = sleep(CLOSE_MS, undefined, { ref: false })
-      closing ??= Promise.race([Promise.all([listener?.close(), pool.end()]), timeout]).then(ignore)
+      closing ??= Promise.race([Promise.all([stopListener?.(), pool.end()]), timeout]).then(ignore)
       return closing
     },
   }

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
-import { messageOf, Refusal } from '../../base/errors.ts'
-import { BackupError } from '../backup/backup-error.ts'
+import { codeOf, messageOf, Refusal } from '../../base/errors.ts'
+import { BackupError } from '../backup/format.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 
 /** Rolled back because of another transaction: serialisation failure, deadlock. */
@@ -55,7 +55,7 @@ const isOwnError = (error: unknown): boolean =>
 export function toStoreError(error: unknown): unknown {
   if (isOwnError(error)) return error
   const state = stateOf(error)
-  const cause = Object.assign(new Error(describeCause(error)), { code: state ?? codeOf(error) })
+  const cause = Object.assign(new Error(describeCause(error)), { code: state ?? (codeOf(error) || undefined) })
   if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2)) && !DAMAGED_SCHEMA.has(state)) return cause
   return new Refusal('store_unavailable', { detail: cause.message, cause, retryAfterSeconds: 1 })
 }
@@ -73,5 +73,3 @@ function describeCause(error: unknown): string {
   const first = error instanceof AggregateError ? error.errors[0] : error
   return first instanceof Error ? messageOf(first) : 'unknown failure of the database driver'
 }
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

@@ -1,4 +1,4 @@
-import { Refusal } from '../../base/errors.ts'
+import { codeOf, Refusal } from '../../base/errors.ts'
 
 const RESTORE = 'stop the server and restore a backup with "cardea restore FILE --replace"'
 const AS_OWNER = 'run this as the user of the server, or change the owner of the folder'
@@ -23,7 +23,7 @@ const BUSY = new Set([5, 6])
 const DAMAGED = new Set([11, 26])
 
 /** The primary result code: the lowest byte of an extended one. */
-function codeOf(error: unknown): number | undefined {
+function resultCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
   return error.errcode & 0xff
 }
@@ -33,15 +33,15 @@ const DUPLICATES: ReadonlySet<unknown> = new Set([1555, 2067])
 
 /** Whether the schema does not allow a row, and then, whether because of another row with the same key. */
 export function findConflict(error: unknown): 'duplicate' | 'value' | undefined {
-  if (codeOf(error) !== CONSTRAINT) return undefined
+  if (resultCodeOf(error) !== CONSTRAINT) return undefined
   return error instanceof Error && 'errcode' in error && DUPLICATES.has(error.errcode) ? 'duplicate' : 'value'
 }
 
 /** Another process is writing, and nothing was changed. */
-export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error) ?? 0)
+export const isBusy = (error: unknown): boolean => BUSY.has(resultCodeOf(error) ?? 0)
 
 /** What is in the file cannot be relied on. */
-export const isDamaged = (error: unknown): boolean => DAMAGED.has(codeOf(error) ?? 0)
+export const isDamaged = (error: unknown): boolean => DAMAGED.has(resultCodeOf(error) ?? 0)
 
 /** A failed check, in the form of the error that SQLite throws when it finds damage itself. */
 export const createDamage = (finding: string): Error => Object.assign(new Error(finding), { errcode: 11 })
@@ -53,7 +53,7 @@ export const createMisplaced = (path: string): Refusal =>
     retryAfterSeconds: 1,
   })
 
-const FILE_FAILURES: ReadonlyMap<unknown, string> = new Map([
+const FILE_FAILURES: ReadonlyMap<string, string> = new Map([
   ['EROFS', 'the file system is read-only: remount it for writing, or move the store'],
   ['ENOSPC', 'the disk is full: free some space'],
   ['EDQUOT', 'the quota is used up: free some space'],
@@ -66,13 +66,13 @@ const FILE_FAILURES: ReadonlyMap<unknown, string> = new Map([
 
 /** Why the system does not open the file. */
 export function describeOpenFailure(path: string, error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return `${path} cannot be opened: ${FILE_FAILURES.get(code) ?? code ?? 'unknown reason'}`
+  const code = codeOf(error)
+  return `${path} cannot be opened: ${FILE_FAILURES.get(code) ?? (code || 'unknown reason')}`
 }
 
 /** The error for the caller in place of the one SQLite threw. */
 export function toStoreError(error: unknown): unknown {
-  const code = codeOf(error)
+  const code = resultCodeOf(error)
   const detail = code === undefined ? undefined : UNAVAILABLE.get(code)
   return detail === undefined ? error : new Refusal('store_unavailable', { detail, cause: error, retryAfterSeconds: 1 })
 }
