@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { IncomingRequest } from './incoming-request.ts'
-import { type NextBytes, RequestBytes, waitForTurn } from './pipelining.ts'
+import { type NextBytes, RequestBytes } from './pipelining.ts'
+import { waitForTurn } from './turns.ts'
 
 /**
  * With more requests waiting, a connection of a server that is not Cardea's is closed: its parser cannot be stopped, so

@@ -6,8 +6,8 @@ import { Connection } from './connections.ts'
 import type { Door } from './door.ts'
 import { Http2Request, Http2Response, RESET, type StreamHead } from './http2-messages.ts'
 import type { IncomingRequest } from './incoming-request.ts'
-import { waitForTurn } from './pipelining.ts'
 import { msBetweenChecks } from './slow-clients.ts'
+import { waitForTurn } from './turns.ts'
 import { SHORT_MS, WASTE_MS } from './wasted-work.ts'
 
 export interface IdleLimits {

@@ -2,11 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { divert, hasParser } from '../base/node-internals/parser-input.ts'
+import { isWaitingForTurn, waitForTurn } from './turns.ts'
 
 /** While this many bytes wait, no more are read from the connection. Below it, a disconnect is still noticed. */
 const MAX_WAITING_BYTES = 16_384
-/** Connections that continue with a pipelined request in one iteration of the event loop. */
-const TURNS_AT_ONCE = 8
 /** The parser gets at most this many slices in one turn. */
 const MAX_SLICES = 64
 const END_OF_HEAD = '\r\n\r\n'
@@ -67,7 +66,7 @@ export class RequestBytes {
   #take(bytes: Buffer): void {
     const isFirst = this.#waiting.length === 0
     this.#waiting = isFirst ? bytes : Buffer.concat([this.#waiting, bytes])
-    if (turns.has(this.#takeTurn)) this.#pauseIfFull()
+    if (isWaitingForTurn(this.#takeTurn)) this.#pauseIfFull()
     else this.#parseNext()
     if (isFirst && this.#waiting.length > 0) this.#waiting = Buffer.from(this.#waiting)
   }
@@ -150,68 +149,3 @@ export class RequestBytes {
     this.#socket.pause()
   }
 }
-
-/** `false`: there was nothing to do, so the turn is that of the next. */
-type Turn = () => unknown
-
-/** Calls functions one after the other, only some of them in one iteration of the event loop, or in one of several. */
-class Turns {
-  readonly #atOnce: number
-  readonly #iterations: number
-  readonly #ready = new Set<Turn>()
-  #isScheduled = false
-
-  constructor(atOnce: number, iterations = 1) {
-    this.#atOnce = atOnce
-    this.#iterations = iterations
-  }
-
-  has(next: Turn): boolean {
-    return this.#ready.has(next)
-  }
-
-  /** Calls `next` when its turn comes: new bytes of all connections are read before. */
-  add(next: Turn): void {
-    this.#ready.add(next)
-    this.#schedule()
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#ready.size === 0) return
-    this.#isScheduled = true
-    setImmediate(() => this.#take(this.#iterations - 1))
-  }
-
-  #take(left: number): void {
-    if (left > 0) return void setImmediate(() => this.#take(left - 1))
-    this.#isScheduled = false
-    let taken = 0
-    for (const next of this.#ready) {
-      this.#ready.delete(next)
-      if (next() !== false) taken += 1
-      if (taken === this.#atOnce) break
-    }
-    this.#schedule()
-  }
-}
-
-const turns = new Turns(TURNS_AT_ONCE)
-
-/** Calls `next` when it is the turn of its connection. */
-export const waitForTurn = (next: Turn): void => turns.add(next)
-
-/** Node accepts one connection of a listener in each iteration, those of other clients among them. */
-const ITERATIONS_OF_START = 8
-
-const starts = new Turns(1, ITERATIONS_OF_START)
-const ends = new Turns(1, ITERATIONS_OF_START)
-
-/**
- * Calls `start` when it is the turn of a new connection of HTTP/2, or of its next bytes. The first bytes of one may be
- * hundreds of requests. Without the iterations in between, other clients waited up to a second for their connections
- * (test/long/attacks/http2.ts).
- */
-export const waitToStart = (start: Turn): void => starts.add(start)
-
-/** The same for connections that end with up to a hundred requests. */
-export const waitToEnd = (end: Turn): void => ends.add(end)

@@ -14,7 +14,7 @@ import {
   STREAM_WINDOW_BYTES,
 } from './http2-connection.ts'
 import type { StreamHead } from './http2-messages.ts'
-import { waitToEnd, waitToStart } from './pipelining.ts'
+import { waitToEnd, waitToStart } from './turns.ts'
 import { WASTE_MS } from './wasted-work.ts'
 
 const { NGHTTP2_FLAG_END_STREAM } = constants

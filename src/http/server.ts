@@ -23,6 +23,7 @@ import type { Door } from './door.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
 import { probeSocket } from './relay.ts'
 import { serveHttp2 } from './serve-http2.ts'
+import { noteAccepted } from './turns.ts'
 
 /** Where a door listens. */
 export type Endpoint =
@@ -148,6 +149,7 @@ function acceptConnections(server: Server, door: Door, limits: ListenerLimits): 
     http2: (socket) => serveHttp2(socket, door, limits),
     timeOut: (socket) => door.handleBroken({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
   }
+  server.on('connection', noteAccepted)
   server.on(event, (socket) => {
     door.connections.add(socket)
     if (limits.usesHttp2) chooseVersion(socket, versions, limits.headerTimeoutMs)

@@ -16,6 +16,7 @@ import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import { request as requestTls, Agent as TlsAgent } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
@@ -55,6 +56,7 @@ const LISTENERS = {
   metrics: { get: '/metrics', post: '/metrics' },
   bare: { get: '/', post: '/' },
 }
+const findListener = (name) => LISTENERS[name.replace('-tls', '')] ?? LISTENERS.document
 const BARE = join(OWN_CHECKOUT, 'bench/support/bare-versions.ts')
 
 function writeConfig(folder) {
@@ -119,13 +121,11 @@ async function startAttacked(name, folder, { protocol }: Flood) {
     const server = startProgram(BARE, [], { cwd: folder, flags })
     const [line] = await server.says(/^\{.*\}$/m)
     const [http1, http2] = JSON.parse(line).ports.map(toLocalUrl)
-    return { ...server, url: protocol === 'h2' ? http2 : http1, probed: [http1], stop: () => server.child.kill() }
+    return { ...server, url: protocol === 'h2' ? http2 : http1, probed: http1, stop: () => server.child.kill() }
   }
   writeConfig(folder)
   const server = await startServer(folder, { checkout: values.tree, flags })
-  const urls = listUrls(server.output())
-  const probed = [`${urls.document}/_session`, `${urls.multiModel}/_api/version`]
-  return { ...server, url: urls[name], probed }
+  return { ...server, url: listUrls(server.output())[name] }
 }
 
 /** Resident memory of a process in MiB. Linux only. */
@@ -217,9 +217,8 @@ function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
 }
 
 async function attack(flood: Flood, { name, url, way, connections, seconds }) {
-  const listener = LISTENERS[name.replace('-tls', '')] ?? LISTENERS.document
   const chosen = flood.ways[way] as Way
-  const openBursts = shareBursts(chosen.bursts(listener))
+  const openBursts = shareBursts(chosen.bursts(findListener(name)))
   setPriority(LOWEST_PRIORITY)
   const stop = new AbortController()
   let requests = 0
@@ -246,9 +245,11 @@ const FAILED_MS = 20_000
 /** The same for all processes. */
 const now = () => performance.timeOrigin + performance.now()
 
-const probe = (agent, url) =>
+const probe = (url, agent) =>
   new Promise((settle, reject) => {
-    request(url, { agent, timeout: FAILED_MS }, (response) => response.resume().on('end', settle))
+    const options = { agent, timeout: FAILED_MS, rejectUnauthorized: false }
+    const send = url.startsWith('https') ? requestTls : request
+    send(url, options, (response) => response.resume().on('end', settle))
       .on('error', reject)
       .on('timeout', reject)
       .end()
@@ -259,9 +260,12 @@ interface Probe {
   readonly ms: number
 }
 
-/** One request every ten milliseconds, whether the earlier ones are answered or not. Returns when each was due. */
-async function measure(_flood: Flood, { urls, ms }) {
-  const agent = new Agent({ keepAlive: true })
+/**
+ * One request every ten milliseconds, whether the earlier ones are answered or not, and each second one on a new
+ * connection. Returns when each was due.
+ */
+async function measure(_flood: Flood, { url, ms }) {
+  const agent = url.startsWith('https') ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
   const start = now()
   const all: Promise<Probe>[] = []
   for (let turn = 0; turn * EVERY_MS < ms; turn += 1) {
@@ -270,7 +274,7 @@ async function measure(_flood: Flood, { urls, ms }) {
     // of its own delays only this process knows
     const from = Math.max(due, now() - 1)
     all.push(
-      probe(agent, urls[turn % urls.length]).then(
+      probe(url, turn % 2 === 0 && agent).then(
         () => ({ from, ms: now() - from }),
         () => ({ from, ms: FAILED_MS }),
       ),
@@ -330,7 +334,7 @@ async function runRow({ attacker, client, server }, { name, way, connections }) 
   const cpuBefore = readCpuTime(pid)
   const [attacked, probes] = await Promise.all([
     attacker.run({ name, url: server.url, way, connections, seconds }),
-    client.run({ urls: server.probed, ms: seconds * 1000 + AFTER_MS }),
+    client.run({ url: server.probed ?? server.url + findListener(name).get, ms: seconds * 1000 + AFTER_MS }),
   ])
   clearInterval(watch)
   const cpuSeconds = Math.round((readCpuTime(pid) - cpuBefore) * 100) / 100

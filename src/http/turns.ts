@@ -1,0 +1,90 @@
+/** Lets connections take turns, so that the work for some of them does not delay the others. */
+
+/** `false`: there was nothing to do, so the turn is that of the next. */
+type Turn = () => unknown
+
+/** Connections that continue with a request in one iteration of the event loop. */
+const REQUESTS_AT_ONCE = 8
+/** Starts and ends of connections take longer, so there is one in so many iterations. */
+const ITERATIONS_OF_START = 8
+/**
+ * As long as connections are accepted, turns get one part of the time, and accepting gets so many. Node accepts one
+ * connection of a listener in each iteration: a new client waited up to two seconds behind those of an attacker, and
+ * waits less than 50 ms if iterations are short (test/long/attacks/http2.ts).
+ */
+const PARTS_OF_ACCEPTING = 3
+
+const requests = new Set<Turn>()
+const starts = new Set<Turn>()
+const ends = new Set<Turn>()
+
+let isScheduled = false
+let iterations = 0
+/** Whether a connection was accepted in this iteration. */
+let hasAccepted = false
+/** When turns were taken in the last iteration; `undefined`: there were none. */
+let takenAtMs: number | undefined
+let restsUntilMs = 0
+
+/** To be called when a listener has accepted a connection. */
+export function noteAccepted(): void {
+  hasAccepted = true
+}
+
+/** Calls `next` when it is the turn of its connection: new bytes of all connections are read before. */
+export const waitForTurn = (next: Turn): void => wait(requests, next)
+
+export const isWaitingForTurn = (next: Turn): boolean => requests.has(next)
+
+/**
+ * Calls `start` when it is the turn of a new connection of HTTP/2, or of its next bytes. The first bytes of one may be
+ * hundreds of requests.
+ */
+export const waitToStart = (start: Turn): void => wait(starts, start)
+
+/** The same for connections that end with up to a hundred requests. */
+export const waitToEnd = (end: Turn): void => wait(ends, end)
+
+function wait(turns: Set<Turn>, next: Turn): void {
+  turns.add(next)
+  schedule()
+}
+
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(runIteration)
+}
+
+function runIteration(): void {
+  isScheduled = false
+  const isAccepting = hasAccepted
+  hasAccepted = false
+  const nowMs = performance.now()
+  // measured here, because most of the work is done in microtasks after the turns
+  if (takenAtMs !== undefined) restsUntilMs = nowMs + (nowMs - takenAtMs) * PARTS_OF_ACCEPTING
+  takenAtMs = undefined
+  if (requests.size + starts.size + ends.size === 0) return
+  if (!isAccepting || nowMs >= restsUntilMs) {
+    takenAtMs = nowMs
+    takeTurns()
+  }
+  schedule()
+}
+
+function takeTurns(): void {
+  take(requests, REQUESTS_AT_ONCE)
+  iterations += 1
+  if (iterations % ITERATIONS_OF_START !== 0) return
+  take(starts, 1)
+  take(ends, 1)
+}
+
+function take(turns: Set<Turn>, atOnce: number): void {
+  let taken = 0
+  for (const next of turns) {
+    turns.delete(next)
+    if (next() !== false) taken += 1
+    if (taken === atOnce) break
+  }
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { noteAccepted, waitForTurn } from '../../src/http/turns.ts'
+
+const TURNS = 24
+const TURN_MS = 3
+
+function work(): void {
+  const endMs = performance.now() + TURN_MS
+  while (performance.now() < endMs);
+}
+
+/** Returns in which iterations of the event loop the turns were taken. */
+async function takeTurns(onIteration: () => void): Promise<number[]> {
+  const taken: number[] = []
+  for (let turn = 0; turn < TURNS; turn += 1)
+    waitForTurn(() => {
+      work()
+      taken.push(iteration)
+    })
+  let iteration = 0
+  for (; taken.length < TURNS; iteration += 1) {
+    onIteration()
+    await new Promise(setImmediate)
+  }
+  return taken
+}
+
+test('eight turns are taken in one iteration of the event loop', async () => {
+  const taken = await takeTurns(() => {})
+  const [first = 0] = taken
+  assert.deepEqual(
+    taken.map((iteration) => iteration - first),
+    Array.from({ length: TURNS }, (_, turn) => Math.floor(turn / 8)),
+  )
+})
+
+test('turns wait longer than they take while connections are accepted', async () => {
+  const taken = await takeTurns(noteAccepted)
+  const iterations = new Set(taken)
+  assert.equal(iterations.size, TURNS / 8)
+  const length = Math.max(...iterations) - Math.min(...iterations)
+  assert.ok(length > 20, `${length} iterations`)
+})
