@@ -85,7 +85,7 @@ const countBytes = () =>
     .reduce((sum, name) => sum + statSync(`${ASSETS}${name}`).size, 0)
 
 async function measureAll(scope, counts) {
-  const browser = await launchBrowser(scope)
+  const browser = await launchBrowser(scope, { optimisesScripts: true })
   const { document: url } = await startDemo(scope)
   const state = await signIn(browser, url)
   const figures: (Awaited<ReturnType<typeof measurePage>> & { readonly name: string })[] = []

@@ -37,7 +37,7 @@ before(async () => {
     ['grace', []],
   ] as const)
     await ask('POST', '/users', { name, password: PASSWORD, roles })
-  const window = await openAsAdmin(scope, browser, { url: server.document })
+  const window = await openAsAdmin(scope, browser, { url: server.document, at: '#/nodes' })
   page = window.page
   open = window.open
 })

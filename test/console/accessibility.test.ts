@@ -1,4 +1,5 @@
-// Every page of the console passes the rules of axe in both themes, at two widths.
+// Every page of the console passes the rules of axe: one with the light theme in a wide window, the next with the dark
+// theme in a narrow one. `npm run test:long -- accessibility` looks at each page with both themes at both widths.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import axe from 'axe-core'
@@ -10,6 +11,24 @@ const scope = createSharedScope()
 const browser = await launchBrowser(scope)
 const server = await startDemo(scope)
 
+interface View {
+  readonly colorScheme: 'light' | 'dark'
+  readonly width: number
+}
+
+const VIEWS: readonly View[] = [
+  { colorScheme: 'light', width: 1280 },
+  { colorScheme: 'dark', width: 360 },
+]
+const ALL_VIEWS: readonly View[] = [
+  ...VIEWS,
+  { colorScheme: 'light', width: 360 },
+  { colorScheme: 'dark', width: 1280 },
+]
+
+const viewsOf = (at: number): readonly View[] =>
+  process.env['TEST_LONG'] ? ALL_VIEWS : VIEWS.filter((_, index) => index === at % VIEWS.length)
+
 describe('axe finds no violation', { skip: NO_BROWSER }, () => {
   let window: Window
 
@@ -17,12 +36,9 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
     window = await openWindow(scope, browser, { url: server.document })
   })
 
-  const check = async (fragment: string) => {
+  const check = async (fragment: string, views: readonly View[]) => {
     const { page } = window
-    for (const [colorScheme, width] of [
-      ['light', 1280],
-      ['dark', 360],
-    ] as const) {
+    for (const { colorScheme, width } of views) {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize({ width, height: 800 })
       await window.open(fragment)
@@ -33,7 +49,7 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
 
   it('on the page sign-in', async () => {
     await window.page.evaluate(axe.source)
-    await check('#/')
+    await check('#/', VIEWS)
     const { page } = window
     const headers = { 'X-Cardea-Second-Factor': 'required' }
     await page.route('**/api/session', (route) => route.fulfill({ status: 401, headers, json: {} }))
@@ -47,9 +63,9 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
     await window.page.evaluate(axe.source)
   })
 
-  for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
+  for (const [at, [name, fragment]] of Object.entries(CONSOLE_PAGES).entries())
     it(`on the page ${name}`, async () => {
       // axe takes long for all options, which are rows of one kind
-      await check(name === 'settings' ? `${fragment}?search=session` : fragment)
+      await check(name === 'settings' ? `${fragment}?search=session` : fragment, viewsOf(at))
     })
 })

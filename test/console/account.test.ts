@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
-import { launchBrowser, NO_BROWSER, openAs, openWindow } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAs, openAsAdmin, openWindow } from '../support/chromium.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -20,8 +20,9 @@ const ask = (method: string, path: string, body?: object) =>
 const codeOf = (secret: string, step: number): string =>
   renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000) + step)
 
-const openFor = (t: Scope, name: string, password = PASSWORD) =>
-  openAs(t, browser, { url: server.document, name, password })
+const openFor = (t: Scope, name: string) => openAs(t, browser, { url: server.document, name, password: PASSWORD })
+
+const openAt = (t: Scope, at: string) => openAsAdmin(t, browser, { url: server.document, at })
 
 describe('my account', { skip: NO_BROWSER }, () => {
   before(async () => {
@@ -114,12 +115,10 @@ describe('my account', { skip: NO_BROWSER }, () => {
 describe('administrators', { skip: NO_BROWSER }, () => {
   it('creates a link with which a user sets a password, once', async (t) => {
     await ask('POST', '/users', { name: 'lise', password: PASSWORD })
-    const { page, open } = await openFor(t, 'admin', 'adminpw')
-    await open('#/users/lise?do=link')
+    const { page } = await openAt(t, '#/users/lise?do=link')
     await page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click()
     const url = (await page.getByRole('status', { name: 'Password link for lise' }).textContent()) ?? ''
-    const user = await openWindow(t, browser, { url: server.document })
-    await user.page.goto(url)
+    const user = await openWindow(t, browser, { url: server.document, at: new URL(url).hash })
     await user.page.getByLabel('New password').fill(OTHER)
     await user.page.getByRole('button', { name: 'Set password' }).click()
     await user.page.getByRole('link', { name: 'Sign in' }).click()
@@ -131,8 +130,7 @@ describe('administrators', { skip: NO_BROWSER }, () => {
   })
 
   it('adds an administrator and removes it; the last one stays', async (t) => {
-    const { page, open } = await openFor(t, 'admin', 'adminpw')
-    await open('#/administrators/admin')
+    const { page, open } = await openAt(t, '#/administrators/admin')
     await page.getByText('The last administrator cannot be removed.').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Remove' }).isDisabled())
     await open('#/administrators?do=add')

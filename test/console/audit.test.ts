@@ -29,7 +29,7 @@ describe('the page of the audit trail', { skip: NO_BROWSER }, () => {
   before(async () => {
     for (const name of ['ada', 'grace']) await addUser(name)
     await signIn('ada', 'wrong')
-    window = await openAsAdmin(scope, browser, { url: server.document })
+    window = await openAsAdmin(scope, browser, { url: server.document, at: '#/nodes' })
   })
 
   it('shows sign-ins of another client while it follows', async () => {

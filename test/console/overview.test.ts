@@ -127,8 +127,7 @@ describe('the charts', { skip: NO_BROWSER }, () => {
   it('start with the first values, and name unit and percentile', async (t) => {
     const fresh = await startServer(t)
     await send(fresh.document, { path: '/' })
-    const { page, open } = await openAsAdmin(t, browser, { url: fresh.document })
-    await open('#/overview?view=table')
+    const { page } = await openAsAdmin(t, browser, { url: fresh.document, at: '#/overview?view=table' })
     const table = page.getByRole('table', { name: 'Response time' })
     await table.getByRole('columnheader', { name: 'p95', exact: true }).waitFor()
     await table
@@ -146,8 +145,7 @@ describe('the overview of a server that fails', { skip: NO_BROWSER }, () => {
   it('says so wherever a figure is red, and not that everything works', async (t) => {
     const failing = await startServer(t, beforeDocument('http://127.0.0.1:9'))
     await send(failing.document, { path: '/db', as: AS_ADMIN })
-    const { page, open } = await openAsAdmin(t, browser, { url: failing.multiModel })
-    await open('#/overview')
+    const { page } = await openAsAdmin(t, browser, { url: failing.multiModel })
     const findings = page.getByRole('status', { name: 'What needs attention' })
     await findings.getByText('CouchDB does not answer').waitFor()
     const handlers = page.getByRole('table', { name: 'By credential' })
@@ -168,8 +166,7 @@ describe('the overview of a server that fails', { skip: NO_BROWSER }, () => {
     const mended = await startServer(t, beforeDocument(backend.url))
     await send(mended.document, { path: '/db', as: AS_ADMIN })
     isBroken = false
-    const { page, open } = await openAsAdmin(t, browser, { url: mended.document })
-    await open('#/overview')
+    const { page } = await openAsAdmin(t, browser, { url: mended.document })
     await page.getByText('1 server error in the last hour').waitFor()
     assert.equal(await page.getByText('Everything works').count(), 0)
   })
@@ -177,8 +174,7 @@ describe('the overview of a server that fails', { skip: NO_BROWSER }, () => {
 
 describe('the page of nodes', { skip: NO_BROWSER }, () => {
   it('shows this node, and one that is not ready or has other secrets', async (t) => {
-    const { page, open } = await openAsAdmin(t, browser, { url: server.document })
-    await open('#/nodes')
+    const { page, open } = await openAsAdmin(t, browser, { url: server.document, at: '#/nodes' })
     await page.getByRole('row', { name: 'this one' }).getByText('ready', { exact: true }).waitFor()
     await page.getByText('One node uses this store.').waitFor()
     const store = await openStore(storeUrl, { log: SILENT_LOG })

@@ -42,7 +42,7 @@ describe('the page of secrets', { skip: NO_BROWSER }, () => {
   let window: Window
 
   before(async () => {
-    window = await openAsAdmin(scope, browser, { url: server.document })
+    window = await openAsAdmin(scope, browser, { url: server.document, at: '#/nodes' })
   })
 
   it('replaces the secret that signs tokens in three steps, and no valid token is rejected before the last', async () => {

@@ -27,7 +27,7 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
   let window: Window
 
   before(async () => {
-    window = await openAsAdmin(scope, browser, { url })
+    window = await openAsAdmin(scope, browser, { url, at: '#/nodes' })
   })
 
   const openOption = async (name: string) => {

@@ -19,8 +19,7 @@ const { cardea, document, multiModel, addresses } = await startServer(scope, {
 await cardea.users.create({ name: 'ada', password: 'analytical engine' })
 
 async function openPage(t: Scope, url: string, query = '') {
-  const { page } = await openWindow(t, browser, { url })
-  await page.goto(`${url}/_cardea/sign-in${query}`)
+  const { page } = await openWindow(t, browser, { url, at: `sign-in${query}` })
   return page
 }
 
@@ -98,8 +97,7 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await server.cardea.users.create({ name: 'ada', password: 'analytical engine' })
     const path = '/_cardea/api/settings/console/public-url'
     await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })
-    const { page } = await openWindow(t, browser, { url })
-    await page.goto(`${url}/_cardea/sign-in?next=%2F_session`)
+    const page = await openPage(t, url, '?next=%2F_session')
     await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
     await page.getByRole('alert').filter({ hasText: 'this account is not linked to a user' }).waitFor()
     await page.evaluate(axe.source)
@@ -130,8 +128,8 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     const path = '/_cardea/api/settings/console/public-url'
     await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })
     const asked = { method: 'POST', path: '/_cardea/api/users/iva/password-link', headers: ADMIN, body: {} }
-    const { page } = await openWindow(t, browser, { url })
-    await page.goto(JSON.parse((await send(url, asked)).body).url)
+    const link = new URL(JSON.parse((await send(url, asked)).body).url)
+    const { page } = await openWindow(t, browser, { url, at: link.href.slice(`${url}/_cardea/`.length) })
     await page.getByRole('link', { name: 'Use an account at an identity provider' }).click()
     await page.getByRole('heading', { name: 'Choose your account' }).waitFor()
     await page.evaluate(axe.source)

@@ -1,7 +1,7 @@
 // Signing in and out of the console, in a real browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { launchBrowser, NO_BROWSER, openWindow } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAsAdmin, openWindow } from '../support/chromium.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -13,8 +13,7 @@ const server = await startServer(scope, { admin: { endpoint: 'tcp://127.0.0.1:0'
 describe('the sign-in page', { skip: NO_BROWSER }, () => {
   for (const [door, url] of Object.entries({ document: server.document, 'multi-model': server.multiModel }))
     it(`signs an administrator in and out at the ${door} door, and keeps the address`, async (t) => {
-      const { page, open, signIn } = await openWindow(t, browser, { url })
-      await open('#/users?search=a')
+      const { page, signIn } = await openWindow(t, browser, { url, at: '#/users?search=a' })
       await signIn('admin', 'adminpw')
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Users' }).waitFor()
       assert.equal(new URL(page.url()).hash, '#/users?search=a')
@@ -42,16 +41,14 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
   })
 
   it('asks to sign in again when the session was ended elsewhere', async (t) => {
-    const { page, open, signIn } = await openWindow(t, browser, { url: server.document })
-    await signIn('admin', 'adminpw')
-    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    const { page, open } = await openAsAdmin(t, browser, { url: server.document, at: '#/nodes' })
     await page.context().clearCookies()
     await open('#/users?status=disabled')
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })
 
   it('follows the theme of the system, and keeps another choice', async (t) => {
-    const { page, signIn } = await openWindow(t, browser, { url: server.document, colorScheme: 'dark' })
+    const { page, signIn } = await openWindow(t, browser, { url: server.document, at: '#/nodes', colorScheme: 'dark' })
     await signIn('admin', 'adminpw')
     await page.getByRole('button', { name: 'Theme: as the system' }).click()
     await page.getByRole('button', { name: 'Theme: light' }).waitFor()

@@ -32,7 +32,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
   before(async () => {
     await addUser('grace', { roles: ['navy'] })
     await addUser('hedy', { roles: ['radio'] })
-    const window = await openAsAdmin(scope, browser, { url: server.document })
+    const window = await openAsAdmin(scope, browser, { url: server.document, at: '#/nodes' })
     page = window.page
     open = window.open
   })

@@ -18,6 +18,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   http2: ['attacks/http2.ts'],
   polls: ['../http/http2.test.ts'],
   workers: ['../process/workers.test.ts'],
+  accessibility: ['../console/accessibility.test.ts'],
+  'console-import': ['../console/delegation.test.ts'],
   soak: ['soak.ts', '--minutes', '5'],
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type BrowserServer, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core'
 import { buildConsole } from './console.ts'
 import type { Scope } from './scope.ts'
 
@@ -34,12 +34,11 @@ function findChromium(): string | undefined {
   return [...paths, MAC].find(isExecutable)
 }
 
-const executablePath = findChromium()
+const PROGRAM = findChromium()
 
 /** Why tests in a browser are skipped; `false`: there is one. */
 export const NO_BROWSER: string | false =
-  executablePath === undefined &&
-  'no browser: install Chromium (apt-get install chromium-headless-shell) or set CHROME_PATH'
+  PROGRAM === undefined && 'no browser: install Chromium (apt-get install chromium-headless-shell) or set CHROME_PATH'
 
 /**
  * Those that Playwright disables, whose list this one replaces. Then what takes half the time of Chromium in these
@@ -77,46 +76,42 @@ const ARGUMENTS = [
   `--disable-features=${DISABLED_FEATURES}`,
 ]
 
-/** Set by global-setup.ts: the address of the browser that all test files of one run share. */
-export const SHARED_BROWSER = 'TEST_BROWSER'
+/** Pages are short-lived: to optimise their scripts takes more of a processor than it saves, a fifteenth of the whole. */
+const UNOPTIMISED = '--js-flags=--no-maglev --no-turbofan'
 
-/** `undefined`: there is none on this machine. */
-export async function startBrowser(): Promise<BrowserServer | undefined> {
-  if (executablePath === undefined) return undefined
-  return chromium.launchServer({ executablePath, args: ARGUMENTS, timeout: 2 * WAIT_MS })
-}
+const launch = (executablePath: string, args: readonly string[]): Promise<Browser> =>
+  chromium.launch({ executablePath, args: [...ARGUMENTS, ...args], timeout: 2 * WAIT_MS })
 
-/** The browser of this run, or a new one if the file runs alone; and the console built for servers started afterwards. */
-export async function launchBrowser(scope: Scope): Promise<Browser | undefined> {
-  buildConsole()
-  const address = process.env[SHARED_BROWSER]
-  if (address !== undefined) return borrowConnection(scope, address)
-  const server = await startBrowser()
-  if (server === undefined) return undefined
-  const browser = await connect(server.wsEndpoint())
-  scope.after(async () => {
-    await browser.close()
-    await server.close()
-  })
-  return browser
-}
-
-const connect = (address: string): Promise<Browser> => chromium.connect(address, { timeout: 2 * WAIT_MS })
-
-/** To the browser of this run. The files of a process use it one after the other, with the windows of those before. */
-const connection: { browser?: Promise<Browser>; closing?: NodeJS.Timeout } = {}
+/** The browser of this process. Its files use it one after the other, with the windows of those before. */
+const shared: { browser?: Promise<Browser>; closing?: NodeJS.Timeout } = {}
 /** After the last file of a process nothing else closes it, and it would keep the process alive. */
 const UNUSED_MS = 2000
 
-function borrowConnection(scope: Scope, address: string): Promise<Browser> {
-  clearTimeout(connection.closing)
-  const browser = connection.browser ?? connect(address)
-  connection.browser = browser
+/** Set by scripts/test-groups.ts: other files of this process may use a browser, too. */
+const isShared = process.env['TEST_SHARES_BROWSER'] !== undefined
+
+/**
+ * A browser, and the console built for servers that are started afterwards. `undefined`: there is none on this machine.
+ * Benches measure scripts that are optimised as usual.
+ */
+export async function launchBrowser(scope: Scope, { optimisesScripts = false } = {}): Promise<Browser | undefined> {
+  buildConsole()
+  if (PROGRAM === undefined) return undefined
+  if (isShared && !optimisesScripts) return borrowBrowser(scope, PROGRAM)
+  const browser = await launch(PROGRAM, optimisesScripts ? [] : [UNOPTIMISED])
+  scope.after(() => browser.close())
+  return browser
+}
+
+function borrowBrowser(scope: Scope, executablePath: string): Promise<Browser> {
+  clearTimeout(shared.closing)
+  const browser = shared.browser ?? launch(executablePath, [UNOPTIMISED])
+  shared.browser = browser
   scope.after(async () => {
     // before the servers of the file close: a page that has lost its server reports errors
     for (const close of openPages) await close()
-    connection.closing = setTimeout(async () => {
-      delete connection.browser
+    shared.closing = setTimeout(async () => {
+      delete shared.browser
       await (await browser).close()
     }, UNUSED_MS)
   })
@@ -133,6 +128,8 @@ export interface Window {
 
 interface WindowOptions {
   readonly url: string
+  /** The page that is loaded first: `#/users`, `sign-in`. The overview has charts, and takes Chromium twice the time. */
+  readonly at?: string
   readonly colorScheme?: 'light' | 'dark'
   readonly viewport?: { readonly width: number; readonly height: number }
 }
@@ -183,8 +180,8 @@ async function openPage(t: Scope, browser: Browser | undefined, options: WindowO
   return page
 }
 
-async function toWindow(page: Page, url: string): Promise<Window> {
-  await page.goto(`${url}/_cardea/`)
+async function toWindow(page: Page, { url, at = '' }: WindowOptions): Promise<Window> {
+  await page.goto(`${url}/_cardea/${at}`)
   return {
     page,
     open: async (fragment) => void (await page.goto(`${url}/_cardea/${fragment}`)),
@@ -200,7 +197,7 @@ async function toWindow(page: Page, url: string): Promise<Window> {
 }
 
 export const openWindow = async (...given: Parameters<typeof openPage>): Promise<Window> =>
-  toWindow(await openPage(...given), given[2].url)
+  toWindow(await openPage(...given), given[2])
 
 /** A window in which a user is signed in; without the form, which test/console/sign-in.test.ts fills in. */
 export async function openAs(
@@ -211,7 +208,7 @@ export async function openAs(
   const page = await openPage(t, browser, options)
   const response = await page.request.post(`${options.url}/_cardea/api/session`, { data: { name, password } })
   assert.ok(response.ok(), await response.text())
-  const window = await toWindow(page, options.url)
+  const window = await toWindow(page, options)
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   return window
 }

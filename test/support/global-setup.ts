@@ -1,7 +1,5 @@
-// Runs once, in the process of the test runner: one PostgreSQL, the built console, and one browser if several files use
-// one (scripts/test-groups.ts knows).
+// Runs once, in the process of the test runner: one PostgreSQL, and the built console.
 import { SHARED_POSTGRES, startPostgres } from '../store/postgres-server.ts'
-import { SHARED_BROWSER, startBrowser } from './chromium.ts'
 import { buildConsole } from './console.ts'
 
 const works: (() => Promise<void>)[] = []
@@ -11,10 +9,6 @@ export async function globalSetup(): Promise<void> {
   const postgres = await startPostgres()
   works.push(() => postgres.stop())
   process.env[SHARED_POSTGRES] = postgres.addressOf('postgres')
-  const browser = process.env['TEST_SHARES_BROWSER'] ? await startBrowser() : undefined
-  if (browser === undefined) return
-  works.push(() => browser.close())
-  process.env[SHARED_BROWSER] = browser.wsEndpoint()
 }
 
 export async function globalTeardown(): Promise<void> {
