@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { setIniValue } from '../../src/config/admin-file.ts'
 import { readIni } from '../../src/config/ini.ts'
+import { ANY_CHARACTER } from '../support/any-character.ts'
 
 const fragment = fc.constantFrom(
   ...['[', ']', '=', ' = ', ';', ' ;', '\t;', ' ', '\t', '\v', '\f', '\xa0', '\0', '\uFEFF', '\u2028'],
   ...['[a]', '[admins]', 'k', 'key', 'v', '@file:x', '-pbkdf2-', 'é', '\u{1F511}'],
 )
 const junk = fc
-  .array(fc.oneof(fragment, fc.string({ unit: 'binary', maxLength: 3 })), { maxLength: 6 })
+  .array(fc.oneof(fragment, fc.string({ unit: ANY_CHARACTER, maxLength: 3 })), { maxLength: 6 })
   .map((parts) => parts.join(''))
 const blanks = fc.constantFrom('', ' ', '\t', '  ')
 const section = fc
@@ -39,7 +40,7 @@ export const iniText = fc.oneof(
       )
       .map(([mark, lines, last]) => mark + lines.flat().join('') + last),
   },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
+  { weight: 1, arbitrary: fc.string({ unit: ANY_CHARACTER, maxLength: 200 }) },
 )
 const value = fc.oneof(
   junk,

@@ -5,6 +5,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import { readDocumentPath } from '../../src/dialects/document/steps.ts'
 import { readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
 import { isAddressable } from '../../src/dialects/plain-segment.ts'
+import { ANY_CHARACTER } from '../support/any-character.ts'
 
 type Row = [raw: string, expected: string[] | string, database?: string, prefix?: string]
 
@@ -144,7 +145,10 @@ test('multi-model: what can be addressed is what a path is read as', () => {
     '\0',
     ' ',
   )
-  const text = fc.array(fc.oneof(piece, fc.string({ unit: 'binary', maxLength: 3 })), { minLength: 1, maxLength: 5 })
+  const text = fc.array(fc.oneof(piece, fc.string({ unit: ANY_CHARACTER, maxLength: 3 })), {
+    minLength: 1,
+    maxLength: 5,
+  })
   const isRead = (name: string) => {
     try {
       return readMultiModelPath(`/_api/user/${encodeURIComponent(name)}`).segments[2] === name

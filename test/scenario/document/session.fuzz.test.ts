@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { createSessionServer, mintJwt, nowSeconds } from './session-server.ts'
 
@@ -20,7 +21,7 @@ before(async () => {
 })
 
 const TEXT = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 60 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 60 }),
   fc.string({ maxLength: 60 }),
   fc.constantFrom('', 'ada', '%', '%zz', '..', '//', '\\', '__proto__', 'constructor', '\ud800', '\u0000', '𝒜'),
 )

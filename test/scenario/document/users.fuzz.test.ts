@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { basic } from '../../support/request.ts'
 import { ADMIN, ANONYMOUS, createUsersServer, idOf } from './users-server.ts'
 
@@ -32,7 +33,7 @@ const ID = fc.oneof(
     '__proto__',
   ),
   fc.string({ unit: 'grapheme', maxLength: 12 }).map(idOf),
-  fc.string({ unit: 'binary', maxLength: 6 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 6 }),
 )
 const ENDPOINT = fc.constantFrom(
   '_all_docs',
