@@ -1,10 +1,10 @@
 /** What a backup of one engine, restored into the same or another one, must do. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { dirname, join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
@@ -275,29 +275,42 @@ function withSchema(file: string, content: object): string {
 }
 
 export function describeBackup(direction: string, createFrom: CreatePlace, createTo: CreatePlace): void {
-  const inScene = (test: BackupTest) => async () => {
+  const openScene = async (): Promise<BackupScene> => {
     const folder = mkdtempSync(join(tmpdir(), 'cardea-backup-'))
-    const [from, to] = [await createFrom(), await createTo()]
-    await test({ from, to, file: join(folder, 'backup.gz') }).finally(async () => {
-      await from.remove()
-      await to.remove()
-      rmSync(folder, { recursive: true, force: true })
-    })
+    return { from: await createFrom(), to: await createTo(), file: join(folder, 'backup.gz') }
+  }
+  const inScene = (test: BackupTest) => async () => {
+    const scene = await openScene()
+    await test(scene).finally(() => removeScene(scene))
   }
   describe(`backup and restore: ${direction}`, () => {
     for (const [behaviour, test] of Object.entries(TESTS)) it(behaviour, inScene(test))
-    for (const [what, damage, message] of DAMAGES)
-      it(`a file that ${what} changes nothing`, inScene(refuse(damage, message)))
+    describe('a damaged file', () => describeDamages(openScene))
   })
 }
 
-const refuse =
-  (damage: Damage[1], message: RegExp): BackupTest =>
-  async ({ from, to, file }) => {
-    await withStore(from, fillStore)
-    await withStore(to, (store) => createIn(store, 'existing'))
-    await save(from, file)
-    damage(file)
-    await assert.rejects(restore(to, file, { mayReplace: true }), { name: 'BackupError', message })
-    assert.ok(await withStore(to, (store) => store.findUser('existing')))
-  }
+async function removeScene({ from, to, file }: BackupScene): Promise<void> {
+  await from.remove()
+  await to.remove()
+  rmSync(dirname(file), { recursive: true, force: true })
+}
+
+/** None changes the store, so all have the same. */
+function describeDamages(openScene: () => Promise<BackupScene>): void {
+  let scene: BackupScene
+  before(async () => {
+    scene = await openScene()
+    await withStore(scene.from, fillStore)
+    await withStore(scene.to, (store) => createIn(store, 'existing'))
+    await save(scene.from, scene.file)
+  })
+  after(() => removeScene(scene))
+  for (const [what, damage, message] of DAMAGES)
+    it(`that ${what} changes nothing`, async () => {
+      const file = `${scene.file}.damaged`
+      copyFileSync(scene.file, file)
+      damage(file)
+      await assert.rejects(restore(scene.to, file, { mayReplace: true }), { name: 'BackupError', message })
+      assert.ok(await withStore(scene.to, (store) => store.findUser('existing')))
+    })
+}

@@ -8,10 +8,12 @@ import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StorePlace } from '../contract/store.ts'
 import { type CreatePlace, describeBackup, fillStore, restore, save, withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
-import { createPostgresPlace, createSqlitePlace } from './places.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { createPostgresPlace, createReusedPlaces, createSqlitePlace } from './places.ts'
 import { connectPostgres } from './postgres-server.ts'
 
 const postgres = await connectPostgres()
+const createReused = createReusedPlaces(createSharedScope(), postgres)
 after(() => postgres.stop())
 
 const ENGINES: readonly [name: string, createPlace: CreatePlace][] = [
@@ -19,7 +21,12 @@ const ENGINES: readonly [name: string, createPlace: CreatePlace][] = [
   ['PostgreSQL', () => createPostgresPlace(postgres)],
 ]
 
-for (const [source, createFrom] of ENGINES) {
+const SOURCES: typeof ENGINES = [
+  ['SQLite', createSqlitePlace],
+  ['PostgreSQL', createReused],
+]
+
+for (const [source, createFrom] of SOURCES) {
   for (const [target, createTo] of ENGINES) describeBackup(`from ${source} to ${target}`, createFrom, createTo)
 }
 

@@ -14,13 +14,15 @@ import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
+import { createSharedScope } from '../support/scope.ts'
 import { createPostgresPlace, createReusedPlaces } from './places.ts'
 import { startPostgres } from './postgres-server.ts'
 
 const server = await startPostgres()
-after(() => server.stop())
+const shared = createSharedScope()
 
-describeStore('PostgreSQL', createReusedPlaces(server))
+describeStore('PostgreSQL', createReusedPlaces(shared, server))
+after(() => server.stop())
 
 const scene = (test: (scene: StoreScene) => Promise<void>) => () => withScene(() => createPostgresPlace(server), test)
 
