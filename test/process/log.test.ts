@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
+import { startShared } from '../support/hosted-server.ts'
 import { ADMIN_PASSWORD, makeManaged, type Serving } from '../support/managed.ts'
 import { BUNDLED, IN_MEMORY, start } from '../support/process.ts'
 import { basic, type Request, send } from '../support/request.ts'
@@ -18,7 +19,7 @@ const WAYS: Readonly<Record<string, (level: string) => Request>> = {
 
 test('the level of the log changes while the server runs', async (t) => {
   const { folder } = makeManaged(t)
-  const started = start(t, ['serve', '--config', folder], { cwd: folder })
+  const started = startShared(t, ['serve', '--config', folder], { cwd: folder })
   const server = { ...started, ...(await started.doors()) }
   for (const [way, toRequest] of Object.entries(WAYS)) {
     const setLevel = async (level: string) => {

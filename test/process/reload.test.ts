@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
+import { startShared } from '../support/hosted-server.ts'
 import { BUNDLED, get, IN_MEMORY, type Started, signalWhileLoading, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
@@ -15,10 +16,10 @@ interface Scene {
   reload(text: string): Promise<string>
 }
 
-async function serve(t: TestContext): Promise<Scene> {
+async function serve(t: TestContext, begin = startShared): Promise<Scene> {
   const path = join(makeFolder(t), 'a.ini')
   writeFileSync(path, BEFORE, { mode: 0o600 })
-  const cardea = start(t, ['serve', '--config', path, ...IN_MEMORY])
+  const cardea = begin(t, ['serve', '--config', path, ...IN_MEMORY])
   const { document } = await cardea.doors()
   let answers = 0
   return {
@@ -36,7 +37,7 @@ async function serve(t: TestContext): Promise<Scene> {
 }
 
 it('changes live options and administrators, and names what waits for a restart', async (t) => {
-  const { cardea, document, reload } = await serve(t)
+  const { cardea, document, reload } = await serve(t, start)
   assert.equal((await get(document)).status, 200)
   const line = await reload(
     '[chttpd]\nrequire_valid_user = true\n[document]\nname = Other\n[admins]\nada = two\nbob = three\n',
@@ -79,7 +80,7 @@ it('invalid administrators are reported, and the earlier ones are kept', async (
   const path = join(makeFolder(t), 'a.ini')
   const stored = `-hashed-${createHash('sha1').update('pwsalt').digest('hex')},salt`
   writeFileSync(path, `[admins]\nada = ${stored}\n`, { mode: 0o600 })
-  const cardea = start(t, ['serve', '--config', path, ...IN_MEMORY])
+  const cardea = startShared(t, ['serve', '--config', path, ...IN_MEMORY])
   const { document } = await cardea.doors()
   writeFileSync(path, '[admins]\nada = -pbkdf2-abc,salt,10\n')
   cardea.child.kill('SIGHUP')
@@ -90,7 +91,7 @@ it('invalid administrators are reported, and the earlier ones are kept', async (
 })
 
 it('an administrator of a flag survives a reload', async (t) => {
-  const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
+  const cardea = startShared(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
   const { document } = await cardea.doors()
   cardea.child.kill('SIGHUP')
   await cardea.says(/"msg":"configuration applied"/)
