@@ -17,6 +17,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   pipelining: ['attacks/pipelining.ts'],
   http2: ['attacks/http2.ts'],
   polls: ['../http/http2.test.ts'],
+  requests: ['../scenario/multi-model/random-requests.test.ts'],
+  rotation: ['../scenario/multi-model/rotation.test.ts'],
   workers: ['../process/workers.test.ts'],
   accessibility: ['../console/accessibility.test.ts'],
   'console-import': ['../console/delegation.test.ts'],
