@@ -1,4 +1,4 @@
-import { type Clock, nowSeconds } from '../base/clock.ts'
+import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { findScope, findTokenByMark, findTokenUser } from '../directory/access-token.ts'
 import { type Account, isAccount } from '../directory/account.ts'
@@ -7,7 +7,7 @@ import { type CredentialKind, type Identity, NO_GRANTS } from '../directory/iden
 import type { Session } from '../directory/sessions/session.ts'
 import { checkName } from '../directory/users/names.ts'
 import { readMultiModelClaims } from '../keys/multi-model-claims.ts'
-import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
+import { verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
 import { ACCESS_TOKEN, type CheckPassword, toTokenCredential } from './basic.ts'
@@ -20,15 +20,20 @@ import {
   reject,
   type Verdict,
 } from './handler.ts'
-import { FOREIGN_TOKEN, hasIssuedForm, ISSUED_TOKEN, readUserToken, type UserToken } from './issued-token.ts'
+import {
+  FOREIGN_TOKEN,
+  hasIssuedForm,
+  ISSUED_TOKEN,
+  type IssueDeps,
+  readUserToken,
+  type UserToken,
+} from './issued-token.ts'
 import { JWT_HANDLER } from './jwt.ts'
 import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
 
-export interface BearerDeps {
-  ring(): KeyRing
+export interface BearerDeps extends Pick<IssueDeps, 'ring' | 'issuer' | 'maxLifetimeSeconds' | 'clock'> {
   /** Verified claims. Cleared when the keys change. */
   readonly cache: TokenCache<Claims>
-  readonly issuer: string
   /** As in JwtDeps. */
   readonly findProviderToken?: FindProviderToken | undefined
   /** `false`: only superuser tokens are accepted. */
@@ -39,9 +44,6 @@ export interface BearerDeps {
   >
   /** Whether an access token is accepted here too, and not only in place of the password. */
   acceptsAccessTokens(): boolean
-  /** Seconds after the sign-in at which a session ends; 0: never. */
-  maxLifetimeSeconds(): number
-  readonly clock: Clock
 }
 
 /** A token without a name, signed with the secret of the multi-model door. */

@@ -15,6 +15,7 @@ import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from 
 import {
   ABSENT,
   type AcceptedCredential,
+  accept,
   type CredentialHandler,
   isName,
   isRole,
@@ -102,8 +103,9 @@ function createVerifier(keys: JwtDeps['keys']) {
 interface TokenReading {
   readonly rules: ClaimRules
   readonly readAtSeconds: number
-  readonly name: string
-  readonly accepted: AcceptedCredential & { readonly credential: ExternalJwt }
+  /** With its name, for the directory. */
+  readonly token: ForeignToken
+  readonly accepted: AcceptedCredential
 }
 
 /**
@@ -137,14 +139,13 @@ function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, n
     keyVersion: key.version,
   }
   const credential = { kind: EXTERNAL_JWT, handler: JWT_HANDLER, expiresAt: exp, keyVersion: key.version, origin }
-  const accepted = { kind: 'accepted', identity: toExternalIdentity(name, roles), credential } as const
-  return { rules, readAtSeconds: now, name, accepted }
+  const accepted = accept(toExternalIdentity(name, roles), credential)
+  return { rules, readAtSeconds: now, token: { name, issuedAt: iat }, accepted }
 }
 
 function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | Promise<Verdict> {
   if (reading instanceof Refusal) return reject(reading)
-  const { name, accepted } = reading
-  const token = { name, issuedAt: accepted.credential.origin.issuedAt }
+  const { token, accepted } = reading
   return directory.isForeignTokenKnownLive(token) ? accepted : askDirectory(accepted, token, directory)
 }
 

@@ -6,7 +6,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type Clock, nowSeconds } from '../base/clock.ts'
+import { nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
@@ -24,23 +24,19 @@ import {
   readLogoutClaims,
 } from '../keys/provider-claims.ts'
 import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
-import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
+import { checkFactor, mapRoles, type Provider, verifyWithProvider } from './provider.ts'
 import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'
-import { findUser, NOT_LINKED, refuse } from './provider-token.ts'
+import { findUser, NOT_LINKED, type ProviderTokenDeps, refuse } from './provider-token.ts'
 
-export interface ProviderSignInDeps {
-  readonly providers: Providers
+export interface ProviderSignInDeps extends Pick<ProviderTokenDeps, 'providers' | 'factorRoles' | 'clock'> {
   readonly directory: Pick<
     Directory,
     'findAccount' | 'listLinked' | 'createLinked' | 'setLinkRoles' | 'useOnce' | 'isUsed' | 'signOut'
   >
   /** The URL at which browsers reach this server; empty: browsers cannot sign in at providers. */
   publicUrl(): string
-  /** Roles whose members need a second factor. */
-  factorRoles(): readonly string[]
   /** Signs cookies and makes nonces. Never leaves the server. */
   ownKey(): Uint8Array
-  readonly clock: Clock
 }
 
 /** What a browser wanted when it was sent to the provider. */

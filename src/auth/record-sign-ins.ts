@@ -3,7 +3,7 @@ import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isClientError, Refusal, refusalText } from '../base/errors.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
-import { type Account, isAccount } from '../directory/account.ts'
+import { isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
 import { generationOf } from '../directory/session-epoch.ts'
@@ -110,11 +110,10 @@ function createKeyFinder(): (authenticated: AuthenticatedRequest, peer: string) 
 function toKey({ identity, credential }: AuthenticatedRequest, peer: string): string {
   const { name, roles } = identity
   const { handler, accessToken = '', keyVersion = '' } = credential
-  const claimed = isAccount(identity) ? toEpochText(identity) : `${roles.join(',')}\n${keyVersion}`
+  const epoch = isAccount(identity) ? identity.sessionEpoch : undefined
+  const claimed = epoch ? `${epoch.seconds} ${epoch.generation}` : `${roles.join(',')}\n${keyVersion}`
   return `${handler}\n${peer}\n${name ?? ''}\n${accessToken}\n${claimed}`
 }
-
-const toEpochText = ({ sessionEpoch: { seconds, generation } }: Account): string => `${seconds} ${generation}`
 
 /** The reason of a refusal for the log. */
 export const explainRefusal = (refusal: Refusal): string => refusal.detail ?? refusalText(refusal)

@@ -173,7 +173,8 @@ async function decide(proof: Proof, account: Account | undefined, context: Conte
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  const code = isCodeNeeded(account, attempt) ? await checkCode(account, attempt, deps) : 'right'
+  const isCodeNeeded = account.totp !== undefined && !attempt.isWithoutCode
+  const code = isCodeNeeded ? await checkCode(account, attempt, deps) : 'right'
   if (code === 'right') return accept(proof, account, context)
   if (code === 'wrong') refuse('wrong one-time code', context)
   else {
@@ -213,8 +214,6 @@ export const toGuess = (
   salt: account && saltOf(account),
   version: account?.version,
 })
-
-const isCodeNeeded = ({ totp }: Account, { isWithoutCode }: Attempt): boolean => totp !== undefined && !isWithoutCode
 
 async function checkCode(account: Account, { code = '' }: Attempt, { spendCode }: SignInDeps) {
   if (code === '') return 'missing'

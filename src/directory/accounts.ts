@@ -17,9 +17,10 @@ export function createAccountFinder(
 ) {
   const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
-    const account = user && findValid(user, clock)
+    const account = user?.account && isValid(user.account, clock) ? user.account : undefined
     const found = administrator ? withRoles(administrator, account?.roles ?? []) : account
-    return found && lacksFactor(found, settings().factorRoles) ? { ...found, mustSetUpFactor: true } : found
+    const lacksFactor = found && found.totp === undefined && needsFactor(found.roles, settings().factorRoles)
+    return lacksFactor ? { ...found, mustSetUpFactor: true } : found
   }
   const peekUser = (name: string): CachedUser | undefined => (tracker.isStale() ? undefined : cache.peek(name))
   return {
@@ -43,15 +44,8 @@ export function createAccountFinder(
   }
 }
 
-/** Whether one of these roles needs a second factor that the account does not have. */
-const lacksFactor = ({ roles, totp }: Pick<Account, 'roles' | 'totp'>, required: readonly string[]): boolean =>
-  totp === undefined && needsFactor(roles, required)
-
 export const needsFactor = (roles: readonly string[], required: readonly string[]): boolean =>
   required.length > 0 && roles.some((role) => required.includes(role))
-
-const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
-  account && isValid(account, clock) ? account : undefined
 
 /** Most users have no expiry, and reading the clock takes longer than all else here. */
 export const isValid = (user: Pick<Account, 'expiresAt'>, clock: Clock): boolean =>

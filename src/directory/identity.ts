@@ -97,6 +97,8 @@ export interface TokenOrigin {
 }
 
 export const ADMIN_ROLE = '_admin'
+/** May read metrics and nothing else, as in CouchDB. It is the only role with an underscore that a user may hold. */
+export const METRICS_ROLE = '_metrics'
 
 export const NO_GRANTS: Identity['grants'] = new Map()
 

@@ -18,20 +18,19 @@ export interface PasswordProofDeps {
   readonly clock: Clock
 }
 
-/** Checks the current password if the request carries it in addition to its session. */
-type CheckCurrentPassword = () => boolean | Promise<boolean>
-
 /**
  * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was
- * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only a delegation.
+ * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only a delegation. `isCurrentPassword`
+ * checks the current password if the request carries it in addition to its session.
  */
 export async function requirePassword(
   who: Authenticated,
   deps: PasswordProofDeps,
-  isCurrentPassword: CheckCurrentPassword = () => false,
+  isCurrentPassword: () => boolean | Promise<boolean> = () => false,
 ): Promise<void> {
   if (who.credential?.kind.provesPassword === 'itself') return
-  const provedAt = findProofTime(who, deps)
+  const session = findProvenSession(who)
+  const provedAt = session && deps.directory.findPasswordTime(session.id, session.owner)
   if (provedAt === undefined) throw new Refusal('password_required', { reason: toNeedsPassword(who) })
   const maxAge = deps.maxAgeSeconds()
   if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
@@ -48,11 +47,6 @@ const toNeedsPassword = ({ identity }: Authenticated): string =>
 
 const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
-
-function findProofTime(who: Authenticated, { directory }: PasswordProofDeps): number | undefined {
-  const session = findProvenSession(who)
-  return session && directory.findPasswordTime(session.id, session.owner)
-}
 
 /** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
 export function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {

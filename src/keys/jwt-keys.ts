@@ -100,10 +100,10 @@ function findIn(byName: ReadonlyMap<string, Found>, algorithm: Algorithm, { kid 
     : { kind: 'refused', reason: 'bad_key', problem: toKeyProblem('wrong_algorithm') }
 }
 
-const toVersion = (byName: ReadonlyMap<string, Found>): string =>
-  versionOf([...byName].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, found]) => [name, toLabel(found)]))
-
-const toLabel = (found: Found): string => (found.kind === 'problem' ? found.code : found.version)
+function toVersion(byName: ReadonlyMap<string, Found>): string {
+  const sorted = [...byName].sort(([a], [b]) => (a < b ? -1 : 1))
+  return versionOf(sorted.flatMap(([name, found]) => [name, found.kind === 'problem' ? found.code : found.version]))
+}
 
 /** The version of the current key for an algorithm and a `kid`. */
 export function findKeyVersion(keys: JwtKeys, name: string, kid: string | undefined): string | undefined {

@@ -50,7 +50,11 @@ export async function stepRotation(folder: string, options: RotationOptions): Pr
     throw new SecretProblem(
       `${folder} contains no secret. Create one with "cardea secret create ${join(folder, 'NAME')}".`,
     )
-  const progress = readProgress(folder) ?? createProgress(listed, active, options.nowSeconds)
+  const progress = readProgress(folder) ?? {
+    old: active.name,
+    next: `${active.name}.next`,
+    first: chooseFirst(listed, options.nowSeconds),
+  }
   const next = findStep(folder, progress)
   if (next === 'add') return add(folder, progress, active)
   if (next === 'retire') return remove(folder, progress, options)
@@ -70,10 +74,6 @@ export function findRotation(folder: string, lifetimeSeconds: number): Rotation 
   const progress = readProgress(folder)
   const next = progress ? findStep(folder, progress) : 'add'
   return next === 'retire' && progress ? { next, until: endOf(progress, lifetimeSeconds) } : { next }
-}
-
-function createProgress(listed: readonly ListedSecret[], active: ListedSecret, nowSeconds: number): Progress {
-  return { old: active.name, next: `${active.name}.next`, first: chooseFirst(listed, nowSeconds) }
 }
 
 /** A file name that sorts before all others, because the first file signs. Names of later rotations sort first. */

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
+import { createRing, type KeyRing, type RingKey } from './ring.ts'
 import { createRandomSecret, readSecret, readSecretFile, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
 import {
   describeFileError,
@@ -142,11 +142,9 @@ function toFolderRing(active: NamedSecret, others: readonly NamedSecret[], warni
 
 /** A key that only verifies. Empty files and PEM files without an EC key are ignored. */
 function toRingKeys(secret: Secret): readonly RingKey[] {
-  if (secret.kind === 'signer') return [toRingKey(secret.signer)]
+  if (secret.kind === 'signer') return [{ key: secret.signer.key.verifying, sha256: secret.signer.sha256 }]
   return secret.kind === 'public' ? [secret.key] : []
 }
-
-const toRingKey = ({ key, sha256 }: RingSigner): RingKey => ({ key: key.verifying, sha256 })
 
 const warnAbout = ({ secret, path }: NamedSecret): readonly RingWarning[] =>
   secret.kind === 'not_ec' ? [{ text: `'${path}' is ignored: ${NO_USABLE_KEY}` }] : warnShort(secret, path)

@@ -1,5 +1,6 @@
 /** The table of password schemes. A new scheme is one row here, in a file of its own. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../base/json.ts'
 import type { HashWork, WorkUnits } from './hash-work.ts'
 import type { Derive } from './password-digest.ts'
@@ -38,9 +39,6 @@ export type StoredPassword = UsablePassword | UnusablePassword
 export type HashedPassword = SimplePassword | Pbkdf2Password
 
 const BY_NAME: ReadonlyMap<unknown, PasswordScheme> = new Map(SCHEMES.map((scheme) => [scheme.name, scheme]))
-
-/** `name` may come from a client. */
-const findScheme = (name: unknown): PasswordScheme | undefined => BY_NAME.get(name)
 
 /** Throws a TypeError for a name that is in no row. */
 export function requireScheme(name: string): PasswordScheme {
@@ -87,14 +85,14 @@ export function describePassword(password: StoredPassword): string | null {
 
 /** Reads the password of a user document. Members that are not about a password are ignored. */
 export function readDocumentPassword(document: PasswordMembers): StoredPassword {
-  const members = pickMembers(document)
+  const members = Object.fromEntries(Object.entries(document).filter(([name]) => PASSWORD_MEMBERS.has(name)))
   if (Object.keys(members).length === 0) return unusable('absent', members)
   const { password_scheme: name = 'simple' } = members
-  const outcome = findScheme(name)?.read(members) ?? 'scheme'
+  const outcome = BY_NAME.get(name)?.read(members) ?? 'scheme'
   if (typeof outcome === 'string') return unusable(outcome, members)
   // the rows of the table read nothing else
   const password = outcome as UsablePassword
-  return isSame(writeMembers(password), members) ? password : { ...password, members }
+  return isDeepStrictEqual(writeMembers(password), members) ? password : { ...password, members }
 }
 
 /** The members a user document shows: as they were sent, else as Cardea writes them, in that order. */
@@ -126,13 +124,6 @@ const unusable = (reason: PasswordFlaw, members: PasswordMembers): UnusablePassw
 
 /** A user without a password. */
 export const NO_PASSWORD: UnusablePassword = Object.freeze(unusable('absent', Object.freeze({})))
-
-function pickMembers(document: PasswordMembers): PasswordMembers {
-  return Object.fromEntries(Object.entries(document).filter(([name]) => PASSWORD_MEMBERS.has(name)))
-}
-
-const isSame = (a: PasswordMembers, b: PasswordMembers): boolean =>
-  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([name, value]) => b[name] === value)
 
 export type AdminPasswordReading =
   | { readonly kind: 'stored'; readonly password: HashedPassword }

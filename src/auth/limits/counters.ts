@@ -110,18 +110,14 @@ export interface BucketSettings {
   readonly refillPerMinute: number
 }
 
-interface Bucket {
-  /** When all its failures will be forgiven. */
-  readonly fullAtMs: number
-}
-
 const MINUTE_MS = 60_000
 
 /** One token bucket per key. Only failures take a token. */
 export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>) {
-  const buckets = createTable<Bucket>(max, ({ fullAtMs }) => fullAtMs)
+  // when all failures of the key will be forgiven
+  const buckets = createTable<number>(max, (fullAtMs) => fullAtMs)
   const tokenMs = () => MINUTE_MS / settings().refillPerMinute
-  const debtMs = (key: string): number => Math.max((buckets.get(key)?.fullAtMs ?? 0) - clock.nowMs(), 0)
+  const debtMs = (key: string): number => Math.max((buckets.get(key) ?? 0) - clock.nowMs(), 0)
   const waitMs = (key: string): number => {
     const { burst } = settings()
     return burst === 0 ? 0 : Math.max(debtMs(key) - (burst - 1) * tokenMs(), 0)
@@ -133,10 +129,10 @@ export function createBuckets({ settings, max, clock }: CounterOptions<BucketSet
     /** Whether the key has failures that are not forgiven yet. */
     hasFailures: (key: string): boolean => debtMs(key) > 0,
     addFailures(key: string, count: number, atMs: number): void {
-      const fullAtMs = Math.max(buckets.get(key)?.fullAtMs ?? 0, atMs) + count * tokenMs()
+      const fullAtMs = Math.max(buckets.get(key) ?? 0, atMs) + count * tokenMs()
       // parallel attempts may fail together; the debt is never more than the whole bucket
       const maxFullAtMs = clock.nowMs() + Math.max(settings().burst, 1) * tokenMs()
-      buckets.set(key, { fullAtMs: Math.min(fullAtMs, maxFullAtMs) })
+      buckets.set(key, Math.min(fullAtMs, maxFullAtMs))
     },
   }
 }

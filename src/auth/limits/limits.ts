@@ -169,7 +169,7 @@ function createAccountLimits(
     findLimit(limited: LimitedAccount) {
       const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
       const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
-      const peers = keys.slice(0, MAX_PEERS).map(toPeerPart)
+      const peers = keys.slice(0, MAX_PEERS).map((key) => key.slice(key.indexOf(' ') + 1))
       return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
     },
     /** Locked names that accounts have; of many, those with the newest failures. */
@@ -191,9 +191,6 @@ function createAccountLimits(
 }
 
 const MAX_PEERS = 3
-
-/** The address of a lock. */
-const toPeerPart = (key: string): string => key.slice(key.indexOf(' ') + 1)
 
 /** The beginnings of the keys of all locks, which have no address. */
 const listLockedParts = (lock: AllCounters['lock']): ReadonlySet<string> =>

@@ -117,10 +117,6 @@ function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
   return salts.some((salt) => check(cookie, salt, Number.POSITIVE_INFINITY, deps) !== undefined)
 }
 
-function verify(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
-  return verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
-}
-
 function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
@@ -243,7 +239,8 @@ function rememberSessions(deps: Deps): (cookie: ReadCookie, account: Account) =>
     const isSameState = before?.secrets === secrets && before.timeouts === timeouts && before.settings === settings
     const isVerified = isSameAccount && isSameState
     if (isVerified && before.accepted.identity === account) return before
-    const session = isVerified ? before.session : verify(cookie, account, deps)
+    const verify = () => verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
+    const session = isVerified ? before.session : verify()
     if (!session) return undefined
     const accepted = toCredential(account, session, deps)
     const found = { session, accepted, salt, generation, secrets, timeouts, settings }

@@ -1,7 +1,6 @@
 // Sessions with a short token and a renewal token, for pages of other sites and for mobile apps: no cookie is needed.
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { CredentialSource } from '../handler.ts'
 import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../issued-token.ts'
@@ -27,16 +26,10 @@ export interface RenewableSessionDeps extends Omit<SessionServiceDeps, 'accounts
   knowsUsers(): boolean
 }
 
-export interface TokenPair {
-  readonly account: Account
-  readonly token: string
-  readonly renewalToken: string
-  /** Seconds. */
-  readonly expiresIn: number
-  readonly renewalExpiresIn: number
-}
-
 export type RenewableSessions = ReturnType<typeof createRenewableSessions>
+
+/** Both expire in so many seconds. */
+export type TokenPair = Awaited<ReturnType<RenewableSessions['open']>>
 
 export function createRenewableSessions(deps: RenewableSessionDeps) {
   const { directory, settings, clock, events } = deps
@@ -54,7 +47,7 @@ export function createRenewableSessions(deps: RenewableSessionDeps) {
     return { lifetimeSeconds, validUntil: now + lifetimeSeconds }
   }
   return {
-    async open(credentials: SignInCredentials, source: CredentialSource): Promise<TokenPair> {
+    async open(credentials: SignInCredentials, source: CredentialSource) {
       if (!deps.knowsUsers()) throw new Refusal('users_unsupported')
       const account = await deps.signIn.require(credentials, source)
       const lifetime = toLifetime()
@@ -65,7 +58,7 @@ export function createRenewableSessions(deps: RenewableSessionDeps) {
       return { account, token: cookie.value, renewalToken, expiresIn, renewalExpiresIn: idleSeconds }
     },
     /** Throws `token_refused` if the renewal token is not valid. */
-    async renew(text: string): Promise<TokenPair> {
+    async renew(text: string) {
       const { idleSeconds } = settings()
       const renewed = await directory.useRenewalToken(text, idleSeconds)
       const account = renewed && (await directory.findAccount(renewed.session.name))

@@ -28,11 +28,11 @@ export async function readJsonBody(context: RequestContext, maxBytes?: number): 
 /** The value, if the schema describes it. */
 export function requireValid<T>(schema: Schema<T>, value: unknown): T {
   if (value === undefined) throw new Refusal('missing_body')
-  if (isValid(schema, value)) return value
-  throw badRequest(findProblem(schema, value) ?? '')
+  const problem = findProblem(schema, value)
+  if (problem !== undefined) throw badRequest(problem)
+  // as the schema says
+  return value as T
 }
-
-const isValid = <T>(schema: Schema<T>, value: unknown): value is T => findProblem(schema, value) === undefined
 
 /** What is wrong, as a sentence. Understands the forms of schema that requests need: alternatives are only `null`. */
 function findProblem(schema: Schema, value: unknown, path = ''): string | undefined {

@@ -85,7 +85,7 @@ async function showPage(context: RequestContext, options: PageOptions): Promise<
   if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', CONSOLE_PATH]] }
   const values = {
     token: await findToken(context, options),
-    signIn: isOpen(context, options) ? 'open' : 'closed',
+    signIn: options.isOwnOrigin || isTrustworthy(context) ? 'open' : 'closed',
   }
   return renderPage(options.files.page, values, [
     ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', PRELOAD_HEADER, ...PURPOSE_HEADERS].join(', ')],
@@ -106,8 +106,6 @@ export function renderPage(
     body: page.replace(/\{\{(\w+)\}\}/g, (_match, name: string) => all[name] ?? ''),
   }
 }
-
-const isOpen = (context: RequestContext, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(context)
 
 /**
  * The page token for a navigation of the user; otherwise empty. A script of this origin could read the response to its

@@ -17,16 +17,15 @@ import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
 import { findNext } from '../sign-in-redirect.ts'
 import { requireTrusted, showIdentity } from './account-sign-in.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
+import type { OperationRoutesDeps } from './operations.ts'
 import { flag, object, text } from './schemas/schema.ts'
 import { linkByPasswordLink, type PasswordLinkDeps, requirePasswordLink } from './users/password-links.ts'
 
-export interface ProviderRoutesDeps extends PasswordLinkDeps {
+export interface ProviderRoutesDeps extends PasswordLinkDeps, Pick<OperationRoutesDeps, 'requireCurrentPassword'> {
   readonly directory: PasswordLinkDeps['directory'] & Pick<Directory, 'listLinked'>
   readonly providerSignIn: ProviderSignIn
   readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
-  /** Throws unless the session of the request was opened with the password, and `current` is that password. */
-  requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
 }
 
 /** What security events call this way to sign in. */

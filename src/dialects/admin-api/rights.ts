@@ -64,12 +64,10 @@ export function requireRight({ authenticated }: RequestContext, operation: Guard
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated
-  if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
+  if (ORDER.indexOf(findRight(identity, role)) < ORDER.indexOf(allowed)) throw new Refusal('admin_required')
   if (!isBeforeRequiredActions) requireNoAction(setsUpFactor ? withoutFactorSetup(identity) : identity)
 }
 
 /** The lowest of these rights; `administrator` if the list is empty. */
 export const findLowest = (rights: readonly Right[]): Right =>
   ORDER.find((right) => rights.includes(right)) ?? 'administrator'
-
-const isAtLeast = (right: Right, needed: Right): boolean => ORDER.indexOf(right) >= ORDER.indexOf(needed)

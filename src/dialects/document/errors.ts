@@ -2,17 +2,13 @@ import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/er
 import type { HeaderPair, Reply } from '../../http/request-context.ts'
 import { toJsonReply } from './body.ts'
 
-/** Status and body of an error. A reason that depends on the request is a function of the text of the refusal. */
-interface ErrorRow {
-  readonly status: number
-  readonly error: string
-  readonly reason: string | ((text: string) => string)
-}
+/** One that depends on the request is a function of the text of the refusal. */
+type Reason = string | ((text: string) => string)
 
-const row = (status: number, error: string, reason: ErrorRow['reason']): ErrorRow => ({ status, error, reason })
+const row = (status: number, error: string, reason: Reason) => ({ status, error, reason })
 
 /** Every error as CouchDB reports it. Errors that CouchDB does not have use its names for similar ones. */
-const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
+const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof row>>> = {
   malformed_request: row(400, 'bad_request', 'The request is not valid HTTP.'),
   ambiguous_header: row(400, 'bad_request', (name) => `The header ${name} is allowed only once.`),
   invalid_host: row(400, 'bad_request', 'Invalid host header'),

@@ -1,6 +1,6 @@
 /** The rights that paths of this door need. A row of the routes names one. */
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import { type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
+import { type Identity, identityOf, isAnonymous, METRICS_ROLE } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
 import { isClientOf, type MountedService } from '../services.ts'
 import type { DocumentSettings } from './deps.ts'
@@ -24,8 +24,6 @@ export interface DocumentRight {
 }
 
 export type DocumentRoute = Route<DocumentRight>
-
-const METRICS_ROLE = '_metrics'
 
 /** Administrators always, other clients only if the condition is true. */
 export const adminUnless = (

@@ -23,13 +23,13 @@ export async function readBody(context: RequestContext, maxBytes?: number): Prom
   const reading = isVelocyPack(context)
     ? readVelocyPack(bytes, context.jsonLimits)
     : await readJsonBody(bytes, context.jsonLimits)
-  if (reading.kind === 'json') return toObjectReading(reading)
+  if (reading.kind === 'json') {
+    const { value, isExact } = reading
+    return isJsonObject(value) ? { kind: 'object', members: value, isExact } : { kind: 'not an object' }
+  }
   if (reading.reason === 'too_many_items') throw new Refusal('body_too_large')
   return { kind: 'not json', reason: REASONS[reading.reason] }
 }
-
-const toObjectReading = ({ value, isExact }: { readonly value: unknown; readonly isExact: boolean }): BodyReading =>
-  isJsonObject(value) ? { kind: 'object', members: value, isExact } : { kind: 'not an object' }
 
 const REASONS: Readonly<Record<Exclude<JsonFlaw | VelocyPackFlaw, 'too_many_items'>, string>> = {
   not_utf8: 'the body is not UTF-8',

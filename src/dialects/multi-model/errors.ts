@@ -1,19 +1,11 @@
 import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/errors.ts'
 
-type ErrorRow = {
-  readonly code: number
-  readonly errorNum: number
-  readonly errorMessage: string | ((text: string) => string)
-}
+type Message = string | ((text: string) => string)
 
-const row = (code: number, errorNum: number, errorMessage: ErrorRow['errorMessage']): ErrorRow => ({
-  code,
-  errorNum,
-  errorMessage,
-})
+const row = (code: number, errorNum: number, errorMessage: Message) => ({ code, errorNum, errorMessage })
 
 /** Every error with ArangoDB's status, error number and message. */
-export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
+export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof row>>> = {
   malformed_request: row(400, 400, 'the request is not valid HTTP'),
   ambiguous_header: row(400, 400, (name) => `the header ${name} may be sent only once`),
   invalid_host: row(400, 400, 'the Host header is missing or invalid'),
@@ -98,7 +90,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   internal: row(500, 4, 'internal error'),
 }
 
-export function toMultiModelError(refusal: Refusal): { code: number; errorNum: number; errorMessage: string } {
+export function toMultiModelError(refusal: Refusal) {
   const { code, errorNum, errorMessage } = MULTI_MODEL_ERRORS[refusal.code]
   const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(refusalText(refusal))
   return { code, errorNum, errorMessage: message }

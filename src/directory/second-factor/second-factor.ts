@@ -71,7 +71,7 @@ async function spendRecoveryCode({ store, events }: DirectoryParts, factor: Fact
 /** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */
 async function replaceCodes({ store, events }: DirectoryParts, name: string, totp: Json): Promise<readonly string[]> {
   const factor = toFactorKey(name, totp)
-  const codes = createRecoveryCodes()
+  const codes = Array.from({ length: RECOVERY_CODES }, createCode)
   await confirmChange(events)
   await store.putRecoveryCodes(
     factor,
@@ -113,8 +113,6 @@ const CODE_BYTES = 10
 
 /** Four groups of four letters and digits. */
 const createCode = (): string => renderBase32(randomBytes(CODE_BYTES)).replace(/(.{4})(?=.)/g, '$1-')
-
-const createRecoveryCodes = (): readonly string[] => Array.from({ length: RECOVERY_CODES }, createCode)
 
 const CODE = /^[A-Z2-7]{16}$/
 

@@ -16,12 +16,9 @@ const MARK_SEPARATOR = ':'
 /** The name under which the sessions of one token are counted. A user's name has no colon, so they differ. */
 export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
 
-/** The owner of a session, whether it is counted for the owner or for a token. */
-const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
-
-/** A record whose id is the mark of its counter ends all sessions of that token. */
+/** A session is counted for its owner or for a token. A record whose id is the mark of its counter ends all sessions of that token. */
 function toRevocation({ id, name: counter }: EndedSession): Revocation {
-  const name = toSessionOwner(counter)
+  const [name = counter] = counter.split(MARK_SEPARATOR, 1)
   return counter === toTokenCounter(name, id) ? { kind: 'account', name } : { kind: 'session', id, name }
 }
 

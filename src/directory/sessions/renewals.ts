@@ -45,8 +45,8 @@ export const createRenewals = (parts: RenewalParts) => ({
     const { id, name, generation, createdAt: issuedAt } = renewal
     const session: Session = { id, name, generation, issuedAt }
     if (!(await parts.sessions.isSessionLive(session))) return undefined
-    const next = toNext(token, id, parts.ownKey())
-    return (await replace(parts, renewal, { token, next, idleSeconds })) ? { session, token: next } : undefined
+    const next = await replace(parts, renewal, token, idleSeconds)
+    return next === undefined ? undefined : { session, token: next }
   },
   /** Ends the session of a renewal token, even of one that was replaced. Returns whose session it was. */
   async endRenewable(token: string): Promise<string | undefined> {
@@ -61,26 +61,21 @@ async function find({ store, ownKey }: RenewalParts, token: string): Promise<Ren
   return id === undefined ? undefined : store.findRenewal(id)
 }
 
-interface Replacement {
-  readonly token: string
-  readonly next: string
-  readonly idleSeconds: number
-}
-
-/** `false`: the token was replaced before, and its session is ended now. */
-async function replace(parts: RenewalParts, renewal: Renewal, { token, next, idleSeconds }: Replacement) {
+/** The next token; `undefined`: this one was replaced before, and its session is ended now. */
+async function replace(parts: RenewalParts, renewal: Renewal, token: string, idleSeconds: number) {
   const { id, name } = renewal
+  const next = toNext(token, id, parts.ownKey())
   const previous = digestOf(token)
   const isCurrent = isSameSecret(renewal.digest, previous)
-  if (isCurrent && (await put(parts, { id, previous, digest: digestOf(next) }, idleSeconds))) return true
+  if (isCurrent && (await put(parts, { id, previous, digest: digestOf(next) }, idleSeconds))) return next
   // another request may have renewed the session just now
   const stored = isCurrent ? await parts.store.findRenewal(id) : renewal
-  if (!stored) return false
+  if (!stored) return undefined
   const isRepeated = isSameSecret(stored.previous, previous)
-  if (isRepeated && nowSeconds(parts.clock) - stored.renewedAt <= GRACE_SECONDS) return true
+  if (isRepeated && nowSeconds(parts.clock) - stored.renewedAt <= GRACE_SECONDS) return next
   await end(parts, renewal)
   parts.events.record('session.reused', { subject: name })
-  return false
+  return undefined
 }
 
 function put(

@@ -5,6 +5,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import { ALL } from '../grants.ts'
+import { METRICS_ROLE } from '../identity.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw } from './names.ts'
 import type { User } from './user.ts'
 
@@ -75,12 +76,10 @@ export function findLookAlike(name: string, others: Iterable<string>): string | 
 /** The name without case and compatibility forms. Upper case first: it maps `ß` to `ss` and `ı` to `i`. */
 const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
-/** The only role with a leading underscore that a user may hold; the others would give the rights of the server. */
-const OPEN_SYSTEM_ROLE = '_metrics'
-
+/** Other roles with a leading underscore would give the rights of the server. */
 export function requireRoles(roles: readonly string[]): void {
   for (const role of roles) {
-    const flaw = role.startsWith('_') && role !== OPEN_SYSTEM_ROLE ? 'leading_underscore' : checkRole(role)
+    const flaw = role.startsWith('_') && role !== METRICS_ROLE ? 'leading_underscore' : checkRole(role)
     if (flaw) throw badRequest(`A role ${FLAWS[flaw]}.`)
   }
 }

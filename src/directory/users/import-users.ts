@@ -50,7 +50,10 @@ export const createImportUsers =
     const plans = await planAll(parts, drafts, { onTaken, isTrial })
     await confirmChange(parts.events)
     const outcomes = await writeAll(parts, plans, isTrial)
-    if (isTrial) return plans.map((step) => outcomes.get(step) ?? toTrialOutcome(step))
+    if (isTrial)
+      return plans.map((step) =>
+        step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? { kind: step.planned.done }),
+      )
     const results: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
       const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(editor, step, onTaken)))
@@ -124,9 +127,6 @@ async function toStored(
   const isClear = password !== undefined && 'password' in password
   return { stored: await passwords.toStored(isTrial && isClear ? undefined : password, undefined), isSame: false }
 }
-
-const toTrialOutcome = (step: Plan): ImportOutcome =>
-  step.kind === 'done' ? step.outcome : { kind: step.planned.done }
 
 function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefined, now: number): UserWrite {
   const before = stored?.record

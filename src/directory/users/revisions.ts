@@ -17,15 +17,10 @@ import {
   withField,
 } from './user.ts'
 
-interface Revision {
-  readonly number: number
-  readonly digest: string
-}
-
 const REVISION = /^([1-9]\d{0,14})-([0-9a-f]{32})$/
 
 /** Reads `N-<32 hexadecimal digits>`. */
-export function readRevision(text: string): Revision | undefined {
+export function readRevision(text: string) {
   const [, number, digest] = REVISION.exec(text) ?? []
   return number && digest ? { number: Number(number), digest } : undefined
 }

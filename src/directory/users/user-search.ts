@@ -129,8 +129,7 @@ export const createUserSearch = (
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
     const ranges = toRanges(query, now)
-    const isOfUser = createMatch(query, ranges, now)
-    const isMatch = (found: FoundEntry) => isOfUser(found, listRoles(found.user, roleIssuers()).map(foldCase))
+    const isMatch = createMatch(query, ranges, now, roleIssuers())
     const read = async (position: Position) => {
       const page = await readOn(store, ranges, position)
       return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
@@ -224,10 +223,12 @@ function createMatch(
   { text = '', role, database, status }: UserQuery,
   ranges: readonly SearchRange[],
   now: number,
-): (found: FoundEntry, roles: readonly string[]) => boolean {
+  issuers: RoleIssuers,
+): Match {
   const wanted = foldCase(text)
   const wantedRole = role === undefined ? undefined : foldCase(role)
-  return ({ user, range, key, isDropped }, roles) => {
+  return ({ user, range, key, isDropped }) => {
+    const roles = listRoles(user, issuers).map(foldCase)
     if (isDropped || !matchesText(user.name, roles, wanted)) return false
     if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
     if (database !== undefined && !user.multiModel.grants.has(database)) return false

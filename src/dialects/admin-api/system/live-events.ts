@@ -55,7 +55,7 @@ export function createLiveEvents(deps: LiveEventsDeps) {
     /** Throws `overloaded` if too many clients follow. */
     open(follower: EventFollower): Feed {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
-      stop ??= startSending(deps, { sampler, sendAll, confirmAll })
+      stop ??= startSending(deps, sampler, sendAll, confirmAll)
       const stream = new EventStream(follower)
       streams.add(stream)
       follower.onGone(() => {
@@ -71,14 +71,13 @@ export function createLiveEvents(deps: LiveEventsDeps) {
   }
 }
 
-interface Sending {
-  readonly sampler: ReturnType<typeof createSampler>
-  sendAll(event: string, value: unknown): void
-  confirmAll(): void
-}
-
 /** Sends figures and audit records until the returned function is called. */
-function startSending(deps: LiveEventsDeps, { sampler, sendAll, confirmAll }: Sending): () => void {
+function startSending(
+  deps: LiveEventsDeps,
+  sampler: ReturnType<typeof createSampler>,
+  sendAll: (event: string, value: unknown) => void,
+  confirmAll: () => void,
+): () => void {
   sampler.restart()
   const tick = () => {
     sendAll('overview', sampler.overview())

@@ -2,7 +2,7 @@
 
 import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
-import { isAnonymous } from '../../../directory/identity.ts'
+import { isAnonymous, METRICS_ROLE } from '../../../directory/identity.ts'
 import { READ_METHODS } from '../../../http/dispatch.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
@@ -55,9 +55,6 @@ export const showParts = (parts: readonly HealthPart[]): Pick<Health, 'isReady' 
     door === undefined ? [] : [{ door, isReady: problem === undefined, findings }],
   ),
 })
-
-/** The role that may read metrics and nothing else, as in CouchDB. */
-const METRICS_ROLE = '_metrics'
 
 export interface MetricsDeps {
   renderMetrics(): Promise<{ readonly contentType: string; readonly body: string }>

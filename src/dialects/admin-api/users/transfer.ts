@@ -49,7 +49,7 @@ export const TRANSFER_OPERATIONS = {
       const { users: list, replace: replaces = false, trial: isTrial = false, current_password: current } = call.body
       if (list.length > MAX_USERS) throw badRequest(`users must have at most ${MAX_USERS} entries.`)
       const readings = replaces ? await guardOwn(list.map(readOne), call, current) : list.map(readOne)
-      return { outcomes: await importAll(directory, readings, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
+      return { outcomes: await importAll(directory, readings, replaces ? 'replace' : 'keep', isTrial) }
     },
   }),
   'transfer.export': operation('GET /transfer/users', 'administrator', {
@@ -103,16 +103,12 @@ const showSetting = ({ section, key, text, isSecret }: StoredSetting, isShown: b
 /** The store handles all users of a request at once, so their number is limited. */
 const MAX_USERS = 1000
 
-interface ImportRules {
-  readonly onTaken: 'keep' | 'replace'
-  readonly isTrial: boolean
-}
-
 /** Returns one outcome for each record, also for those that cannot be read. */
 async function importAll(
   directory: OperationDeps['directory'],
   readings: readonly Reading[],
-  { onTaken, isTrial }: ImportRules,
+  onTaken: 'keep' | 'replace',
+  isTrial: boolean,
 ): Promise<readonly ShownOutcome[]> {
   const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
   const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()

@@ -45,7 +45,10 @@ export const USER_DETAIL_OPERATIONS = {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), call.body.current_password)
       const hadTotp = hasTotp(await requireUser(deps, nameOf(call)))
-      await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
+      await deps.directory.changeUser(
+        nameOf(call),
+        toManagedChange(deps, call, (user) => withTotp(user, undefined)),
+      )
       await deps.directory.removeTotp(nameOf(call))
       const user = await requireUser(deps, nameOf(call))
       return { ...(await showDetails(deps, call, user)), hadTotp }
@@ -67,14 +70,10 @@ async function showDetails(deps: OperationDeps, call: Call, user: User): Promise
   }
 }
 
-const toIso = (ms: number): string => new Date(ms).toISOString()
-
 const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): Lockout | null =>
-  limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: toIso(limit.untilMs) } : null
+  limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: new Date(limit.untilMs).toISOString() } : null
 
 const hasTotp = (user: User): boolean => findTotp(user) !== undefined
-
-const withoutTotp = (user: User): User => withTotp(user, undefined)
 
 export const USER_ACCESS_OPERATIONS = {
   'user.access': operation('GET /users/{name}/access', 'userAdmin', {

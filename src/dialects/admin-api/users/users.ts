@@ -91,9 +91,11 @@ export const USER_OPERATIONS = {
     query: object({ ...SEARCH, ...PAGE_QUERY }),
     reply: USER_PAGE,
     async run(deps, call) {
-      const { users, next, total } = isSearch(call.query)
-        ? await search(deps, call.query)
-        : await readPage(deps.directory, call.query)
+      const { search: wanted, role, database, status } = call.query
+      const { users, next, total } =
+        wanted || role || database || status
+          ? await search(deps, call.query)
+          : await readPage(deps.directory, call.query)
       const locked = new Set(deps.limits.listNames())
       const signIns = await deps.directory.findLastSignIns(users.map(({ name }) => name))
       const shown = users.map((user) => ({
@@ -227,9 +229,6 @@ const showGrant = ({ level, collections }: Grant): ShownGrant => ({
 
 const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
 type SearchQuery = Static<typeof QUERY>
-
-const isSearch = ({ search: wanted, role, database, status }: SearchQuery): boolean =>
-  Boolean(wanted || role || database || status)
 
 async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
   const { status, after, limit = MAX_PAGE } = query

@@ -16,17 +16,6 @@ export interface Batch {
   readonly isEnd: boolean
 }
 
-/** Reads the changes batch by batch. */
-export interface Cursor {
-  next(): Promise<Batch>
-  /** The sequence up to which all changes were read. */
-  position(): number
-  /** Whether the limit is reached. */
-  isFull(): boolean
-  /** An upper bound: it also counts changes that are not about users. */
-  countPending(): Promise<number>
-}
-
 const PAGE = 100
 
 export interface CursorOptions {
@@ -35,48 +24,59 @@ export interface CursorOptions {
   readonly reader: Identity
 }
 
-export const createCursor = (options: CursorOptions): Cursor =>
-  options.query.isDescending ? createBackwardCursor(options) : createForwardCursor(options)
+export type Cursor = ReturnType<typeof createCursor>
 
-function createForwardCursor(options: CursorOptions): Cursor {
-  const { changes } = options.deps
-  let position = options.query.since
-  let left = options.query.limit
+/** Reads the changes batch by batch. */
+export function createCursor(options: CursorOptions) {
+  const { isDescending, since, limit } = options.query
+  const { readPage, countPending } = isDescending ? createBackwardReader(options) : createForwardReader(options)
+  let position = since
+  let left = limit
   return {
+    /** The sequence up to which all changes were read. */
     position: () => position,
+    /** Whether the limit is reached. */
     isFull: () => left <= 0,
-    countPending: async () => Math.max(0, (await changes.sequence()) - position),
-    async next() {
+    /** An upper bound: it also counts changes that are not about users. */
+    countPending: (): Promise<number> => countPending(position),
+    async next(): Promise<Batch> {
       if (left <= 0) return { rows: [], isEnd: true }
-      // SQLite answers in the same tick, so other requests would wait
-      await yieldToOthers()
-      const page = await changes.since(position, PAGE)
+      const page = await readPage(position)
       const rows = (await loadRows(page.changes, options)).slice(0, left)
       left -= rows.length
-      position = left <= 0 ? (rows.at(-1)?.sequence ?? position) : page.position
+      const last = rows.at(-1)?.sequence ?? position
+      position = left <= 0 ? last : (page.position ?? last)
       return { rows, isEnd: page.isEnd || left <= 0 }
     },
   }
 }
 
+/** `position`: where the next page begins; left out where the last row shows it. */
+interface ChangePage {
+  readonly changes: readonly FeedRow[]
+  readonly position?: number
+  readonly isEnd: boolean
+}
+
+const createForwardReader = ({ deps: { changes } }: CursorOptions) => ({
+  async readPage(position: number): Promise<ChangePage> {
+    // SQLite answers in the same tick, so other requests would wait
+    await yieldToOthers()
+    return changes.since(position, PAGE)
+  },
+  countPending: async (position: number) => Math.max(0, (await changes.sequence()) - position),
+})
+
 /** Latest first. The store lists changes only in ascending order, so all of them are read first. */
-function createBackwardCursor(options: CursorOptions): Cursor {
+function createBackwardReader(options: CursorOptions) {
   let remaining: FeedRow[] | undefined
-  let left = options.query.limit
-  let position = options.query.since
   return {
-    position: () => position,
-    isFull: () => left <= 0,
-    countPending: async () => remaining?.length ?? 0,
-    async next() {
-      if (left <= 0) return { rows: [], isEnd: true }
+    async readPage(): Promise<ChangePage> {
       remaining ??= await loadAllChanges(options)
-      const page = remaining.splice(-PAGE).reverse()
-      const rows = (await loadRows(page, options)).slice(0, left)
-      left -= rows.length
-      position = rows.at(-1)?.sequence ?? position
-      return { rows, isEnd: remaining.length === 0 || left <= 0 }
+      const changes = remaining.splice(-PAGE).reverse()
+      return { changes, isEnd: remaining.length === 0 }
     },
+    countPending: async () => remaining?.length ?? 0,
   }
 }
 

@@ -8,7 +8,7 @@ import type { Feed, HeaderPair, Reply, RequestContext } from '../../../http/requ
 import { JSON_HEADERS } from '../body.ts'
 import type { CredentialWatch, UsersDeps } from '../deps.ts'
 import { type Batch, type ChangeRow, type Cursor, createCursor } from './changes-cursor.ts'
-import { type FeedKind, readChangesQuery } from './changes-query.ts'
+import { type ChangesQuery, type FeedKind, readChangesQuery } from './changes-query.ts'
 import { renderDocument } from './document.ts'
 import { renderSequence, toSequenceText } from './user-changes.ts'
 
@@ -139,12 +139,6 @@ function renderRow({ sequence, document }: ChangeRow, uuid: string, hasDocs: boo
 /** Why a wait ended. `revoked`: the credential of the request has expired or was revoked. */
 type WaitResult = 'changes' | 'heartbeat' | 'timeout' | 'disconnected' | 'revoked'
 
-interface WaitOptions {
-  /** With heartbeats there is no timeout. */
-  readonly heartbeatMs: number | undefined
-  readonly timeoutMs: number
-}
-
 /** The store is polled this often, because its notifications can get lost. */
 const POLL_MS = 1000
 
@@ -164,8 +158,8 @@ class ChangesWait {
   #timeoutAt = 0
 
   /** To be made before anything is read: whatever ends the credential from then on ends the feed. */
-  constructor({ changes, watchCredential, clock }: UsersDeps, context: RequestContext, options: WaitOptions) {
-    const { heartbeatMs, timeoutMs } = options
+  constructor({ changes, watchCredential, clock }: UsersDeps, context: RequestContext, query: ChangesQuery) {
+    const { heartbeatMs, timeoutMs } = query
     this.#clock = clock
     this.#signal = context.signal
     this.#expiresMs = 1000 * expiryOf(context.authenticated ?? ANONYMOUS)

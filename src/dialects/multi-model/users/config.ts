@@ -7,16 +7,11 @@ import { toEmptyReply, toWrappedReply } from '../reply.ts'
 import { orUserNotFound, requireSmall, requireUser } from './input.ts'
 
 /** Settings that a web console stores for a user. Cardea does not interpret them. */
-export const getConfig: MultiModelHandler = async (deps, _context, { user: name = '', key }) => {
-  const config = await findConfig(deps, name)
+export const getConfig: MultiModelHandler = async ({ directory }, _context, { user: name = '', key }) => {
+  const config = directory.isAdministrator(name) ? {} : (await requireUser(directory, name)).multiModel.config
   if (key !== undefined) return toWrappedReply(findMember(config, key) ?? null)
   // quirk: reference multi-model 7.2: nothing stored is null, not an empty object
   return toWrappedReply(Object.keys(config).length === 0 ? null : config)
-}
-
-async function findConfig({ directory }: MultiModelDeps, name: string): Promise<JsonObject> {
-  if (directory.isAdministrator(name)) return {}
-  return (await requireUser(directory, name)).multiModel.config
 }
 
 export const setConfig: MultiModelHandler = async (deps, context, { user: name = '', key = '' }) => {

@@ -57,12 +57,11 @@ export const changeUser: MultiModelHandler = async (deps, context, { user: name 
   await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
   if (input.passwd === undefined) requireNoAction(identityOf(context))
-  if (needsPassword(input) && isSelf(context, name)) await deps.requirePassword(context)
+  // like a deletion, a deactivation ends every session and every access token
+  const needsPassword = input.passwd !== undefined || input.active === false
+  if (needsPassword && isSelf(context, name)) await deps.requirePassword(context)
   return write(deps, context, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
-
-/** Like a deletion, a deactivation ends every session and every access token. */
-const needsPassword = ({ passwd, active }: UserInput): boolean => passwd !== undefined || active === false
 
 const withChange = (user: User, { active = user.isActive, extra }: UserInput): User => {
   const changed = { ...user, isActive: active }
