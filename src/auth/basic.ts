@@ -176,10 +176,7 @@ export async function verifyPasswordOrToken(
 }
 
 /** A user with a second factor needs its code too. */
-async function findByToken(
-  { directory, clock }: AccessTokenDeps,
-  { name, password }: Pick<DoorAttempt, 'name' | 'password'>,
-): Promise<Verified | undefined> {
+async function findByToken({ directory, clock }: AccessTokenDeps, { name, password }: DoorAttempt) {
   const user = findTokenUser(password)
   if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
   const account = await directory.findAccount(user)

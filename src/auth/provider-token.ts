@@ -106,11 +106,7 @@ export const createExternalAccountFinder =
     throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${refusalText(claims)}.`)
   }
 
-function readClaims(
-  token: VerifiedToken | RefusedToken | undefined,
-  provider: Provider,
-  clock: Clock,
-): ProviderClaims | Refusal {
+function readClaims(token: VerifiedToken | RefusedToken | undefined, provider: Provider, clock: Clock) {
   if (token === undefined) return unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
   if (token.kind === 'refused')
     return new Refusal('token_refused', { detail: `token of ${provider.name}: ${token.reason}` })

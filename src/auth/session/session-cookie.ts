@@ -24,10 +24,8 @@ const HOST_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const SESSION_COOKIES: readonly string[] = [SESSION_COOKIE, HOST_SESSION_COOKIE]
 
 /** One name per scheme: over TLS a cookie without the prefix would be accepted from any host of the domain. */
-export const chooseCookieName = (
-  { hasHostPrefix }: Pick<SessionSettings, 'hasHostPrefix'>,
-  isSecure: boolean,
-): string => (hasHostPrefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE)
+export const chooseCookieName = ({ hasHostPrefix }: RenderSettings, isSecure: boolean): string =>
+  hasHostPrefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE
 
 /** Everything the options say about the session cookie. */
 export interface SessionSettings extends SigningSettings {

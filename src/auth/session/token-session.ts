@@ -75,10 +75,8 @@ function isExpired(session: TokenSession, { settings, clock }: TokenSessionDeps)
 }
 
 /** When the session ends, however often it is used. */
-const findEnd = (
-  { openedAt, issuedAt }: Pick<TokenSession, 'openedAt' | 'issuedAt'>,
-  { maxLifetimeSeconds }: SigningSettings,
-): number => (maxLifetimeSeconds === 0 ? Number.POSITIVE_INFINITY : (openedAt ?? issuedAt) + maxLifetimeSeconds)
+const findEnd = ({ openedAt, issuedAt }: TokenSession, { maxLifetimeSeconds }: SigningSettings): number =>
+  maxLifetimeSeconds === 0 ? Number.POSITIVE_INFINITY : (openedAt ?? issuedAt) + maxLifetimeSeconds
 
 async function isRevoked(session: TokenSession, { directory, findKeyVersion }: TokenSessionDeps): Promise<boolean> {
   const { name, origin } = session

@@ -50,11 +50,8 @@ const REASONS: Readonly<Partial<Record<ErrorCode, string>>> = {
 }
 
 /** `_security` of the database decides about its documents. */
-function explainDatabase(
-  { name, roles, isAdmin }: Account,
-  database: string,
-  { hasUpstream }: ExplainOptions,
-): AccessRule {
+function explainDatabase(account: Account, database: string, { hasUpstream }: ExplainOptions): AccessRule {
+  const { name, roles, isAdmin } = account
   const what = `read and write documents of ${database}`
   if (!hasUpstream) return { what, isAllowed: false, because: 'No database is behind this door.' }
   if (isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }

@@ -101,22 +101,14 @@ type SignInProof = keyof typeof SIGN_INS
 export type SessionProof = SignInProof | { readonly accessToken: string }
 
 /** The id of a session opened now, which proves how. */
-export function createProvenId(
-  owner: SessionOwner,
-  proof: SessionProof,
-  { nowMs, key }: { readonly nowMs: number; readonly key: Uint8Array },
-): string {
+export function createProvenId(owner: SessionOwner, proof: SessionProof, nowMs: number, key: Uint8Array): string {
   const head = createHead(nowMs)
   const label = toLabel(owner.name, owner.sessionEpoch.generation, proof)
   return Buffer.concat([head, macOf(head, label, key)]).toString('base64url')
 }
 
 /** When the session was opened in this way, in seconds; `undefined` if the id does not prove that it was. */
-export function findOpeningTime(
-  id: string,
-  { owner, proof }: { readonly owner: SessionOwner; readonly proof: SessionProof },
-  key: Uint8Array,
-): number | undefined {
+export function findOpeningTime(id: string, owner: SessionOwner, proof: SessionProof, key: Uint8Array) {
   const bytes = Buffer.from(id, 'base64url')
   if (bytes.length !== ID_BYTES) return undefined
   const head = bytes.subarray(0, HEAD_BYTES)
@@ -127,17 +119,17 @@ export function findOpeningTime(
 
 /** When the session was opened with the password, with or without a second factor. */
 export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
-  findOpeningTime(id, { owner, proof: 'password' }, key) ?? findOpeningTime(id, { owner, proof: 'second factor' }, key)
+  findOpeningTime(id, owner, 'password', key) ?? findOpeningTime(id, owner, 'second factor', key)
 
 /** When its user signed in, in any way. */
 export const findSignInTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
   findPasswordTime(id, owner, key) ??
-  findOpeningTime(id, { owner, proof: 'provider' }, key) ??
-  findOpeningTime(id, { owner, proof: 'provider with factor' }, key)
+  findOpeningTime(id, owner, 'provider', key) ??
+  findOpeningTime(id, owner, 'provider with factor', key)
 
 /** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
 export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
-  owner.sessionEpoch.kept?.id === id || findOpeningTime(id, { owner, proof: 'second factor' }, key) !== undefined
+  owner.sessionEpoch.kept?.id === id || findOpeningTime(id, owner, 'second factor', key) !== undefined
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {
   const way = typeof proof === 'string' ? SIGN_INS[proof] : `access-token:${proof.accessToken}`

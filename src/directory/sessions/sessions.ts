@@ -38,7 +38,7 @@ export function createSessions(parts: DirectoryParts) {
       const nowMs = clock.nowMs()
       const issuedAt = Math.floor(nowMs / 1000)
       const proof = toProof(opening)
-      const id = proof ? createProvenId(account, proof, { nowMs, key: ownKey() }) : createPlainId(nowMs)
+      const id = proof ? createProvenId(account, proof, nowMs, ownKey()) : createPlainId(nowMs)
       return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
     /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
@@ -56,7 +56,7 @@ export function createSessions(parts: DirectoryParts) {
      */
     isOpenedHere(id: string, owner: SessionOwner, accessToken: string | undefined): boolean {
       if (accessToken === undefined) return findSignInTime(id, owner, ownKey()) !== undefined
-      return findOpeningTime(id, { owner, proof: { accessToken } }, ownKey()) !== undefined
+      return findOpeningTime(id, owner, { accessToken }, ownKey()) !== undefined
     },
     /** Whether the session of the request has proved the second factor that this state of its account has. */
     hasProvedFactor: (who: Authenticated, account: Account) => hasProvedFactor(who, account, ownKey()),
@@ -101,7 +101,7 @@ const toProof = ({ hasPassword, hasFactor, isProvided, accessToken }: SessionOpe
 const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sha256', value))
 
 const hasProvidedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
-  findOpeningTime(id, { owner, proof: 'provider with factor' }, key) !== undefined
+  findOpeningTime(id, owner, 'provider with factor', key) !== undefined
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
 async function isSessionLive(parts: DirectoryParts, session: Session): Promise<boolean> {
@@ -129,8 +129,7 @@ async function isLiveAsKnown(parts: DirectoryParts, session: Session): Promise<b
  * opened with the password has it, or can do nothing else than set it up.
  */
 const isWithoutFactor = ({ settings, ownKey }: DirectoryParts, id: string, owner: Account): boolean =>
-  needsFactor(owner.roles, settings().factorRoles) &&
-  findOpeningTime(id, { owner, proof: 'provider' }, ownKey()) !== undefined
+  needsFactor(owner.roles, settings().factorRoles) && findOpeningTime(id, owner, 'provider', ownKey()) !== undefined
 
 const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
   ids.some((id) => id !== undefined && ended.has(id))

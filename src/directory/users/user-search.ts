@@ -135,10 +135,10 @@ export const createUserSearch = (
       return query.status === 'idle' ? dropActive(store, page, now - IDLE_SECONDS) : page
     }
     const after = query.after === undefined ? startOf(ranges, 0) : readPosition(query.after)
-    let page = await collect({ after, limit: query.limit }, read, isMatch)
+    let page = await collect(after, query.limit, read, isMatch)
     // it may be full of users whose providers give the role no longer; with a status, an empty page limits the work
     while (page.users.length === 0 && page.next !== undefined && query.status === undefined)
-      page = await collect({ after: readPosition(page.next), limit: query.limit }, read, isMatch)
+      page = await collect(readPosition(page.next), query.limit, read, isMatch)
     if (query.after !== undefined) return page
     // one that is short and not the last has taken long enough
     const isCut = page.next !== undefined && page.users.length < query.limit
@@ -286,7 +286,8 @@ const startOf = (ranges: readonly SearchRange[], range: number): Position => ({
 })
 
 async function collect(
-  { after, limit }: { readonly after: Position; readonly limit: number },
+  after: Position,
+  limit: number,
   read: (after: Position) => Promise<Read>,
   isMatch: Match,
 ): Promise<FoundPage> {
@@ -311,9 +312,9 @@ async function collect(
 const MAX_COUNTED = 500
 
 /** The users of the page, and those that follow it. */
-async function countOn({ users, next }: FoundPage, read: Parameters<typeof collect>[1], isMatch: Match) {
+async function countOn({ users, next }: FoundPage, read: Parameters<typeof collect>[2], isMatch: Match) {
   if (next === undefined) return users.length
-  const rest = await collect({ after: readPosition(next), limit: MAX_COUNTED }, read, isMatch)
+  const rest = await collect(readPosition(next), MAX_COUNTED, read, isMatch)
   return rest.next === undefined ? users.length + rest.users.length : undefined
 }
 

@@ -12,9 +12,9 @@ const ADA = { name: 'ada', sessionEpoch: { generation: 3 } }
 const NOW = 1_800_000_000
 const TOKEN = { accessToken: 'a'.repeat(32) }
 
-const create = (proof: SessionProof = 'password') => createProvenId(ADA, proof, { nowMs: NOW * 1000, key: KEY })
+const create = (proof: SessionProof = 'password') => createProvenId(ADA, proof, NOW * 1000, KEY)
 const find = (id: string, proof: SessionProof = 'password', { owner = ADA, key = KEY } = {}) =>
-  findOpeningTime(id, { owner, proof }, key)
+  findOpeningTime(id, owner, proof, key)
 
 for (const proof of ['password', TOKEN] as const) {
   test(`an id of a session opened with ${typeof proof === 'string' ? 'the password' : 'an access token'} says when`, () => {

@@ -37,20 +37,16 @@ export async function requireAccount({ directory }: OperationDeps, call: Call): 
   return account
 }
 
-const showAccount = (
-  { passwordRules, userAdminRole }: OperationDeps,
-  account: Account,
-  recoveryCodesLeft: number,
-): ShownAccount => ({
+const showAccount = (deps: OperationDeps, account: Account, recoveryCodesLeft: number): ShownAccount => ({
   name: account.name,
   isAdministrator: account.isAdmin,
-  rights: showRights(account, userAdminRole()),
+  rights: showRights(account, deps.userAdminRole()),
   roles: account.roles,
   mustChangePassword: account.mustChangePassword === true,
   ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
   ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
   totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
-  passwordRules: listRuleTexts(passwordRules()),
+  passwordRules: listRuleTexts(deps.passwordRules()),
 })
 
 export const ACCOUNT_SECRET_OPERATIONS = {

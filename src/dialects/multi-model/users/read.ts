@@ -30,10 +30,7 @@ export const listUsers: MultiModelHandler = async ({ directory }) => {
 }
 
 /** Administrators and users, each name once, in the order of their bytes. */
-async function* mergeNames(
-  pages: AsyncIterable<readonly User[]>,
-  administrators: readonly string[],
-): AsyncGenerator<readonly UserObject[]> {
+async function* mergeNames(pages: AsyncIterable<readonly User[]>, administrators: readonly string[]) {
   const waiting = administrators.toSorted(compareBytes)
   for await (const page of pages) {
     const objects: UserObject[] = []
