@@ -21,6 +21,7 @@ import {
   findRoles,
   findText,
   LOGOUT_TOKEN_TYPES,
+  type ProviderClaims,
   readLogoutClaims,
 } from '../keys/provider-claims.ts'
 import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
@@ -56,17 +57,10 @@ interface State extends Intention {
   readonly expiresAt: number
 }
 
-/** The account that has proved itself, and what the browser wanted. */
-export interface Arrival extends Intention {
+/** The account that has proved itself, and what the browser wanted. The roles are mapped. */
+export interface Arrival extends Intention, Pick<ProviderClaims, 'name' | 'roles' | 'hasFactor' | 'issuedAt'> {
   readonly provider: Provider
   readonly external: Omit<ExternalAccount, 'linkedAt'>
-  /** What the provider calls the user. */
-  readonly name: string
-  /** Mapped. */
-  readonly roles: readonly string[]
-  /** Whether the provider has asked for a second factor. */
-  readonly hasFactor: boolean
-  readonly issuedAt: number
 }
 
 export const STATE_SECONDS = 600

@@ -35,7 +35,7 @@ import {
   type KnownPeers,
   type LockEnds,
 } from './memory.ts'
-import { createSignUps, type SignUpWait } from './sign-ups.ts'
+import { createSignUps, type SignUpCounter, type Wait } from './sign-ups.ts'
 
 export interface LimitSettings {
   readonly lock: LockSettings
@@ -55,11 +55,9 @@ export type PasswordLimits = Pick<Limits, 'requireAllowed' | 'isAllowed' | 'coun
 /** The failures that nodes share. */
 export type SharedCounters = Pick<Limits, 'addFailures' | 'take' | 'putBack'>
 
-export type AccountLimits = ReturnType<typeof createAccountLimits>
-
 /** A limit that a client reached. */
 export interface ReachedLimit {
-  readonly limit: 'lockout' | 'account' | 'peer' | SignUpWait['limit']
+  readonly limit: 'lockout' | 'account' | 'peer' | SignUpCounter
   /** The account; absent where the limit is not on one. */
   readonly name?: string
   /** For how long. */
@@ -178,14 +176,12 @@ function createAccountLimits(
     countLocked: () => Math.max(listLockedParts(lock).size, account.listWaiting().length),
     /** Forgets the failures of the account. Failures of addresses stay. */
     lift(limited: LimitedAccount): void {
+      const [lockPrefix, accountKey] = [toLockPrefix(limited), toAccountKey(limited)]
       ends.forget(limited.name)
-      for (const [counter, table, key] of [
-        ['lock', lock, toLockPrefix(limited)],
-        ['account', account, toAccountKey(limited)],
-      ] as const) {
-        table.forget(key)
-        outbox.lift(counter, key)
-      }
+      lock.forget(lockPrefix)
+      outbox.lift('lock', lockPrefix)
+      account.forget(accountKey)
+      outbox.lift('account', accountKey)
     },
   }
 }
@@ -224,29 +220,24 @@ const toHourly = (threshold: number): LockSettings => ({
   lifetimeMs: HOUR_MS,
 })
 
-/** A limit that is reached. */
-interface Wait {
-  readonly limit: ReachedLimit['limit']
-  readonly key: string
-  readonly ms: number
-}
+type AnyWait = Wait<ReachedLimit['limit']>
 
-const toSeconds = ({ ms }: Wait): number => Math.ceil(ms / 1000)
+const toSeconds = ({ ms }: AnyWait): number => Math.ceil(ms / 1000)
 
-const toRefusal = (wait: Wait): Refusal =>
+const toRefusal = (wait: AnyWait): Refusal =>
   new Refusal(wait.limit === 'lockout' ? 'account_locked' : 'too_many_requests', {
     retryAfterSeconds: toSeconds(wait),
   })
 
 /** The lock, else the longest wait. While a table is empty no digest is made, because every Basic request asks. */
-function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess: Guess): Wait | undefined {
+function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess: Guess): AnyWait | undefined {
   const lockKey = lock.isEmpty() ? '' : toLockKey(guess)
   const lockMs = lock.waitMs(lockKey)
   if (lockMs > 0) return { limit: 'lockout', key: lockKey, ms: lockMs }
   const { name, version } = guess
   if (version !== undefined && known.isKnown(name, version, joinPeers(guess))) return undefined
   const accountKey = account.isEmpty() ? '' : toAccountKey(guess)
-  const waits: readonly Wait[] = [
+  const waits: readonly AnyWait[] = [
     { limit: 'account', key: accountKey, ms: account.waitMs(accountKey) },
     ...findPeers(guess).map((key) => ({ limit: 'peer', key, ms: peer.waitMs(key) }) as const),
   ]
@@ -259,7 +250,7 @@ const QUIET_MS = 300_000
 
 function createReporter({ onReached, settings, clock }: LimitsOptions, ends: LockEnds) {
   const reported = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
-  return (guess: Guess | undefined, wait: Wait | undefined): void => {
+  return (guess: Guess | undefined, wait: AnyWait | undefined): void => {
     if (!wait || !onReached) return
     const { limit, key } = wait
     const before = reported.get(`${limit} ${key}`)

@@ -8,11 +8,13 @@ import type { Log } from '../../base/log.ts'
 import { keepRepeating } from '../../base/sleep.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
 import type { Failure, FailureStore } from '../../directory/store-port/sign-ins.ts'
-import type { RecordGuard, SecurityEvents } from '../../observe/security-events.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
-import { type AccountLimits, createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
+import { createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
 
 const REPORT_ENDED_MS = 1000
+
+export type SharedLimits = ReturnType<typeof openLimits>['accounts']
 
 /** The limits on password checks, shared with other nodes through the store. */
 export function openLimits(settings: () => LimitSettings, store: FailureStore, events: SecurityEvents, log: Log) {
@@ -28,8 +30,20 @@ export function openLimits(settings: () => LimitSettings, store: FailureStore, e
   const sharing = shareFailures({ counters: limits, store, settings, clock: SYSTEM_CLOCK })
   return {
     guesses: limits,
-    /** For the administrator. */
-    accounts: createSharedLimits(limits, sharing, events),
+    /** The limits of accounts on every node, for the administrator. */
+    accounts: {
+      async find(account: LimitedAccount) {
+        await sharing.shareNow()
+        return limits.findLimit(account)
+      },
+      countLocked: limits.countLocked,
+      listNames: limits.listLocked,
+      async lift(account: LimitedAccount): Promise<void> {
+        await confirmChange(events)
+        limits.lift(account)
+        await sharing.shareNow()
+      },
+    },
     async close() {
       clearInterval(timer)
       await sharing.stop()
@@ -69,27 +83,6 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
     },
   }
 }
-
-/** The limits of accounts on every node, for the administrator. */
-const createSharedLimits = (
-  limits: AccountLimits,
-  { shareNow }: { shareNow(): Promise<void> },
-  guard: RecordGuard,
-) => ({
-  async find(account: LimitedAccount) {
-    await shareNow()
-    return limits.findLimit(account)
-  },
-  countLocked: () => limits.countLocked(),
-  listNames: () => limits.listLocked(),
-  async lift(account: LimitedAccount): Promise<void> {
-    await confirmChange(guard)
-    limits.lift(account)
-    await shareNow()
-  },
-})
-
-export type SharedLimits = ReturnType<typeof createSharedLimits>
 
 function createTurn({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
   // new with every start, so that a restarted node reads its own earlier failures

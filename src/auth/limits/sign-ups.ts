@@ -8,11 +8,11 @@ export type SignUpLimits = ReturnType<typeof createSignUps>
 type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
 
 type Counters = Readonly<Record<SignUpCounter, Locks>>
-type SignUpCounter = 'sign-up' | 'all-sign-ups'
+export type SignUpCounter = 'sign-up' | 'all-sign-ups'
 
-/** A limit on sign-ups that is reached. */
-export interface SignUpWait {
-  readonly limit: SignUpCounter
+/** A limit that is reached. */
+export interface Wait<Limit> {
+  readonly limit: Limit
   readonly key: string
   readonly ms: number
 }
@@ -24,7 +24,7 @@ export const createSignUps = (
   counters: Counters,
   outbox: Outbox,
   clock: Clock,
-  report: (wait: SignUpWait) => void,
+  report: (wait: Wait<SignUpCounter>) => void,
 ) => ({
   /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
   async signUp<T>(client: SignUpClient, create: () => Promise<T>): Promise<T> {
@@ -53,7 +53,11 @@ const toKeys = (client: SignUpClient): readonly { readonly counter: SignUpCounte
   { counter: 'all-sign-ups', key: EVERY_CLIENT },
 ]
 
-function requireAllowed(keys: readonly Counted[], counters: Counters, report: (wait: SignUpWait) => void): void {
+function requireAllowed(
+  keys: readonly Counted[],
+  counters: Counters,
+  report: (wait: Wait<SignUpCounter>) => void,
+): void {
   const waits = keys.map(({ counter, key }) => ({ limit: counter, key, ms: counters[counter].waitMs(key) }))
   const longest = waits.reduce((most, wait) => (wait.ms > most.ms ? wait : most))
   if (longest.ms <= 0) return

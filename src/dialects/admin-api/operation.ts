@@ -9,21 +9,15 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import { readQuery, requireValid } from './json.ts'
 import type { RunningServer, SettingsEditor } from './ports.ts'
-import type { Right } from './rights.ts'
+import type { Guarded, Right } from './rights.ts'
 import { object, type Schema, text } from './schemas/schema.ts'
 import type { ReloadResult } from './schemas/system.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
-export interface Operation<Query = unknown, Body = unknown, Result = unknown> {
+export interface Operation<Query = unknown, Body = unknown, Result = unknown> extends Guarded {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
-  /** Who may call it. */
-  readonly allowed: Right
-  /** Whether a user may call it before the required actions, such as a change of the password, are done. */
-  readonly isBeforeRequiredActions?: true
-  /** Whether a user who must set up a second factor may call it before that. */
-  readonly setsUpFactor?: true
   /** One sentence without a full stop. */
   readonly summary: string
   /** Absent: it has no parameters. */

@@ -53,8 +53,11 @@ export function showRights(identity: Identity, role: string): Rights {
 }
 
 export interface Guarded {
+  /** Who may call it. */
   readonly allowed: Right
+  /** Whether a user may call it before the required actions, such as a change of the password, are done. */
   readonly isBeforeRequiredActions?: true
+  /** Whether a user who must set up a second factor may call it before that. */
   readonly setsUpFactor?: true
 }
 
