@@ -1,7 +1,8 @@
 // What a door forwards to: its database, and applications that are mounted beside it.
+import { requireNoAction } from '../auth/required-actions.ts'
 import { findLevel, SYSTEM_DATABASE } from '../directory/grants.ts'
-import { HELD_BACK, type Identity, isAnonymous, type TokenScope } from '../directory/identity.ts'
-import type { Reply, RequestContext, Route } from '../http/request-context.ts'
+import { HELD_BACK, type Identity, identityOf, isAnonymous, type TokenScope } from '../directory/identity.ts'
+import type { Reply, RequestContext, Route, Step } from '../http/request-context.ts'
 
 /** The database behind a door. */
 export interface DoorUpstream {
@@ -14,6 +15,32 @@ export interface DoorUpstream {
    */
   forwardWhole(context: RequestContext, maxBytes: number, body?: Buffer): Promise<Reply>
 }
+
+/** The epoch of the gateway's streams when a request begins: credentials that end after it end the response too. */
+export const createEpochStep = (streams?: { readonly epoch: number }): Step => ({
+  name: 'stream epoch',
+  run: (context) => {
+    context.streamEpoch ??= streams?.epoch
+  },
+})
+
+export type Asked = Pick<RequestContext, 'method' | 'match'>
+
+/** What the rights of both doors can have. */
+export interface DoorRight {
+  /** The path belongs to this application. */
+  readonly service?: MountedService
+  /** Whether a user has it before the required actions, such as a change of the password, are done. */
+  isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
+}
+
+export const createActionsStep = (rightOf: (context: RequestContext) => DoorRight): Step => ({
+  name: 'required actions',
+  run(context) {
+    const identity = identityOf(context)
+    if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
+  },
+})
 
 /** An application and where it is mounted. */
 export interface MountedService {

@@ -2,23 +2,17 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import { type Identity, identityOf, isAnonymous, METRICS_ROLE } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
-import { isClientOf, type MountedService } from '../services.ts'
+import { type Asked, type DoorRight, isClientOf, type MountedService } from '../services.ts'
 import type { DocumentSettings } from './deps.ts'
 
-type Asked = Pick<RequestContext, 'method' | 'match'>
-
-export interface DocumentRight {
+export interface DocumentRight extends DoorRight {
   isMet(identity: Identity, request: Asked, settings: DocumentSettings): boolean
   /** The error if it is not met. */
   readonly code: ErrorCode
   /** Whether an anonymous request passes although the door requires a valid user. */
   isForAnyone?(request: Asked, settings: DocumentSettings): boolean
-  /** Whether a user has it before the required actions, such as a change of the password, are done. */
-  isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
   /** The path has no data of a database or a user: access tokens for some databases only are valid for it. */
   readonly isUnscoped?: true
-  /** The path belongs to this application. */
-  readonly service?: MountedService
   /** The request signs a browser in, so a page of another origin must not send it. */
   readonly signsIn?: true
 }

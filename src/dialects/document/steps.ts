@@ -1,11 +1,10 @@
-import { requireNoAction } from '../../auth/required-actions.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
 import { isClientError, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { readPlainSegment } from '../plain-segment.ts'
-import { coversPath, forwardPreflight, isClientOf } from '../services.ts'
+import { coversPath, createActionsStep, createEpochStep, forwardPreflight, isClientOf } from '../services.ts'
 import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
 import { answerPreflight, listTrustedOrigins } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
@@ -21,12 +20,7 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
     name: 'preflight',
     run: (context) => answerPreflight(context, settings().cors) ?? forwardPreflight(context, rightOf(context).service),
   },
-  {
-    name: 'stream epoch',
-    run: (context) => {
-      context.streamEpoch ??= streams?.epoch
-    },
-  },
+  createEpochStep(streams),
   {
     name: 'authenticate',
     run: (context) =>
@@ -37,7 +31,7 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
   },
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-  { name: 'required actions', run: rejectBeforeRequiredActions },
+  createActionsStep(rightOf),
   { name: 'sign-in page', run: (context) => sendToSignIn(context, settings()) },
   { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
   { name: 'authorize', checksRights: true, run: (context) => authorize(context, settings()) },
@@ -106,11 +100,6 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
   if (sent === undefined && !rightOf(context).signsIn) return
   const trusted = { origins: listTrustedOrigins(cors), hasCertificate: sent === 'connection' }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
-}
-
-function rejectBeforeRequiredActions(context: RequestContext): undefined {
-  const identity = identityOf(context)
-  if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
 }
 
 /** From the pages of an application that is for users only. */

@@ -1,29 +1,22 @@
 /** The rights that paths of this door need. A row of the routes names one. */
 import { Refusal } from '../../base/errors.ts'
-import type { Identity } from '../../directory/identity.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
-import type { MountedService } from '../services.ts'
+import type { DoorRight } from '../services.ts'
 import { hasPrefix } from './path.ts'
 
 /** Which credentials of a request are checked. */
 export type CheckedCredentials = 'all' | 'token' | 'none'
 
-type Asked = Pick<RequestContext, 'method' | 'match'>
-
 /** Without any of these, the client must be allowed to enter the database of the path. */
-export interface MultiModelRight {
+export interface MultiModelRight extends DoorRight {
   /** For every client. Credentials are not checked. */
   readonly isOpen?: true
   /** The method for which the token of the request is checked although the path is open. */
   readonly tokenMethod?: string
   /** For every user: the handlers, or the service, check whose data it is. */
   readonly isForUsers?: true
-  /** The path belongs to this application. */
-  readonly service?: MountedService
   /** It concerns the whole server: an access token must be valid for the system database. */
   readonly isAboutServer?: true
-  /** Whether a user has it before the required actions, such as a change of the password, are done. */
-  isBeforeRequiredActions?(request: Asked, identity: Identity): boolean
 }
 
 export type MultiModelRoute = Route<MultiModelRight>

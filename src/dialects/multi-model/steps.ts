@@ -1,9 +1,8 @@
-import { requireNoAction } from '../../auth/required-actions.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { identityOf, isAnonymous } from '../../directory/identity.ts'
+import { isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
-import { forwardPreflight, type MountedService } from '../services.ts'
+import { createActionsStep, createEpochStep, forwardPreflight, type MountedService } from '../services.ts'
 import { authorizeRequest, requireScope } from './access.ts'
 import { answerOptions, trustsEveryOrigin, withoutSlash } from './cors.ts'
 import type { CheckDeps } from './deps.ts'
@@ -27,12 +26,7 @@ export const multiModelSteps = ({
     },
   },
   { name: 'path', run: checkPath },
-  {
-    name: 'stream epoch',
-    run: (context) => {
-      context.streamEpoch ??= streams?.epoch
-    },
-  },
+  createEpochStep(streams),
   {
     name: 'authenticate',
     run: async (context) => {
@@ -42,7 +36,7 @@ export const multiModelSteps = ({
   },
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-  { name: 'required actions', run: rejectBeforeRequiredActions },
+  createActionsStep(rightOf),
   {
     name: 'authorize',
     checksRights: true,
@@ -76,11 +70,6 @@ function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiMod
   if (!hasCertificate && trustsEveryOrigin(trustedOrigins)) return
   const origins = trustedOrigins.map(withoutSlash)
   if (isUntrustedSimpleChange(context, { origins, hasCertificate })) throw new Refusal('cross_origin')
-}
-
-function rejectBeforeRequiredActions(context: RequestContext): undefined {
-  const identity = identityOf(context)
-  if (!rightOf(context).isBeforeRequiredActions?.(context, identity)) requireNoAction(identity)
 }
 
 /**
