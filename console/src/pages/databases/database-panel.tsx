@@ -7,7 +7,7 @@ import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { AddGrant, toRemoval } from '../users/grant-section.tsx'
+import { AddGrant, toRemoval } from '../users/rights-section.tsx'
 import { SecurityForm } from './security-form.tsx'
 
 interface DatabasePanelProps {

@@ -5,7 +5,7 @@ import { texts } from '../../texts.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Button, Section, Time } from '../../ui/parts.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import type { EditedUser } from './role-section.tsx'
+import type { EditedUser } from './rights-section.tsx'
 
 const UNLINK = 'unlink'
 

@@ -10,12 +10,12 @@ import { ButtonLink, Chips, Heading } from '../../ui/parts.tsx'
 import { Command, Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
-import { AddUser } from './add-user.tsx'
 import { BatchBar } from './batch.tsx'
 import { ExportUsers } from './export-users.tsx'
 import { ImportUsers } from './import-users.tsx'
 import { toRefusalColumn, useRefusals } from './refusals.tsx'
 import { UserStatus } from './status.tsx'
+import { AddUser } from './user-dialogs.tsx'
 import { UserPanel } from './user-panel.tsx'
 
 export function UsersPage() {
