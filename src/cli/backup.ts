@@ -7,12 +7,8 @@ import { findStoreFile } from '../store/store-url.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordAtServer } from './client.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { withExitCodes } from './manage.ts'
+import { type JsonOption, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
-
-interface BackupOptions {
-  readonly json?: boolean
-}
 
 /** `cardea backup`: everything in the store, in a file for either engine. */
 export function backupCommand(context: Context): Command {
@@ -20,10 +16,10 @@ export function backupCommand(context: Context): Command {
     .description('save everything in the store to a file; a server may be running')
     .argument('<file>', 'only its owner can read it; an existing file is replaced when the new one is complete')
     .option('--json', 'print JSON')
-  return withExitCodes(command).action((file: string, options: BackupOptions) => backup(context, file, options))
+  return withExitCodes(command).action((file: string, options: JsonOption) => backup(context, file, options))
 }
 
-function backup(context: Context, file: string, { json = false }: BackupOptions): Promise<void> {
+function backup(context: Context, file: string, { json = false }: JsonOption): Promise<void> {
   return withBackupErrors(json, async () => {
     const { url } = loadSettingsOf(context).values.store
     const path = resolve(context.cwd, file)

@@ -1,6 +1,6 @@
 // Checks the files that settings name, by loading each as a start would.
-import { splitName } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
+import { toRulePlace } from '../config/rules.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
 import { loadAuditKey, loadWebhookKey } from '../kernel/audit.ts'
 import { StartError } from '../kernel/start-error.ts'
@@ -102,17 +102,13 @@ const toConflict = ({ names, message }: SharedPair, settings: Settings): Problem
   message,
 })
 
-const KEY_PREFIX = '[jwt_keys] '
-
 function placesOfSecret(name: string, settings: Settings): readonly string[] {
   const trial = SECRET_TRIALS.find(({ use }) => use === name)
   if (trial) return [placeOf(trial, settings)]
-  if (!name.startsWith(KEY_PREFIX)) {
-    const { section, key } = splitName(name)
-    return [placeOf({ section, keys: [key] }, settings)]
-  }
+  const [section, key] = toRulePlace(name)
+  if (section !== 'jwt_keys') return [placeOf({ section, keys: [key] }, settings)]
   // a key without a line of its own is in one of the key sets
-  const line = settings.open.jwt_keys.find(({ key }) => key === name.slice(KEY_PREFIX.length))
+  const line = settings.open.jwt_keys.find((entry) => entry.key === key)
   const lines = line ? [line] : settings.open.jwt_keys.filter(({ key }) => key.startsWith('jwks:'))
   return lines.map(({ source }) => renderSource(source))
 }

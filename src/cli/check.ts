@@ -4,7 +4,7 @@ import { checkConfiguration } from './check-configuration.ts'
 import type { AreaFinding } from './check-store.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { checkMachine } from './machine-checks.ts'
-import { withExitCodes } from './manage.ts'
+import { type JsonOption, withExitCodes } from './manage.ts'
 import { toPrintable } from './table.ts'
 
 /** `cardea check`: `config check`, and whether this machine is ready for the server. */
@@ -15,7 +15,7 @@ export function checkCommand(context: Context): Command {
         'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
       )
       .option('--json', 'print JSON'),
-  ).action(({ json = false }: { readonly json?: boolean }) => check(context, json))
+  ).action(({ json = false }: JsonOption) => check(context, json))
 }
 
 async function check(context: Context, json: boolean): Promise<void> {

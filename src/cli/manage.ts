@@ -9,6 +9,8 @@ export interface ManageOptions extends RemoteOptions {
   readonly json?: boolean
 }
 
+export type JsonOption = Pick<ManageOptions, 'json'>
+
 export const withManageOptions = (command: Command): Command =>
   command
     .option('--json', 'print JSON')

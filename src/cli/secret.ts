@@ -11,15 +11,20 @@ import {
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import type { Context } from './context.ts'
-import { addManaged, CA_OPTION, collect, type ManageOptions, manage, perform, withExitCodes } from './manage.ts'
+import {
+  addManaged,
+  CA_OPTION,
+  collect,
+  type JsonOption,
+  type ManageOptions,
+  manage,
+  perform,
+  withExitCodes,
+} from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { AFTER, BEFORE, createReloader, type ReloadOptions } from './reload-secrets.ts'
 import { renderTable } from './table.ts'
 import { listSecrets, withSecretProblems } from './token-tools.ts'
-
-interface JsonOption {
-  readonly json?: boolean
-}
 
 interface CreateOptions extends JsonOption {
   readonly ec?: boolean

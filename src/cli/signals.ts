@@ -8,18 +8,7 @@ const LEFT_BEHIND_MS = 1000
 
 type Stopping = 'SIGTERM' | 'SIGINT'
 
-export interface Signals {
-  /** Resolves at a signal to stop. Before this call nothing is open, and such a signal ends the process. */
-  waitForStop(): Promise<void>
-  /** Called at SIGHUP, at once if one came earlier. */
-  onHangUp(work: () => void): void
-  /** Call when everything is closed: ends the process soon, whatever is still running. */
-  endSoon(): void
-  /** For a command that serves: a signal to stop ends it with 0, also one that came earlier. */
-  keep(): void
-  /** For other commands: restores the default effect of signals, also of those that came earlier. */
-  release(): void
-}
+export type Signals = ReturnType<typeof catchSignals>
 
 const SERVING: ReadonlySet<string | undefined> = new Set(['serve', 'start'])
 
@@ -27,7 +16,7 @@ const SERVING: ReadonlySet<string | undefined> = new Set(['serve', 'start'])
 export const isServing = (command: string | undefined): boolean => SERVING.has(command)
 
 /** Handles signals from this call on, so that none is lost and none ends the process too early. */
-export function catchSignals(): Signals {
+export function catchSignals() {
   const stop = Promise.withResolvers<void>()
   const hangUp = createHangUp()
   const early: NodeJS.Signals[] = []
@@ -43,18 +32,23 @@ export function catchSignals(): Signals {
   }
   process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', hangUp.onSignal)
   return {
-    waitForStop: () => {
+    /** Resolves at a signal to stop. Before this call nothing is open, and such a signal ends the process. */
+    waitForStop: (): Promise<void> => {
       isKept = true
       isWaiting = true
       return stop.promise
     },
+    /** Called at SIGHUP, at once if one came earlier. */
     onHangUp: hangUp.onHangUp,
+    /** Call when everything is closed: ends the process soon, whatever is still running. */
     endSoon: () => void setTimeout(() => endAtOnce('SIGTERM'), LEFT_BEHIND_MS).unref(),
-    keep: () => {
+    /** For a command that serves: a signal to stop ends it with 0, also one that came earlier. */
+    keep: (): void => {
       isKept = true
       if (early.length > 0) process.exit(0)
     },
-    release: () => {
+    /** For other commands: restores the default effect of signals, also of those that came earlier. */
+    release: (): void => {
       process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', hangUp.onSignal)
       if (hangUp.isDue()) early.push('SIGHUP')
       for (const signal of early) process.kill(process.pid, signal)

@@ -1,7 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { parseName, withExitCodes } from './manage.ts'
+import { type JsonOption, parseName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readTypedSecret } from './passwords.ts'
 import { toPrintable } from './table.ts'
@@ -13,10 +13,6 @@ interface CreateOptions {
   readonly serverId: string
   readonly expires: number
   readonly paths?: readonly string[]
-}
-
-interface ShowOptions {
-  readonly json?: boolean
 }
 
 /** `cardea token`: tokens of the multi-model door, made with its secret. No server is needed. */
@@ -42,9 +38,7 @@ export function tokenCommand(context: Context): Command {
   withExitCodes(command.command('show').description('decode a token, verify it, and say what is wrong with it'))
     .addArgument(new Argument('[token]', 'read from standard input unless given'))
     .option('--json', 'print JSON')
-    .action((token: string | undefined, options: ShowOptions) =>
-      withSecretProblems(() => show(context, token, options)),
-    )
+    .action((token: string | undefined, options: JsonOption) => withSecretProblems(() => show(context, token, options)))
   return command
 }
 
@@ -89,7 +83,7 @@ async function create(context: Context, options: CreateOptions, render: (token: 
   if (isEndless) context.printError('warning: this token never ends, except with the secret that signed it')
 }
 
-async function show(context: Context, given: string | undefined, { json }: ShowOptions): Promise<void> {
+async function show(context: Context, given: string | undefined, { json }: JsonOption): Promise<void> {
   const isPiped = given === undefined || given === '-'
   const text = isPiped
     ? await readTypedSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })

@@ -8,24 +8,28 @@ import {
   NOTES,
   RENAMED,
 } from './compatibility-names.ts'
-import { OPEN_SECTIONS, type OpenSection } from './option-table.ts'
-import { findOpenSection, findOption, isSection, type OptionName, type OptionRow, ROWS, splitName } from './options.ts'
+import { OPEN_SECTIONS, OPTIONS, type OpenSection } from './option-table.ts'
+import {
+  findNamed,
+  findOpenSection,
+  findOption,
+  isSection,
+  type OptionName,
+  type OptionRow,
+  ROWS,
+  splitName,
+} from './options.ts'
 
 /** Options that an earlier section must not make less strict: its value is used only if the check returns `true`. */
 const STRICT_ENOUGH: ReadonlyMap<OptionName, (value: unknown) => boolean> = new Map([
   ['chttpd.require_valid_user', (value) => value === true],
   ['chttpd.require_valid_user_except_for_up', (value) => value === true],
   ['chttpd.validate_host', (value) => value === true],
-  [
-    'chttpd_auth.iterations',
-    (value) => typeof value === 'number' && value >= Number(initialOf('chttpd_auth', 'iterations')),
-  ],
+  ['chttpd_auth.iterations', (value) => typeof value === 'number' && value >= OPTIONS.chttpd_auth.iterations.initial],
   ['chttpd_auth.password_scheme', (value) => value === 'pbkdf2'],
   ['chttpd_auth.proxy_use_secret', (value) => value === true],
   ['chttpd_auth.users_db_public', (value) => value === false],
 ])
-
-const initialOf = (section: string, key: string): unknown => findOption(section, key)?.option.initial
 
 export const isStrictEnough = (name: OptionName, value: unknown): boolean => STRICT_ENOUGH.get(name)?.(value) ?? true
 
@@ -63,9 +67,9 @@ export function findTarget(section: string, key: string): Target {
   const open = findOpenSection(section)
   if (open) return { kind: 'open', section: open }
   const name = `${section}.${key}`
-  const renamed = rowOf(RENAMED.get(name))
+  const renamed = findNamed(RENAMED.get(name) ?? '')
   if (renamed) return { kind: 'option', row: renamed, isOldName: true }
-  const fallback = rowOf(FALLBACKS.get(name))
+  const fallback = findNamed(FALLBACKS.get(name) ?? '')
   if (fallback) return { kind: 'fallback', row: fallback }
   if (UNUSED_NAMES.has(name)) return { kind: 'unused', note: NOTES.get(name), isSwitch: SWITCHES.has(name) }
   if (isForeignSection(section)) return { kind: 'unused', note: undefined, isSwitch: false }
@@ -95,12 +99,6 @@ export function isOwnSetting(section: string, key?: string): boolean {
   const { kind } = findTarget(section, key)
   if (kind === 'unused') return UNUSED_NAMES.has(name) && !DOCUMENT_UNUSED_NAMES.has(name)
   return kind === 'unknown option' ? isOwn : kind !== 'unknown section'
-}
-
-function rowOf(name: OptionName | undefined): OptionRow | undefined {
-  if (name === undefined) return undefined
-  const { section, key } = splitName(name)
-  return findOption(section, key)
 }
 
 const SECRET_NAME = /passw|secret/i

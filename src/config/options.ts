@@ -32,7 +32,9 @@ export const ROWS: readonly OptionRow[] = Object.entries(OPTIONS).flatMap(([sect
 
 const BY_NAME: ReadonlyMap<string, OptionRow> = new Map(ROWS.map((row) => [row.name, row]))
 
-export const findOption = (section: string, key: string): OptionRow | undefined => BY_NAME.get(`${section}.${key}`)
+export const findNamed = (name: string): OptionRow | undefined => BY_NAME.get(name)
+
+export const findOption = (section: string, key: string): OptionRow | undefined => findNamed(`${section}.${key}`)
 
 /** The value of a row that is known only at run time. */
 export function findValue(values: Config, { section, key }: OptionRow): unknown {

@@ -4,11 +4,11 @@
 import { type Classified, classify } from './classify.ts'
 import { type LayerInput, readLayers } from './layers.ts'
 import { checkServices, findOverruledPasswords, resolveAdmins, resolveOpen } from './open-sections.ts'
-import { type OptionName, splitName } from './options.ts'
+import { splitName } from './options.ts'
 import { type Notices, type Problem, renderAt } from './problems.ts'
 import { checkProviders, resolveProviders, warnAboutProviders } from './providers.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
-import { RULES } from './rules.ts'
+import { RULES, toRulePlace } from './rules.ts'
 import { checkFileModes, type SecretFiles } from './secrets.ts'
 import {
   type AllValues,
@@ -66,15 +66,10 @@ function checkRules(rules: readonly Rule[], all: AllValues, options: Resolution,
     const found = check(all)
     if (!found) continue
     const message = typeof found === 'string' ? found : found.message
-    const place = placeOf(typeof found === 'string' ? about.map(toPair) : found.about, options, all)
+    const place = placeOf(typeof found === 'string' ? about.map(toRulePlace) : found.about, options, all)
     if (kind === 'warning') report.warnings.push(renderAt(place, message))
     else report.problems.push({ kind, place, message })
   }
-}
-
-function toPair(name: OptionName): RuleFinding['about'][number] {
-  const { section, key } = splitName(name)
-  return [section, key]
 }
 
 function placeOf(about: RuleFinding['about'], { snapshot }: Resolution, { open }: AllValues): string {

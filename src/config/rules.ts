@@ -165,7 +165,7 @@ export const RULES: readonly Rule[] = [
     about: ['chttpd_auth.secret', 'server.jwt-secret', 'upstream.document-secret'],
     check: (given) => {
       const pair = findEqual(secretsOf(given))
-      return pair && { message: `${pair.join(' and ')} must be different secrets`, about: pair.map(toPlace) }
+      return pair && { message: `${pair.join(' and ')} must be different secrets`, about: pair.map(toRulePlace) }
     },
   },
   conflict(
@@ -200,9 +200,11 @@ function secretsOf({ values, open }: AllValues): NamedSecret[] {
     .map(([name, secret]) => [name, trimHmacKey(secret)] as const)
 }
 
-const KEY_PREFIX = '[jwt_keys] '
+/** Before the name of a key where secrets are listed. */
+export const KEY_PREFIX = '[jwt_keys] '
 
-function toPlace(name: string): readonly [section: string, key: string] {
+/** Of an option or a key. */
+export function toRulePlace(name: string): readonly [section: string, key: string] {
   if (name.startsWith(KEY_PREFIX)) return ['jwt_keys', name.slice(KEY_PREFIX.length)]
   const { section, key } = splitName(name)
   return [section, key]

@@ -3,6 +3,7 @@
 import { trimHmacKey } from '../base/compare.ts'
 import { digestHex } from '../base/encoding.ts'
 import type { Config } from '../config/options.ts'
+import { KEY_PREFIX } from '../config/rules.ts'
 import type { AllValues, Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import type { KeyRing } from '../keys/ring.ts'
@@ -78,7 +79,7 @@ function listConfigured(all: AllValues): readonly Named[] {
   const texts = listTexts(all.values).filter(([, secret]) => secret !== '')
   return [
     ...texts.map(([name, secret]) => toNamed(name, [Buffer.from(secret)])),
-    ...readConfiguredKeys(all.open).keys.map(([name, key]) => toNamed(`[jwt_keys] ${name}`, [key])),
+    ...readConfiguredKeys(all.open).keys.map(([name, key]) => toNamed(`${KEY_PREFIX}${name}`, [key])),
   ]
 }
 

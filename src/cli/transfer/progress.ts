@@ -5,11 +5,7 @@ export interface State {
   readonly records: number
 }
 
-export interface Progress {
-  update(state: State): void
-  /** Removes the bar, so that something else can be written. */
-  clear(): void
-}
+export type Progress = ReturnType<typeof createProgress>
 
 export interface Screen {
   readonly isTTY?: boolean
@@ -22,24 +18,21 @@ const LINE_MS = 5000
 const BAR_CELLS = 24
 
 /** On a terminal, one line that is redrawn; elsewhere a plain line every few seconds. `what` is such as `importing`. */
-export function createProgress(
-  what: string,
-  screen: Screen = process.stderr,
-  nowMs = () => performance.now(),
-): Progress {
+export function createProgress(what: string, screen: Screen = process.stderr, nowMs = () => performance.now()) {
   const isTerminal = screen.isTTY === true
   const startMs = nowMs()
   let drawnMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
   let isDrawn = false
   return {
-    update(state) {
+    update(state: State): void {
       if (nowMs() - drawnMs < (isTerminal ? REDRAW_MS : LINE_MS)) return
       drawnMs = nowMs()
       const text = [what, ...renderProgress(state, drawnMs - startMs, isTerminal)].join('  ')
       screen.write(isTerminal ? `\r\x1b[K${text.slice(0, (screen.columns ?? 80) - 1)}` : `${text}\n`)
       isDrawn = isTerminal
     },
-    clear() {
+    /** Removes the bar, so that something else can be written. */
+    clear(): void {
       if (isDrawn) screen.write('\r\x1b[K')
       isDrawn = false
       drawnMs = isTerminal ? Number.NEGATIVE_INFINITY : drawnMs
