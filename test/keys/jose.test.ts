@@ -53,6 +53,8 @@ const anyExtension = fc.record(
 )
 const anyClaims = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 5, noNullPrototype: true })
 
+const RUNS = process.env['TEST_LONG'] ? 20_000 : 400
+
 type Mutation = (token: string) => string
 
 const replacePart =
@@ -129,9 +131,9 @@ test('agrees with jose on random tokens and their mutations', async () => {
       if (isAccepted) assert.equal(payload, token.split('.')[1], 'jose rejects it, or reads another payload')
       else assert.ok(payload === undefined || isStricter(token), 'jose accepts it')
     }),
-    { numRuns: 1000 },
+    { numRuns: RUNS },
   )
-  assert.ok(counts.accepted > 100 && counts.rejected > 100, JSON.stringify(counts))
+  assert.ok(counts.accepted > RUNS / 10 && counts.rejected > RUNS / 10, JSON.stringify(counts))
 })
 
 test('agrees with jose on texts that are not tokens', async () => {

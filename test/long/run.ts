@@ -11,6 +11,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   faults: ['faults.ts'],
   fuzz: ['fuzz.ts'],
   vectors: ['../passwords/password-digest.test.ts'],
+  tokens: ['../keys/jose.test.ts'],
   import: ['../../bench/run.ts', 'import', '--runs=1'],
   bodies: ['attacks/bodies.ts', '--seconds', '10'],
   guesses: ['attacks/guesses.ts'],

@@ -11,7 +11,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['passwords', [20], 2],
   ['startup-users', [10], 2],
   ['storm', [300, 4], 1],
-  ['gateway', [200, 4, 0, 1], 6],
+  ['gateway', [40, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['session', [40, 4, 0], 5],
   ['gateway-handler', [32, 1], 9],

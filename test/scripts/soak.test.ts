@@ -19,6 +19,7 @@ describe('a soak run', { concurrency: true }, () => {
       ...SHORT,
       ms: 120_000,
       sabotage: 'revocation',
+      engine: 'sqlite',
       stopsAtViolation: true,
       hasFaults: false,
     })
