@@ -28,33 +28,21 @@ export type ClaimProblem =
   | { readonly code: 'expired' | 'not_yet_valid' | 'missing_sub' | 'malformed_roles' | 'roles_mismatch' }
   | { readonly code: 'missing_roles'; readonly segment: string }
 
-export interface DocumentIdentity {
-  readonly kind: 'accepted'
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly exp: number | undefined
-  readonly iat: number | undefined
-}
-
 export interface RefusedClaims {
   readonly kind: 'refused'
   readonly problem: ClaimProblem
 }
 
 /** The subject of verified claims at the document door, or the first problem. */
-export function readDocumentClaims(
-  claims: Claims,
-  header: TokenHeader,
-  rules: DocumentClaimRules,
-): DocumentIdentity | RefusedClaims {
+export function readDocumentClaims(claims: Claims, header: TokenHeader, rules: DocumentClaimRules) {
   const problem = checkRequired(claims, header, rules.required) ?? checkTimes(claims, rules.nowSeconds)
-  if (problem) return { kind: 'refused', problem }
+  if (problem) return refuse(problem)
   const roles = readRoles(claims, rules)
   if (roles.kind === 'refused') return roles
   const name = readSubject(claims, rules.isName)
   if (name.kind === 'refused') return name
   const [exp, iat] = [findNumber(claims, 'exp'), findNumber(claims, 'iat')]
-  return { kind: 'accepted', name: name.value, roles: roles.value, exp, iat }
+  return { kind: 'accepted' as const, name: name.value, roles: roles.value, exp, iat }
 }
 
 // quirk: reference document 6.2: in required_claims these names mean the header, and `sig` means nothing

@@ -26,10 +26,7 @@ const PUBLIC_FORMS: ReadonlyMap<string, 'spki' | 'pkcs1'> = new Map([
   ['RSA PUBLIC KEY', 'pkcs1'],
 ])
 
-const WRONG_KIND = { rsa: 'not_rsa', ec: 'not_ec', eddsa: 'not_eddsa' } as const satisfies Record<
-  string,
-  KeyProblemCode
->
+const WRONG_KIND = { rsa: 'not_rsa', ec: 'not_ec', eddsa: 'not_eddsa' } as const
 
 export type PublicKind = keyof typeof WRONG_KIND
 

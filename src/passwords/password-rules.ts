@@ -12,10 +12,6 @@ export interface PasswordRule {
   readonly reason: string
 }
 
-export type PasswordRulesReading =
-  | { readonly kind: 'rules'; readonly rules: PasswordRules }
-  | { readonly kind: 'problem'; readonly character: number; readonly message: string }
-
 /**
  * Together these bound the work for one password: so many bytes, each with so many steps. The engine never needs
  * more, for any expression and password.
@@ -23,14 +19,14 @@ export type PasswordRulesReading =
 export const PASSWORD_RULE_LIMITS = Object.freeze({ textBytes: 8192, rules: 32, steps: 2500, passwordBytes: 1024 })
 
 /** Reads `[chttpd_auth] password_regexp`. Never throws; `character` counts from 1. */
-export function readPasswordRules(text: string): PasswordRulesReading {
+export function readPasswordRules(text: string) {
   const bytes = toBytes(text)
   try {
-    return { kind: 'rules', rules: readRules(bytes) }
+    return { kind: 'rules' as const, rules: readRules(bytes) }
   } catch (error) {
     if (!(error instanceof TermProblem)) throw error
     const character = Array.from(toText(bytes.slice(0, error.at))).length + 1
-    return { kind: 'problem', character, message: `at character ${character}: ${error.message}` }
+    return { kind: 'problem' as const, character, message: `at character ${character}: ${error.message}` }
   }
 }
 

@@ -4,7 +4,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { Authenticated, Identity } from '../../directory/identity.ts'
+import type { Authenticated } from '../../directory/identity.ts'
 import type { EndingSession, OpenedCookie, PresentedSession, SessionOpening } from '../../directory/sessions/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
@@ -55,17 +55,12 @@ export interface SignInCredentials {
   readonly code: string
 }
 
-export interface OpenedSession {
-  readonly identity: Identity
-  readonly cookie: OpenedCookie
-}
-
 /** Sessions of accounts with a cookie. */
 export function createSessionService(deps: SessionServiceDeps) {
   const { openFor, end } = createSessionOpener({ ...deps, issue: deps.accounts.open, opened: 'session' })
   return {
     /** `undefined`: wrong name, password or code. */
-    async open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined> {
+    async open(credentials: SignInCredentials, source: CredentialSource) {
       const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
       // a password without the code that the account needs is not accepted
       return account && openFor(account, source, { hasPassword: true, hasFactor: account.totp !== undefined })
@@ -97,11 +92,8 @@ export function createDocumentSessions(deps: DocumentSessionDeps) {
   }
 }
 
-async function openTokenSession(
-  { identity, credential }: Authenticated,
-  source: CredentialSource,
-  deps: DocumentSessionDeps,
-): Promise<OpenedSession> {
+async function openTokenSession(who: Authenticated, source: CredentialSource, deps: DocumentSessionDeps) {
+  const { identity, credential } = who
   if (identity.name === null || !isExternalJwt(credential)) throw new TypeError('the request has no token')
   deps.events.requireRecording()
   await deps.directory.makeRoomForToken(identity.name)

@@ -4,7 +4,6 @@ import { isExternalJwt } from '../../auth/jwt.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import { renderTimeout } from '../../auth/session/session-cookie.ts'
-import type { OpenedSession } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import { type Fields, findRedirect, readForm, redirectTo } from '../../http/form.ts'
@@ -82,7 +81,7 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
 }
 
 /** With name and password, or with the JWT of the request. `undefined`: wrong name, password or code. */
-async function openSession(context: RequestContext, deps: DocumentDeps): Promise<OpenedSession | undefined> {
+async function openSession(context: RequestContext, deps: DocumentDeps) {
   const authenticated = context.authenticated ?? ANONYMOUS
   const hasToken = isExternalJwt(authenticated.credential)
   if (hasToken && !context.hasBody) return deps.sessions.openForToken(authenticated, context)

@@ -1,6 +1,18 @@
 // What the API shows a signed-in user of its own account.
 import { SESSION_KEYS, type SessionKey } from '../../../directory/store-port/sessions.ts'
-import { count, flag, integer, listOf, namedObject, nullable, object, oneOf, type Static, text } from './schema.ts'
+import {
+  count,
+  flag,
+  integer,
+  listOf,
+  NEXT,
+  namedObject,
+  nullable,
+  object,
+  oneOf,
+  type Static,
+  text,
+} from './schema.ts'
 
 /** `Object.keys` loses the names of the table. */
 const SESSION_KEY_NAMES = Object.keys(SESSION_KEYS) as SessionKey[]
@@ -63,7 +75,6 @@ const LISTED_SESSION = namedObject('ListedSession', {
 })
 export type ListedSession = Static<typeof LISTED_SESSION>
 
-const NEXT = text('The value of `after` for the next page; absent on the last one.')
 export const SESSION_PAGE = object({ sessions: listOf(LISTED_SESSION), 'next?': NEXT })
 export type SessionPage = Static<typeof SESSION_PAGE>
 

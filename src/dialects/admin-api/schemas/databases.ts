@@ -1,6 +1,5 @@
 // What the API shows of the databases behind the doors.
-import { count, flag, integer, listOf, namedObject, object, type Static, text } from './schema.ts'
-import { NEXT } from './users.ts'
+import { count, flag, integer, listOf, NEXT, namedObject, object, type Static, text } from './schema.ts'
 
 const HOLDERS = object({ names: listOf(text()), roles: listOf(text()) })
 export const SECURITY = namedObject('Security', { admins: HOLDERS, members: HOLDERS })

@@ -42,6 +42,8 @@ export const integer = (description?: string): Schema<number> => ({ type: 'integ
 export const number = (description?: string): Schema<number> => ({ type: 'number', ...describe(description) })
 export const flag = (description?: string): Schema<boolean> => ({ type: 'boolean', ...describe(description) })
 
+export const NEXT = text('The value of `after` for the next page; absent on the last one.')
+
 /** A whole number from 1 on. */
 export const count = (maximum: number, description: string): Schema<number> => ({
   ...integer(description),

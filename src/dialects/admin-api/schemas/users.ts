@@ -6,6 +6,7 @@ import {
   integer,
   listOf,
   mapOf,
+  NEXT,
   namedObject,
   nullable,
   object,
@@ -86,8 +87,6 @@ const LISTED_MEMBERS = {
 }
 const LISTED_USER = namedObject('ListedUser', LISTED_MEMBERS)
 export type ListedUser = Static<typeof LISTED_USER>
-
-export const NEXT = text('The value of `after` for the next page; absent on the last one.')
 
 export const MAX_PAGE = 1000
 

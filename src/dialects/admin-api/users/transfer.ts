@@ -9,8 +9,8 @@ import { FORMATS } from '../../../transfer/formats.ts'
 import { type Loss, toReason } from '../../../transfer/records.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'
 import type { StoredSetting } from '../ports.ts'
-import { flag, integer, listOf, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'
-import { NEXT, PAGE_QUERY, USER } from '../schemas/users.ts'
+import { flag, integer, listOf, NEXT, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'
+import { PAGE_QUERY, USER } from '../schemas/users.ts'
 import { readPage, showUser } from './users.ts'
 
 const REFUSED = object({ kind: oneOf(['refused']), reason: text() })

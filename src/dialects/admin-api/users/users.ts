@@ -39,7 +39,7 @@ import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-in
 
 const MAX_TEXT = 256
 
-const SEARCH = {
+const QUERY = object({
   'search?': text('A part of the name, or the beginning of a role. Case does not matter.'),
   'role?': text('A role. Case does not matter.'),
   'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
@@ -47,7 +47,9 @@ const SEARCH = {
     ['locked', 'disabled', 'expired', 'idle', ''],
     '`idle`: no sign-in with the password for 90 days, or none at all.',
   ),
-}
+  ...PAGE_QUERY,
+})
+type SearchQuery = Static<typeof QUERY>
 
 const ROLE_CHANGE = object({
   'roles?': listOf(text(), 'Replaces all roles.'),
@@ -88,7 +90,7 @@ function toSetOperation(name: FieldName, type: Field['type'], { path, summary, m
 export const USER_OPERATIONS = {
   'user.list': operation('GET /users', 'userAdmin', {
     summary: 'List users in the order of their names, or search them',
-    query: object({ ...SEARCH, ...PAGE_QUERY }),
+    query: QUERY,
     reply: USER_PAGE,
     async run(deps, call) {
       const { search: wanted, role, database, status } = call.query
@@ -226,9 +228,6 @@ const showGrant = ({ level, collections }: Grant): ShownGrant => ({
   ...(level && { level }),
   ...(collections.size > 0 && { collections: Object.fromEntries(collections) }),
 })
-
-const QUERY = object({ ...SEARCH, ...PAGE_QUERY })
-type SearchQuery = Static<typeof QUERY>
 
 async function search(deps: OperationDeps, query: SearchQuery): Promise<FoundPage> {
   const { status, after, limit = MAX_PAGE } = query
