@@ -10,7 +10,7 @@ import {
   readDocumentClaims,
 } from '../keys/document-claims.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
-import { createTokenCache } from '../keys/token-cache.ts'
+import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/verify.ts'
 import {
   ABSENT,
@@ -60,7 +60,8 @@ const SCHEME = 'Bearer '
  * or rejected; the next handler is never asked.
  */
 export function createJwtHandler(deps: JwtDeps): CredentialHandler {
-  const verifier = createVerifier(deps.keys)
+  /** Signatures that were verified. */
+  const cache = createTokenCache<VerifiedToken>()
   const readCached = createClaimReader(deps.rules)
   return {
     name: JWT_HANDLER,
@@ -70,11 +71,11 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
       const now = nowSeconds(deps.clock)
-      const known = verifier.find(text, now)
+      const known = cache.find({ token: text, version: deps.keys().version }, now)
       // not for a known token: its issuer was read before, and no provider has it
       const provided = known ? undefined : deps.findProviderToken?.(text, now)
       if (provided) return provided
-      const token = known ?? verifier.verify(text)
+      const token = known ?? verifyNew(text, deps.keys(), cache)
       return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)
     },
   }
@@ -84,19 +85,10 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
 const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: JwtDeps): Promise<Verdict> =>
   (await findIssued(text)) ?? reject(toTokenRefusal(refusal))
 
-/** Remembers signatures that were verified. */
-function createVerifier(keys: JwtDeps['keys']) {
-  const cache = createTokenCache<VerifiedToken>()
-  return {
-    find: (text: string, now: number): VerifiedToken | undefined =>
-      cache.find({ token: text, version: keys().version }, now),
-    verify(text: string): VerifiedToken | RefusedToken {
-      const { find: findKeys, version } = keys()
-      const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
-      if (token.kind === 'verified') cache.remember({ token: text, version }, token, undefined)
-      return token
-    },
-  }
+function verifyNew(text: string, { find: findKeys, version }: JwtKeys, cache: TokenCache<VerifiedToken>) {
+  const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
+  if (token.kind === 'verified') cache.remember({ token: text, version }, token, undefined)
+  return token
 }
 
 /** What the claims of a token say by the rules of that time. */

@@ -1,6 +1,6 @@
 import { badRequest, Refusal } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
-import { ACCOUNT_SECRET_OPERATIONS } from '../dialects/admin-api/users/account.ts'
+import { ACCOUNT_OPERATIONS } from '../dialects/admin-api/users/account.ts'
 import { type Account, idOf } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { withGrant } from '../directory/grants.ts'
@@ -155,7 +155,7 @@ function createUsers<Members extends object>(app: App, toVerified: (account: Acc
         requireText(password, 'password')
         const account = await findVerified(app, ['changePassword', name, currentPassword], options).catch(toLocked)
         if ('status' in account) return account
-        await createRun(app)(ACCOUNT_SECRET_OPERATIONS['account.set-password'], {
+        await createRun(app)(ACCOUNT_OPERATIONS['account.set-password'], {
           user: name,
           body: () => ({ password }),
         })

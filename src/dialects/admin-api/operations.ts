@@ -19,12 +19,12 @@ import { DATABASE_OPERATIONS } from './system/databases.ts'
 import { SETTING_OPERATIONS } from './system/options.ts'
 import { NODE_OPERATIONS, OVERVIEW_OPERATIONS } from './system/overview.ts'
 import { SECRET_OPERATIONS } from './system/secrets.ts'
-import { ACCOUNT_OPERATIONS, ACCOUNT_SECRET_OPERATIONS } from './users/account.ts'
+import { ACCOUNT_OPERATIONS } from './users/account.ts'
 import { ACCOUNT_TOKEN_OPERATIONS } from './users/account-tokens.ts'
 import { ADMINISTRATOR_OPERATIONS } from './users/administrators.ts'
 import { EXTERNAL_ACCOUNT_OPERATIONS } from './users/external-accounts.ts'
 import { PASSWORD_LINK_OPERATIONS } from './users/password-links.ts'
-import { FACTOR_POLICY_OPERATIONS, ROLE_OPERATIONS } from './users/roles.ts'
+import { ROLE_OPERATIONS } from './users/roles.ts'
 import { SESSION_OPERATIONS } from './users/sessions.ts'
 import { TRANSFER_OPERATIONS } from './users/transfer.ts'
 import { USER_BATCH_OPERATIONS } from './users/user-batch.ts'
@@ -50,11 +50,9 @@ export const OPERATIONS = {
     },
   }),
   ...ACCOUNT_OPERATIONS,
-  ...ACCOUNT_SECRET_OPERATIONS,
   ...ACCOUNT_TOKEN_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...ROLE_OPERATIONS,
-  ...FACTOR_POLICY_OPERATIONS,
   ...PASSWORD_LINK_OPERATIONS,
   ...USER_BATCH_OPERATIONS,
   ...EXTERNAL_ACCOUNT_OPERATIONS,

@@ -56,7 +56,7 @@ export function createLiveEvents(deps: LiveEventsDeps) {
     open(follower: EventFollower): Feed {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
       stop ??= startSending(deps, sampler, sendAll, confirmAll)
-      const stream = new EventStream(follower)
+      const stream = createEventStream(follower)
       streams.add(stream)
       follower.onGone(() => {
         stream.end()
@@ -127,56 +127,49 @@ const HEARTBEAT_MS = 15_000
 /** While the client does not read, the oldest events beyond this number are dropped. */
 const MAX_WAITING = 500
 
-class EventStream {
-  readonly #follower: EventFollower
-  readonly #sleep = createWakeableSleep()
-  #waiting: string[] = []
-  #dropped = 0
-  #isEnded = false
+type EventStream = ReturnType<typeof createEventStream>
 
-  constructor(follower: EventFollower) {
-    this.#follower = follower
+function createEventStream(follower: EventFollower) {
+  const sleep = createWakeableSleep()
+  let waiting: string[] = []
+  let dropped = 0
+  let isEnded = false
+  const end = () => {
+    isEnded = true
+    waiting = []
+    sleep.wake()
   }
-
-  send(event: string, value: unknown): void {
-    this.#waiting.push(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`)
-    if (this.#waiting.length > MAX_WAITING) {
-      this.#waiting.shift()
-      this.#dropped += 1
-    }
-    this.#sleep.wake()
-  }
-
-  async confirm(): Promise<void> {
-    await this.#follower.confirm().catch(() => this.end())
-  }
-
-  end(): void {
-    this.#isEnded = true
-    this.#waiting = []
-    this.#sleep.wake()
-  }
-
-  /** Yields a piece only when the client has read the one before, so that events wait in the bounded list. */
-  async *read(): AsyncGenerator<string> {
-    yield ': open\n\n'
-    while (!this.#isEnded) {
-      this.#sleep.beginWork()
-      const next = this.#take()
-      if (next !== undefined) {
-        yield next
-        continue
-      }
-      await this.#sleep.sleep(HEARTBEAT_MS)
-      if (this.#waiting.length === 0 && !this.#isEnded) yield ':\n\n'
-    }
-  }
-
-  #take(): string | undefined {
-    if (this.#dropped === 0) return this.#waiting.shift()
-    const data = JSON.stringify({ count: this.#dropped })
-    this.#dropped = 0
+  const take = (): string | undefined => {
+    if (dropped === 0) return waiting.shift()
+    const data = JSON.stringify({ count: dropped })
+    dropped = 0
     return `event: dropped\ndata: ${data}\n\n`
+  }
+  return {
+    end,
+    send(event: string, value: unknown): void {
+      waiting.push(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`)
+      if (waiting.length > MAX_WAITING) {
+        waiting.shift()
+        dropped += 1
+      }
+      sleep.wake()
+    },
+    confirm: () => follower.confirm().catch(end),
+    /** Yields a piece only when the client has read the one before, so that events wait in the bounded list. */
+    async *read(): AsyncGenerator<string> {
+      yield ': open\n\n'
+      while (!isEnded) {
+        sleep.beginWork()
+        const next = take()
+        if (next !== undefined) {
+          yield next
+          continue
+        }
+        await sleep.sleep(HEARTBEAT_MS)
+        if (waiting.length === 0 && !isEnded) yield ':\n\n'
+      }
+    },
   }
 }
 

@@ -28,28 +28,6 @@ export const ACCOUNT_OPERATIONS = {
     reply: object({ problems: listOf(text(), 'A sentence for each rule that it breaks.') }),
     run: ({ passwordRules }, { body }) => ({ problems: listPasswordProblems(passwordRules(), body.password) }),
   }),
-}
-
-/** A name in a token of another issuer may have no account here. */
-export async function requireAccount({ directory }: OperationDeps, call: Call): Promise<Account> {
-  const account = await directory.findAccount(requireAccountName(call))
-  if (!account) throw new Refusal('not_found', { reason: 'Your name has no account on this server.' })
-  return account
-}
-
-const showAccount = (deps: OperationDeps, account: Account, recoveryCodesLeft: number): ShownAccount => ({
-  name: account.name,
-  isAdministrator: account.isAdmin,
-  rights: showRights(account, deps.userAdminRole()),
-  roles: account.roles,
-  mustChangePassword: account.mustChangePassword === true,
-  ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
-  ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
-  totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
-  passwordRules: listRuleTexts(deps.passwordRules()),
-})
-
-export const ACCOUNT_SECRET_OPERATIONS = {
   'account.set-password': operation('PUT /account/password', 'self', {
     isBeforeRequiredActions: true,
     summary: 'Change your password; a browser gets the cookie of a new session',
@@ -100,6 +78,25 @@ export const ACCOUNT_SECRET_OPERATIONS = {
     },
   }),
 }
+
+/** A name in a token of another issuer may have no account here. */
+async function requireAccount({ directory }: OperationDeps, call: Call): Promise<Account> {
+  const account = await directory.findAccount(requireAccountName(call))
+  if (!account) throw new Refusal('not_found', { reason: 'Your name has no account on this server.' })
+  return account
+}
+
+const showAccount = (deps: OperationDeps, account: Account, recoveryCodesLeft: number): ShownAccount => ({
+  name: account.name,
+  isAdministrator: account.isAdmin,
+  rights: showRights(account, deps.userAdminRole()),
+  roles: account.roles,
+  mustChangePassword: account.mustChangePassword === true,
+  ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
+  ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
+  totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
+  passwordRules: listRuleTexts(deps.passwordRules()),
+})
 
 /** If the password differs from the current one, all sessions end, and a browser gets a new session. */
 async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {

@@ -19,6 +19,8 @@ import {
 import { nameOf, showSignIn } from './users.ts'
 
 const MAX_ROLES = 500
+/** Accounts without a second factor that are listed for each role. */
+const MAX_OF_ROLE = 200
 
 export const ROLE_OPERATIONS = {
   'role.list': operation('GET /roles', 'administrator', {
@@ -52,34 +54,6 @@ export const ROLE_OPERATIONS = {
       }
     },
   }),
-}
-
-/** The key of a role ignores case. Roles that differ only in case are one row, spelled as its first member has it. */
-async function findSpelling(directory: OperationDeps['directory'], member: string, key: string): Promise<string> {
-  const user = await directory.findUser(member)
-  return (user && directory.listRoles(user).find((role) => foldCase(role) === key)) ?? key
-}
-
-/** Grants of at most so many members are counted. */
-const MAX_EXAMINED = 500
-
-/** A user who has this role and nothing else. */
-const toMember = (role: string): Account =>
-  toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), new Map())
-
-function countGrants(users: readonly User[]): RoleDetails['grants'] {
-  const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
-  for (const { multiModel } of users)
-    for (const [database, { level = 'other' }] of multiModel.grants) {
-      const row = counts.get(database) ?? { database, rw: 0, ro: 0, none: 0, other: 0 }
-      counts.set(database, { ...row, [level]: row[level] + 1 })
-    }
-  return [...counts.values()].toSorted((one, two) => (one.database < two.database ? -1 : 1))
-}
-
-const MAX_OF_ROLE = 200
-
-export const FACTOR_POLICY_OPERATIONS = {
   'factor-policy.show': operation('GET /second-factor', 'administrator', {
     summary: 'Show which accounts need a second factor and have none',
     reply: FACTOR_POLICY,
@@ -111,4 +85,27 @@ export const FACTOR_POLICY_OPERATIONS = {
       return { roles: required, missing, isComplete }
     },
   }),
+}
+
+/** The key of a role ignores case. Roles that differ only in case are one row, spelled as its first member has it. */
+async function findSpelling(directory: OperationDeps['directory'], member: string, key: string): Promise<string> {
+  const user = await directory.findUser(member)
+  return (user && directory.listRoles(user).find((role) => foldCase(role) === key)) ?? key
+}
+
+/** Grants of at most so many members are counted. */
+const MAX_EXAMINED = 500
+
+/** A user who has this role and nothing else. */
+const toMember = (role: string): Account =>
+  toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), new Map())
+
+function countGrants(users: readonly User[]): RoleDetails['grants'] {
+  const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
+  for (const { multiModel } of users)
+    for (const [database, { level = 'other' }] of multiModel.grants) {
+      const row = counts.get(database) ?? { database, rw: 0, ro: 0, none: 0, other: 0 }
+      counts.set(database, { ...row, [level]: row[level] + 1 })
+    }
+  return [...counts.values()].toSorted((one, two) => (one.database < two.database ? -1 : 1))
 }
