@@ -92,7 +92,7 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
 }
 
 /** Where providers send browsers back; `undefined`: nowhere. The page is not below a path. */
-export function findOrigin(publicUrl: string): string | undefined {
+export function findPublicOrigin(publicUrl: string): string | undefined {
   const url = URL.parse(publicUrl)
   return url?.pathname === '/' ? url.origin : undefined
 }
@@ -103,9 +103,9 @@ type Flow = ReturnType<typeof createFlow>
 function createFlow(deps: ProviderSignInDeps, callback: string) {
   const { providers, directory, clock, publicUrl } = deps
   const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
-  const toUrl = (path: string): string => `${findOrigin(publicUrl()) ?? ''}${path}`
+  const toUrl = (path: string): string => `${findPublicOrigin(publicUrl()) ?? ''}${path}`
   const list = (): readonly Provider[] =>
-    findOrigin(publicUrl()) === undefined ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
+    findPublicOrigin(publicUrl()) === undefined ? [] : [...byName.values()].filter(({ client }) => client !== undefined)
   return {
     ...{ providers, directory, clock, toUrl },
     toCallback: (name: string): string => toUrl(`${callback}/${name}`),

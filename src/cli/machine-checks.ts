@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findOrigin } from '../auth/provider-sign-in.ts'
+import { findPublicOrigin } from '../auth/provider-sign-in.ts'
 import { messageOf } from '../base/errors.ts'
 import { SILENT_LOG } from '../base/log.ts'
 import { readServices } from '../config/open-sections.ts'
@@ -227,7 +227,7 @@ async function checkBrowserSignIn(
   if (!client) return without('asserts its users', 'Set users to link or create, or remove client-id.')
   if (values.console['public-url'] === '')
     return without('has a client, but console.public-url is empty', 'Set it to the URL at which browsers reach Cardea.')
-  if (findOrigin(values.console['public-url']) === undefined)
+  if (findPublicOrigin(values.console['public-url']) === undefined)
     return without(
       'has a client, but console.public-url has a path',
       'Let the proxy forward /_cardea/ without a prefix.',

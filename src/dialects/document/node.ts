@@ -9,16 +9,17 @@ import type { DocumentRoute } from './rights.ts'
 
 const ADMINS = 'admins'
 
-function getConfig(deps: NodeDeps): Reply {
+type NodeHandler = (deps: NodeDeps, context: RequestContext, params: Params) => Reply | Promise<Reply>
+
+const getConfig: NodeHandler = (deps) => {
   const all = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
   const sorted = Object.entries(all).map(([section, values]) => [section, sortKeys(values)])
   return toJsonReply(200, Object.fromEntries(sorted))
 }
 
-const getSection = ({ section }: Params, deps: NodeDeps): Reply =>
-  toJsonReply(200, sortKeys(findSection(section, deps)))
+const getSection: NodeHandler = (deps, _context, { section }) => toJsonReply(200, sortKeys(findSection(section, deps)))
 
-function getValue({ section, key = '' }: Params, deps: NodeDeps): Reply {
+const getValue: NodeHandler = (deps, _context, { section, key = '' }) => {
   const values = findSection(section, deps)
   if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
   return toJsonReply(200, values[key])
@@ -36,7 +37,7 @@ const listAdmins = ({ administrators }: NodeDeps): ConfigSection =>
 const sortKeys = (values: ConfigSection): ConfigSection =>
   Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-async function putValue(context: RequestContext, { section = '', key = '' }: Params, deps: NodeDeps): Promise<Reply> {
+const putValue: NodeHandler = async (deps, context, { section = '', key = '' }) => {
   const isVolatile = readIsVolatile(context, section)
   const isImmediate = readIsImmediate(context)
   const text = await readText(context)
@@ -45,14 +46,14 @@ async function putValue(context: RequestContext, { section = '', key = '' }: Par
   return toJsonReply(200, await deps.configuration.set(option, { isVolatile, isImmediate }))
 }
 
-async function deleteValue(context: RequestContext, { section = '', key = '' }: Params, deps: NodeDeps) {
+const deleteValue: NodeHandler = async (deps, context, { section = '', key = '' }) => {
   const isVolatile = readIsVolatile(context, section)
   if (readIsImmediate(context)) throw badRequest('grace is only for PUT of a new secret')
   if (section === ADMINS) return deleteAdministrator(context, key, deps)
   return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
 }
 
-async function reload({ configuration }: NodeDeps): Promise<Reply> {
+const reload: NodeHandler = async ({ configuration }) => {
   await configuration.reload()
   return toJsonReply(200, { ok: true })
 }
@@ -110,22 +111,18 @@ async function requireOwnPassword(context: RequestContext, name: string, deps: N
 /** For administrators: no row names another right. */
 export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly DocumentRoute[] {
   const onThisNode = createNodeCheck(deps, upstream)
-  const name = onThisNode(() => toJsonReply(200, { name: deps.nodeName }))
+  const name = onThisNode(({ nodeName }) => toJsonReply(200, { name: nodeName }))
   const config = '/_node/{node}/_config'
   return [
     { path: '/_node', methods: { GET: incomplete, POST: incomplete, PUT: incomplete, DELETE: incomplete } },
     { path: '/_node/{node}', methods: { GET: name, POST: name, PUT: name, DELETE: name } },
-    { path: '/_node/{node}/_versions', methods: { GET: onThisNode(() => versions(deps)) } },
-    { path: config, methods: { GET: onThisNode(() => getConfig(deps)) } },
-    { path: `${config}/_reload`, methods: { POST: onThisNode(() => reload(deps)) } },
-    { path: `${config}/{section}`, methods: { GET: onThisNode((_context, params) => getSection(params, deps)) } },
+    { path: '/_node/{node}/_versions', methods: { GET: onThisNode(showVersions) } },
+    { path: config, methods: { GET: onThisNode(getConfig) } },
+    { path: `${config}/_reload`, methods: { POST: onThisNode(reload) } },
+    { path: `${config}/{section}`, methods: { GET: onThisNode(getSection) } },
     {
       path: `${config}/{section}/{key}`,
-      methods: {
-        GET: onThisNode((_context, params) => getValue(params, deps)),
-        PUT: onThisNode((context, params) => putValue(context, params, deps)),
-        DELETE: onThisNode((context, params) => deleteValue(context, params, deps)),
-      },
+      methods: { GET: onThisNode(getValue), PUT: onThisNode(putValue), DELETE: onThisNode(deleteValue) },
     },
   ]
 }
@@ -133,11 +130,11 @@ export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly Do
 /** Wraps a handler: forwards what belongs to the upstream, and rejects the names of other nodes. */
 const createNodeCheck =
   (deps: NodeDeps, upstream?: DoorUpstream) =>
-  (handler: Handler): Handler =>
+  (handler: NodeHandler): Handler =>
   (context, params) => {
     if (upstream?.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)
     if (!isOwnNode(params, deps)) throw new Refusal('node_not_found', { value: params['node'] ?? '' })
-    return handler(context, params)
+    return handler(deps, context, params)
   }
 
 const isOwnNode = ({ node }: Params, { nodeName }: NodeDeps): boolean => node === '_local' || node === nodeName
@@ -154,7 +151,7 @@ const incomplete: Handler = () => {
   throw badRequest('Incomplete path to _node request')
 }
 
-function versions({ supportedHashes }: NodeDeps): Reply {
+function showVersions({ supportedHashes }: NodeDeps): Reply {
   const { node, openssl, icu, unicode } = process.versions
   return toJsonReply(200, {
     javascript_engine: { name: 'v8', version: process.versions.v8 },

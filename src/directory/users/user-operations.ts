@@ -23,7 +23,7 @@ import {
   withField,
 } from './user.ts'
 import { recordUserChange } from './user-events.ts'
-import { type ExpectedRevision, requireFree, requireUser } from './user-writer.ts'
+import { type ExpectedRevision, requireExpected, requireFree } from './user-writer.ts'
 
 export const createUserReader = (store: UserStore) => ({
   /** The user as stored now, active or not. */
@@ -104,7 +104,7 @@ async function rewrite<R extends UserRecord>(
   const confirmed = await confirmChange(isUnguarded ? undefined : events)
   let before: User | undefined
   const record = await writer.write(name, (stored) => {
-    before = requireUser(stored, expected)
+    before = requireExpected(stored, expected)
     requireOwnEpoch(before, confirmed)
     const after = change(before, nowSeconds(clock), confirmed)
     if (losesFactor(before, after) && !confirmed?.identity.isAdmin)
@@ -126,7 +126,7 @@ async function changeStored(
   { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller }: ChangeOptions,
 ): Promise<User> {
   const update = given
-    ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), given, caller)
+    ? await preparePassword(parts, requireExpected(await parts.store.findUser(name), expected), given, caller)
     : applyUpdate
   return rewrite(parts, { name, expected }, (user, now, confirmed) => {
     const changed = change(user)

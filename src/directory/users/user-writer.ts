@@ -64,7 +64,7 @@ function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise
 }
 
 /** The stored user, if it has the expected revision. */
-export function requireUser(stored: Stored | undefined, expected: ExpectedRevision): User {
+export function requireExpected(stored: Stored | undefined, expected: ExpectedRevision): User {
   if (stored?.record.kind !== 'user') throw new Refusal('not_found')
   if (expected !== 'any' && stored.record.document.revision !== expected) throw new Refusal('conflict')
   return stored.record
