@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from 'node:fs'
+import { type FSWatcher, watch as watchPlace } from 'node:fs'
 import { dirname } from 'node:path'
 import { createLive } from '../base/live.ts'
 import type { KeyRing } from './ring.ts'
@@ -140,7 +140,7 @@ function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSW
   const place = folder || (keyfile ? dirname(keyfile) : undefined)
   if (place === undefined) return undefined
   try {
-    const events = watch(place, { persistent: false }, onEvent)
+    const events = watchPlace(place, { persistent: false }, onEvent)
     return events.on('error', () => events.close())
   } catch {
     return undefined

@@ -62,8 +62,7 @@ export function createSessionService(deps: SessionServiceDeps) {
     /** `undefined`: wrong name, password or code. */
     async open(credentials: SignInCredentials, source: CredentialSource) {
       const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
-      // a password without the code that the account needs is not accepted
-      return account && openFor(account, source, { hasPassword: true, hasFactor: account.totp !== undefined })
+      return account && openFor(account, source, toOpening(account))
     },
     openFor,
     async end({ id, name, foreignToken, cookie }: PresentedSession): Promise<void> {
@@ -103,14 +102,15 @@ async function openTokenSession(who: Authenticated, source: CredentialSource, de
   return { identity, cookie }
 }
 
-// Sign-in for applications: opens and ends sessions of the document door, whose cookie the application sends.
-
 /** The name, the password or the code is wrong; or only the code is missing. */
 type SignInProblem = 'credential_refused' | 'code_required'
 
 export type ApplicationSignIn = ReturnType<typeof createApplicationSignIn>
 
-/** For applications: `endpoint` is what security events name. The requests may be those to another server. */
+/**
+ * Sign-in for applications, which send the cookie of the document door themselves. `endpoint` is what security events
+ * name. The requests may be those to another server.
+ */
 export function createApplicationSignIn(
   deps: SessionServiceDeps & { readonly cookieHeaders: CookieHeaders; readonly clock: Clock },
 ) {
@@ -143,5 +143,5 @@ export function createApplicationSignIn(
   }
 }
 
-/** `require` has checked the code too, where the account needs one. */
+/** The code was checked too, where the account needs one. */
 export const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })

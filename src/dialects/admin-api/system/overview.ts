@@ -100,7 +100,7 @@ export const NODE_OPERATIONS = {
       const { monitor } = requireServer(deps)
       const nodes = await monitor.listNodes()
       const now = nowSeconds(SYSTEM_CLOCK)
-      return { now, nodes: nodes.map((node) => showNode(node, { now, own: monitor.instance })) }
+      return { now, nodes: nodes.map((node) => showNode(node, monitor.instance, now)) }
     },
   }),
 }
@@ -113,7 +113,7 @@ export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boo
 export const isNodeReady = (node: NodeRecord, now: number): boolean =>
   node.state.problems.length === 0 && !isLost(node, now)
 
-function showNode(node: NodeRecord, { now, own }: { now: number; own: string }) {
+function showNode(node: NodeRecord, own: string, now: number) {
   const { instance, name, seenAt, state } = node
   const { problems, ...shown } = state
   return {
