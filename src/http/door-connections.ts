@@ -150,6 +150,12 @@ export class DoorConnections {
     return key === undefined ? 0 : this.#wasted.delayMs(key)
   }
 
+  /** Under which its connections take turns. */
+  clientOf(socket: Socket): string {
+    const { address } = rememberPeer(socket, this.#deps.trust.get())
+    return toPeerKey(address) ?? ''
+  }
+
   #findClient(socket: Socket): string | undefined {
     const { address, isTrusted, isUnixSocket } = rememberPeer(socket, this.#deps.trust.get())
     return isTrusted || isUnixSocket ? undefined : toPeerKey(address)

@@ -25,7 +25,7 @@ const delayed = new Set<Socket>()
 
 /** Serves the requests of a connection whose client speaks HTTP/2. */
 export function serveHttp2(socket: Socket, door: Door, idle: IdleLimits): void {
-  waitToStart(() => {
+  waitToStart(door.connections.clientOf(socket), () => {
     if (hasEnded(socket)) socket.destroy()
     if (socket.destroyed) return false
     // asked when its turn comes: of connections that begin together, the first ones may show that their client attacks
@@ -49,14 +49,14 @@ function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
   rememberConnection(socket, connection)
   countBytes(connection, socket)
   connection.unreadBytes = readInPieces(session, socket, (readPiece) => {
-    waitToStart(readPiece)
+    waitToStart(door.connections.clientOf(socket), readPiece)
     countSoon(connection, FIRST_COUNTS)
   })
   countSoon(connection, FIRST_COUNTS)
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
   // 'close' follows
   session.on('error', (error) => {
-    if (codeOf(error) === 'ERR_HTTP2_ERROR') door.connections.addWaste(socket, WASTE_MS.brokenSession)
+    if (codeOf(error) === 'ERR_HTTP2_ERROR') door.connections.addWaste(socket, WASTE_MS.flood)
   })
   session.on('ping', () => connection.countControlFrame()).on('remoteSettings', () => connection.countControlFrame())
   // The server accepts half-open connections, because that of HTTP/1.1 closes them itself.

@@ -16,6 +16,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
+import { hasEnded } from '../base/node-internals/session-start.ts'
 import { chooseVersion, type Versions } from './choose-version.ts'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
@@ -23,7 +24,7 @@ import type { Door } from './door.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
 import { probeSocket } from './relay.ts'
 import { serveHttp2 } from './serve-http2.ts'
-import { noteAccepted } from './turns.ts'
+import { noteAccepted, waitForHandshake } from './turns.ts'
 
 /** Where a door listens. */
 export type Endpoint =
@@ -131,9 +132,26 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   server.maxHeadersCount = 0
   // Connections above the door's limit get an error response; above twice that they are closed.
   server.maxConnections = limits.maxConnections * 2
+  if (tls) holdHandshakes(server, door)
   acceptConnections(server, door, limits)
   connectDoor(server, door)
   return server
+}
+
+/** Connections wait with their handshakes until it is the turn of their client. */
+function holdHandshakes(server: Server, door: Door): void {
+  const handlers = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    // the handlers add theirs when it is their turn
+    socket.on('error', () => {})
+    waitForHandshake(door.connections.clientOf(socket), () => {
+      if (hasEnded(socket)) socket.destroy()
+      if (socket.destroyed) return false
+      for (const handler of handlers) handler.call(server, socket)
+      return true
+    })
+  })
 }
 
 function acceptConnections(server: Server, door: Door, limits: ListenerLimits): void {

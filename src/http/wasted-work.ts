@@ -7,9 +7,7 @@ export const WASTE_MS = {
   shortSession: 20,
   /** A request whose client does not wait for the response. */
   abortedRequest: 1,
-  /** A connection with frames that are not allowed. */
-  brokenSession: 5,
-  /** A connection that is closed because of frames that lead to nothing. */
+  /** A connection that is closed because of frames that are not allowed, or that lead to nothing. */
   flood: 200,
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noteAccepted, waitForTurn } from '../../src/http/turns.ts'
+import { noteAccepted, waitForHandshake, waitForTurn, waitToStart } from '../../src/http/turns.ts'
 
 const TURNS = 24
 const TURN_MS = 3
@@ -42,3 +42,15 @@ test('turns wait longer than they take while connections are accepted', async ()
   const length = Math.max(...iterations) - Math.min(...iterations)
   assert.ok(length > 20, `${length} iterations`)
 })
+
+for (const waitAs of [waitForHandshake, waitToStart])
+  test(`${waitAs.name}: clients take turns, whatever their number of connections`, async () => {
+    const taken: string[] = []
+    const { promise, resolve } = Promise.withResolvers<void>()
+    for (const turn of [1, 2, 3]) waitAs('a', () => taken.push(`a${turn}`))
+    waitAs('a', () => false)
+    waitAs('a', () => resolve())
+    for (const turn of [1, 2]) waitAs('b', () => taken.push(`b${turn}`))
+    await promise
+    assert.deepEqual(taken, ['a1', 'b1', 'a2', 'b2', 'a3'])
+  })
