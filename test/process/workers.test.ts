@@ -16,7 +16,7 @@ import { MULTI_MODEL_SECRET, openBackend } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const ADMIN = basic('anna', 'secret')
-const CLIENTS = 8
+const CLIENTS = process.env['TEST_LONG'] === undefined ? 4 : 8
 /** Between the requests of a client while workers are replaced: without it, the load takes most of the time of the test. */
 const PAUSE_MS = 5
 const ROLLS = process.env['TEST_LONG'] === undefined ? 1 : 20
