@@ -125,7 +125,8 @@ const ROWS: readonly Row[] = [
   },
   { name: 'a forwarded body', bytes: send('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE, 'Connection: X-A', 'X-A: 1') },
   { name: 'a forwarded chunked body', bytes: sendChunked('PUT /db/doc', '{"a":1}', AS_BEN, JSON_TYPE) },
-  { name: 'small chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_BEN) },
+  // a client has to be authenticated before they arrive: the request before them teaches the worker its password
+  { name: 'small chunks of a user', bytes: head('GET /db', AS_BEN) + sendTinyChunks('PUT /db/doc', 4, 3000, AS_BEN) },
   { name: 'small chunks without a credential', bytes: sendTinyChunks('PUT /db/doc', 4, 3000) },
   { name: 'small chunks with a wrong password', bytes: sendTinyChunks('PUT /db/doc', 4, 3000, AS_WRONG) },
   { name: 'tiny chunks of a user', bytes: sendTinyChunks('PUT /db/doc', 1, 9000, AS_BEN) },
