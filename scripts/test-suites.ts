@@ -37,8 +37,8 @@ export function createFileRunner() {
   process.on('uncaughtException', note).on('unhandledRejection', note)
   const failWithErrors = async () => {
     await setImmediate() // a promise that is rejected without a handler is an error only then
-    const [first] = errors.splice(0)
-    if (first !== undefined) throw first
+    const found = errors.splice(0)
+    if (found.length > 0) throw found[0] ?? new Error('a promise was rejected without a reason')
   }
   const load = async (url: string) => {
     if (!hasSlowSuite(url)) before(() => void tracking.disable())

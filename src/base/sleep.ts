@@ -25,8 +25,8 @@ export function createWakeableSleep() {
 }
 
 /**
- * Runs `work` again and again, each time after the milliseconds that it returns. Returns a function that stops this and
- * waits for a run in progress. It does not keep the process running.
+ * Runs `work` again and again, each time after the milliseconds that it returns; it must not reject. Returns a function that
+ * stops this and waits for a run in progress. The pauses do not keep the process running.
  */
 export function keepRepeating(work: (stopped: AbortSignal) => Promise<number>): () => Promise<void> {
   const stopping = new AbortController()

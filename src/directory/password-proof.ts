@@ -49,7 +49,7 @@ const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
 
 /** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
-export function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {
+function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {
   const { identity, credential } = who
   if (!credential?.session || credential.kind.provesPassword !== 'its session') return undefined
   const isDelegated = credential.accessToken !== undefined || !isAccount(identity)

@@ -150,10 +150,9 @@ export class DoorConnections {
     return key === undefined ? 0 : this.#wasted.delayMs(key)
   }
 
-  /** Under which its connections take turns. */
+  /** The key under which the connections of a client take turns. Those of a proxy do so one by one. */
   clientOf(socket: Socket): string {
-    const { address } = rememberPeer(socket, this.#deps.trust.get())
-    return toPeerKey(address) ?? ''
+    return this.#findClient(socket) ?? `${socket.remoteAddress} ${socket.remotePort}`
   }
 
   #findClient(socket: Socket): string | undefined {

@@ -94,7 +94,8 @@ export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimit
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door.connections, limits.headerTimeoutMs)
-  const replaceTrust = tls?.clients && followClientCertificates(server, door)
+  const handshakes = tls ? followHandshakes(server) : []
+  const replaceTrust = tls?.clients && followClientCertificates(server, door, handshakes)
   return {
     server,
     /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
@@ -112,6 +113,7 @@ export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimit
     /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
     close(graceMs: number): Promise<void> {
       if (dropWaiting) dropWaiting()
+      for (const [, socket] of handshakes) socket.destroy()
       return close(server, door, graceMs)
     },
   }
@@ -132,24 +134,30 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   server.maxHeadersCount = 0
   // Connections above the door's limit get an error response; above twice that they are closed.
   server.maxConnections = limits.maxConnections * 2
-  if (tls) holdHandshakes(server, door)
+  if (tls) holdHandshakes(server, door, limits.headerTimeoutMs)
   acceptConnections(server, door, limits)
   connectDoor(server, door)
   return server
 }
 
-/** Connections wait with their handshakes until it is the turn of their client. */
-function holdHandshakes(server: Server, door: Door): void {
+/** From its first bytes on, a connection waits with its handshake until it is the turn of its client. */
+function holdHandshakes(server: Server, door: Door, timeoutMs: number): void {
   const handlers = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     // the handlers add theirs when it is their turn
     socket.on('error', () => {})
-    waitForHandshake(door.connections.clientOf(socket), () => {
+    const timer = setTimeout(() => socket.destroy(), timeoutMs)
+    socket.once('close', () => clearTimeout(timer))
+    const begin = () => {
       if (hasEnded(socket)) socket.destroy()
       if (socket.destroyed) return false
       for (const handler of handlers) handler.call(server, socket)
       return true
+    }
+    socket.once('readable', () => {
+      clearTimeout(timer)
+      waitForHandshake(door.connections.clientOf(socket), begin)
     })
   })
 }
@@ -188,26 +196,31 @@ const toSecureContext = ({ clients, ...tls }: TlsSettings): HttpsOptions => ({
   ...(clients && clients.revocations.length > 0 && { crl: [...clients.revocations] }),
 })
 
-/**
- * Keeps the certificates of new connections. Returns a function to be called when the authorities were replaced: it
- * ends the connections that were verified with the old ones, and those whose handshake is not complete.
- */
-function followClientCertificates(server: Server, door: Door): () => void {
-  let trust: ClientTrust = { isCurrent: true }
+/** The connections whose handshake is not complete, by peer. */
+type Handshakes = Iterable<readonly [peer: string, Socket]>
+
+function followHandshakes(server: Server): Handshakes {
   const handshakes = new Map<string, Socket>()
   server.on('connection', (socket) => {
     const peer = peerOf(socket)
     handshakes.set(peer, socket)
     socket.once('close', () => handshakes.delete(peer))
   })
-  server.on('secureConnection', (socket: TLSSocket) => {
-    handshakes.delete(peerOf(socket))
-    rememberClientCertificate(socket, trust)
-  })
+  server.on('secureConnection', (socket: TLSSocket) => handshakes.delete(peerOf(socket)))
+  return handshakes
+}
+
+/**
+ * Keeps the certificates of new connections. Returns a function to be called when the authorities were replaced: it
+ * ends the connections that were verified with the old ones, and those whose handshake is not complete.
+ */
+function followClientCertificates(server: Server, door: Door, handshakes: Handshakes): () => void {
+  let trust: ClientTrust = { isCurrent: true }
+  server.on('secureConnection', (socket: TLSSocket) => rememberClientCertificate(socket, trust))
   return () => {
     trust.isCurrent = false
     trust = { isCurrent: true }
-    for (const socket of handshakes.values()) socket.destroy()
+    for (const [, socket] of handshakes) socket.destroy()
     door.connections.end(hasOutdatedCertificate)
   }
 }

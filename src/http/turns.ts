@@ -1,18 +1,20 @@
 /** Lets connections take turns, so that the work for some of them does not delay the others. */
 
-/** `false`: there was nothing to do, so the turn is that of the next. */
+/** `false`: nothing was to be done, so the next one takes the turn. */
 type Turn = () => unknown
 
 /** Connections that continue with a request in one iteration of the event loop. */
 const REQUESTS_AT_ONCE = 8
-/** Starts and ends of connections take longer, so there is one in so many iterations. */
-const ITERATIONS_OF_START = 8
+/** Starts and ends of connections take longer: there is one of each in this many iterations. */
+const ITERATIONS_PER_START = 8
 /**
- * As long as connections are accepted, turns get one part of the time, and accepting gets so many. Node accepts one
- * connection of a listener in each iteration: a new client waited up to two seconds behind those of an attacker, and
- * waits less than 50 ms if iterations are short (test/long/attacks/http2.ts).
+ * While connections are accepted, turns rest this many times as long as they took. Node accepts one connection of a
+ * listener in each iteration: behind those of an attacker, a new client waited up to two seconds, and with short
+ * iterations waits 0.2 at most (test/long/attacks/http2.ts; docs/guides/tls.md has the figures).
  */
-const PARTS_OF_ACCEPTING = 3
+const REST_FACTOR = 3
+/** An iteration may have taken long for another reason. */
+const MAX_REST_MS = 50
 
 const requests = new Set<Turn>()
 /** By client: those of one that opens many connections do not delay those of another. */
@@ -43,7 +45,7 @@ export const isWaitingForTurn = (next: Turn): boolean => requests.has(next)
 
 /**
  * Calls `begin` when it is the turn of the client to begin a handshake of TLS. One takes a millisecond, so behind those
- * of an attacker a client waited 230 ms, and now waits less than 50 ms (test/long/attacks/http2.ts).
+ * of an attacker a client waited 230 ms (test/long/attacks/http2.ts).
  */
 export const waitForHandshake = (client: string, begin: Turn): void => waitAs(client, handshakes, begin)
 
@@ -78,7 +80,7 @@ function runIteration(): void {
   hasAccepted = false
   const nowMs = performance.now()
   // measured here, because most of the work is done in microtasks after the turns
-  if (takenAtMs !== undefined) restsUntilMs = nowMs + (nowMs - takenAtMs) * PARTS_OF_ACCEPTING
+  if (takenAtMs !== undefined) restsUntilMs = nowMs + Math.min((nowMs - takenAtMs) * REST_FACTOR, MAX_REST_MS)
   takenAtMs = undefined
   if (requests.size + handshakes.size + starts.size + ends.size === 0) return
   if (!isAccepting || nowMs >= restsUntilMs) {
@@ -92,7 +94,7 @@ function takeTurns(): void {
   take(requests, REQUESTS_AT_ONCE)
   takeNext(handshakes)
   iterations += 1
-  if (iterations % ITERATIONS_OF_START !== 0) return
+  if (iterations % ITERATIONS_PER_START !== 0) return
   takeNext(starts)
   take(ends, 1)
 }

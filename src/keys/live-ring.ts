@@ -151,7 +151,7 @@ function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSW
  * Runs one at a time, with at most one more waiting that all later callers share. So every caller gets the result of
  * a run that began after its call.
  */
-export function shareNext<T>(run: () => Promise<T>): () => Promise<T> {
+function shareNext<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined
   let waiting: Promise<T> | undefined
   const start = () => {

@@ -231,5 +231,5 @@ export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) 
   const port = listener.url.startsWith('unix') ? 0 : Number(new URL(listener.url).port)
   const close = (graceMs = 0) => listener.close(graceMs)
   scope.after(() => close())
-  return { port, close }
+  return { server: listener.server, port, close }
 }

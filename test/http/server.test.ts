@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { promisify } from 'node:util'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { RequestContext } from '../../src/http/request-context.ts'
 import { request, sendRaw } from '../support/raw.ts'
@@ -181,12 +184,51 @@ test('does not replace a file that is not a socket', async (t) => {
   assert.equal(readFileSync(path, 'utf8'), 'precious')
 })
 
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
+const TLS_ENDPOINT = {
+  ...({ kind: 'tcp', host: '127.0.0.1', port: 0 } as const),
+  tls: { cert: fixture('cert.pem'), key: fixture('key.pem') },
+}
+
 test('closes a connection that does not begin the TLS handshake in time', async (t) => {
-  const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
-  const tls = { cert: fixture('cert.pem'), key: fixture('key.pem') }
-  const door = await openTestDoor(t, { endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls } })
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
   const response = await sendRaw(door.port, '', { untilClosed: true })
   assert.ok(response.isClosed)
+})
+
+const countConnections = (server: Server) => promisify(server.getConnections.bind(server))()
+
+test('on stop, closes connections that have not begun the TLS handshake', { timeout: 30_000 }, async (t) => {
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT, limits: { headerTimeoutMs: 60_000 } })
+  const idle = connect(door.port, '127.0.0.1')
+  await once(idle, 'connect')
+  await waitUntil(async () => (await countConnections(door.server)) === 1)
+  const closed = once(idle, 'close')
+  await door.close(60_000)
+  await closed
+})
+
+test('begins one TLS handshake of a client in an iteration, also if its first bytes come later', async (t) => {
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
+  const sockets = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const socket = connect(door.port, '127.0.0.1')
+      await once(socket, 'connect')
+      return socket
+    }),
+  )
+  await waitUntil(async () => (await countConnections(door.server)) === sockets.length)
+  for (let passed = 0; passed < 10 * sockets.length; passed += 1) await nextTurn()
+  let iteration = 0
+  /** The iteration in which the server read the first bytes of each client. */
+  const begun = new Map<number | undefined, number>()
+  door.server.on('keylog', (_line: Buffer, { remotePort }: TLSSocket) => {
+    if (!begun.has(remotePort)) begun.set(remotePort, iteration)
+  })
+  for (const socket of sockets) connectTls({ socket, rejectUnauthorized: false }).on('error', () => {})
+  for (; begun.size < sockets.length; iteration += 1) await nextTurn()
+  assert.equal(new Set(begun.values()).size, sockets.length)
+  for (const socket of sockets) socket.destroy()
 })
 
 test('closes the connection if an unread body does not arrive', async (t) => {

@@ -145,7 +145,7 @@ export interface TokenSession {
   readonly openedAt: number | undefined
 }
 
-export const TOKEN_MARK = '~'
+const TOKEN_MARK = '~'
 const SALT = ':token session'
 
 export const isTokenCookie = ({ time }: ReadCookie): boolean => time.endsWith(TOKEN_MARK)

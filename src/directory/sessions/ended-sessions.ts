@@ -16,7 +16,10 @@ const MARK_SEPARATOR = ':'
 /** The name under which the sessions of one token are counted. A user's name has no colon, so they differ. */
 export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
 
-/** A session is counted for its owner or for a token. A record whose id is the mark of its counter ends all sessions of that token. */
+/**
+ * A session is counted for its owner or for a token. A record whose id is the mark of its counter ends all sessions of
+ * that token.
+ */
 function toRevocation({ id, name: counter }: EndedSession): Revocation {
   const [name = counter] = counter.split(MARK_SEPARATOR, 1)
   return counter === toTokenCounter(name, id) ? { kind: 'account', name } : { kind: 'session', id, name }

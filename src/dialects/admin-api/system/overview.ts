@@ -110,8 +110,7 @@ const LOST_SECONDS = 60
 
 export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
 
-export const isNodeReady = (node: NodeRecord, now: number): boolean =>
-  node.state.problems.length === 0 && !isLost(node, now)
+const isNodeReady = (node: NodeRecord, now: number): boolean => node.state.problems.length === 0 && !isLost(node, now)
 
 function showNode(node: NodeRecord, own: string, now: number) {
   const { instance, name, seenAt, state } = node

@@ -10,7 +10,6 @@ import { getChanges } from './changes.ts'
 import { deleteDatabase, ensureFullCommit, getSecurity, putDatabase, putSecurity, usersInfo } from './database.ts'
 import { getDocument } from './get.ts'
 import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
-
 import { deleteDocument, postDocument, putDocument } from './write.ts'
 
 export function usersRoutes(deps: UsersDeps): readonly DocumentRoute[] {
