@@ -67,8 +67,9 @@ function checkMethod(method: string, methods = ALLOWED): void {
   if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { value: methods })
 }
 
-// Not allowed unencoded in a path or query (RFC 3986). Some servers read `\` as `/`.
-const INVALID_IN_TARGET = /[#\\\x00-\x20\x7f]/
+// Not allowed unencoded in a path or query (RFC 3986). Some servers read `\` as `/`. Over HTTP/1.1 the parser rejects
+// what is not ASCII.
+const INVALID_IN_TARGET = /[#\\\x00-\x20\x7f-\uffff]/
 
 function checkTarget(target: string, method: string, maxBytes: number): void {
   if (target.length > maxBytes) throw new Refusal('uri_too_long')

@@ -39,6 +39,7 @@ export interface StreamHead {
 export class Http2Request extends IncomingMessage {
   /** Of the frames of the body that was read. */
   #bytesRead = 0
+  #isDiscarded = false
   readonly #stream: ServerHttp2Stream
 
   constructor(stream: ServerHttp2Stream, { headers, raw, trailers, hasBody }: StreamHead, socket: Socket) {
@@ -63,11 +64,11 @@ export class Http2Request extends IncomingMessage {
     this.#stream
       .on('data', (chunk: Buffer) => {
         this.#bytesRead += FRAME_HEAD_BYTES + chunk.length
-        if (!this.push(chunk)) this.#stream.pause()
+        if (!this.#isDiscarded && !this.push(chunk)) this.#stream.pause()
       })
       .on('end', () => {
         // Node ends the body of a stream that was reset, too
-        if (this.#stream.aborted || this.#stream.rstCode !== NGHTTP2_NO_ERROR) return
+        if (this.#isDiscarded || this.#stream.aborted || this.#stream.rstCode !== NGHTTP2_NO_ERROR) return
         this.complete = true
         this.push(null)
       })
@@ -76,6 +77,12 @@ export class Http2Request extends IncomingMessage {
   }
 
   override _read(): void {
+    this.#stream.resume()
+  }
+
+  /** Reads what has arrived of the body in vain: until then Node keeps a stream that is closed, and its connection. */
+  discard(): void {
+    this.#isDiscarded = true
     this.#stream.resume()
   }
 
@@ -242,7 +249,10 @@ export class Http2Response extends Writable implements HttpResponse {
   /** After a whole response, the client may stop to send its body. After a part of one, the stream is reset. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     if (!this.writableFinished) this.#stream.destroy(RESET)
-    else if (!this.req.complete) this.#stream.close(NGHTTP2_NO_ERROR)
+    else if (!this.req.complete) {
+      this.#stream.close(NGHTTP2_NO_ERROR)
+      this.req.discard()
+    }
     done(error)
   }
 }

@@ -174,6 +174,10 @@ export class IncomingRequest implements RequestContext {
     return hasBody(this.#request)
   }
 
+  get isChunked(): boolean {
+    return this.#request.httpVersionMajor === 1 && this.#request.headers['transfer-encoding'] !== undefined
+  }
+
   get rawHeaders(): readonly string[] {
     return this.#request.rawHeaders
   }

@@ -62,6 +62,8 @@ export interface RequestContext {
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
   readonly hasBody: boolean
+  /** Whether the client sends its body in chunks of HTTP/1.1. HTTP/2 has none: a body of unknown length is not encoded. */
+  readonly isChunked: boolean
   /** How large a body may be that is read whole. Higher for administrators than for users and anonymous requests. */
   readonly maxBodyBytes: number
   /** Limits for a JSON body. */

@@ -46,6 +46,16 @@ for (const { command, args, expect } of ROWS) {
   })
 }
 
+test('a client signs in at the multi-model door without the length of its body', async (t) => {
+  const { multiModel } = await startServer(t)
+  const session = connect(multiModel)
+  t.after(() => session.destroy())
+  const stream = session.request({ ':method': 'POST', ':path': '/_open/auth' })
+  stream.end(JSON.stringify({ username: 'admin', password: 'adminpw' }))
+  const [headers] = await once(stream, 'response')
+  assert.equal(headers[':status'], 200)
+})
+
 const HAPROXY = {
   files: ['haproxy', '/usr/sbin/haproxy'],
   version: ['-v'],

@@ -61,6 +61,8 @@ const ROWS: readonly { name: string; bytes: readonly Buffer[]; expect: string | 
   { name: 'a path that is a URL', bytes: [request('http://localhost/a')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
   { name: 'a path with a space', bytes: [request('/a b')], expect: /^(?:400|.* PROTOCOL_ERROR)$/ },
   { name: 'a path with a line break', bytes: [request('/a\r\nx: y')], expect: PROTOCOL },
+  { name: 'a path that is not ASCII', bytes: [request('/\xc3\xa9')], expect: '400' },
+  { name: 'a query that is not ASCII', bytes: [request('/a?b=\xff')], expect: '400' },
   { name: 'an empty path', bytes: [request('')], expect: PROTOCOL },
   {
     name: 'two credentials',

@@ -369,3 +369,16 @@ test('without HTTP/2 its preface is not a request', async (t) => {
   const { status } = await sendRaw(door.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   assert.equal(status, 400)
 })
+
+test('a connection above the limit is closed, whatever was not read', { timeout: 30_000 }, async (t) => {
+  const door = await open(t, { limits: { maxConnectionsPerClient: 1 }, trusted: '127.0.0.9' })
+  const first = createConnection(door.port, '127.0.0.1')
+  t.after(() => first.destroy())
+  await once(first, 'connect')
+  const session = door.connect()
+  const closed = once(session, 'close')
+  const stream = send(session, '/_open/echo', { ':method': 'POST' })
+  stream.write('x'.repeat(100))
+  assert.equal((await load(stream)).status, 503)
+  await closed
+})

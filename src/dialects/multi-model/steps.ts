@@ -79,7 +79,7 @@ function rejectCrossOrigin(context: RequestContext, { trustedOrigins }: MultiMod
 function rejectEncodedBody(context: RequestContext, { authentication }: MultiModelSettings): undefined {
   if (!authentication || !isAnonymous(context.authenticated)) return
   if (!context.path.segments[0]?.startsWith('_')) return
-  if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return
+  if (context.header('content-encoding') === undefined && !context.isChunked) return
   // quirk: reference multi-model 0.3, step 9
   const reason = 'support for handling Content-Encoding headers is turned off for unauthenticated requests'
   throw badRequest(reason)
