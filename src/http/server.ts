@@ -16,15 +16,15 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
-import { hasEnded } from '../base/node-internals/session-start.ts'
 import { chooseVersion, type Versions } from './choose-version.ts'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
+import { followHandshakes, type Handshakes, holdHandshakes } from './handshakes.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
 import { probeSocket } from './relay.ts'
 import { serveHttp2 } from './serve-http2.ts'
-import { noteAccepted, waitForHandshake } from './turns.ts'
+import { noteAccepted } from './turns.ts'
 
 /** Where a door listens. */
 export type Endpoint =
@@ -140,28 +140,6 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   return server
 }
 
-/** From its first bytes on, a connection waits with its handshake until it is the turn of its client. */
-function holdHandshakes(server: Server, door: Door, timeoutMs: number): void {
-  const handlers = server.listeners('connection')
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    // the handlers add theirs when it is their turn
-    socket.on('error', () => {})
-    const timer = setTimeout(() => socket.destroy(), timeoutMs)
-    socket.once('close', () => clearTimeout(timer))
-    const begin = () => {
-      if (hasEnded(socket)) socket.destroy()
-      if (socket.destroyed) return false
-      for (const handler of handlers) handler.call(server, socket)
-      return true
-    }
-    socket.once('readable', () => {
-      clearTimeout(timer)
-      waitForHandshake(door.connections.clientOf(socket), begin)
-    })
-  })
-}
-
 function acceptConnections(server: Server, door: Door, limits: ListenerLimits): void {
   const event = server instanceof HttpsServer ? 'secureConnection' : 'connection'
   const handlers = server.listeners(event)
@@ -196,20 +174,6 @@ const toSecureContext = ({ clients, ...tls }: TlsSettings): HttpsOptions => ({
   ...(clients && clients.revocations.length > 0 && { crl: [...clients.revocations] }),
 })
 
-/** The connections whose handshake is not complete, by peer. */
-type Handshakes = Iterable<readonly [peer: string, Socket]>
-
-function followHandshakes(server: Server): Handshakes {
-  const handshakes = new Map<string, Socket>()
-  server.on('connection', (socket) => {
-    const peer = peerOf(socket)
-    handshakes.set(peer, socket)
-    socket.once('close', () => handshakes.delete(peer))
-  })
-  server.on('secureConnection', (socket: TLSSocket) => handshakes.delete(peerOf(socket)))
-  return handshakes
-}
-
 /**
  * Keeps the certificates of new connections. Returns a function to be called when the authorities were replaced: it
  * ends the connections that were verified with the old ones, and those whose handshake is not complete.
@@ -224,9 +188,6 @@ function followClientCertificates(server: Server, door: Door, handshakes: Handsh
     door.connections.end(hasOutdatedCertificate)
   }
 }
-
-/** Unique among the open connections of a listener. */
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 export const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
   maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),
