@@ -129,7 +129,6 @@ export const texts = {
     option: 'Option',
     command: 'Command',
     auditOf: (name: string) => `Audit records of ${name}`,
-    rotate: 'Rotate the token secret',
     addAdministrator: 'Add an administrator',
     verbs: {
       disable: 'Disable',
@@ -786,7 +785,8 @@ export const texts = {
     reloaded: (count: number) => `${plural(count, 'secret', 'secrets')} read again.`,
     setBy: 'Set by the option',
     from: 'from',
-    rotateHere: 'To rotate it here, put secrets into a folder and name it in',
+    rotate: 'To replace a secret of server.jwt-secret-folder, run',
+    guide: 'docs/guides/rotate-secrets.md',
     failed: 'The last reload failed; the previous secrets are in use.',
     hash: 'Hash',
     use: 'Use',
@@ -796,35 +796,6 @@ export const texts = {
     file: 'File',
     age: 'Age',
     unknown: 'not known',
-    rotation: 'Replace the secret that signs',
-    steps: {
-      add: {
-        title: '1. Add a new secret',
-        text: 'Every node learns to verify with it. Nothing is signed with it yet.',
-        action: 'Add a secret',
-      },
-      activate: {
-        title: '2. Sign with the new secret',
-        text: 'Do this when every node has the file. Tokens of the old secret stay valid.',
-        action: 'Sign with it',
-      },
-      retire: {
-        title: '3. Remove the old secret',
-        text: 'Do this when the last token of the old secret has expired.',
-        action: 'Remove the old one',
-      },
-    },
-    retireNow: {
-      open: 'It has leaked',
-      title: 'Remove the old secret now',
-      text: 'Tokens that the old secret has signed are rejected at once: their users sign in again at the multi-model door. Do this if somebody else knows the secret.',
-    },
-    done: {
-      added: (file: string) => `${file} is added and verifies.`,
-      activated: (file: string) => `${file} signs from now on.`,
-      removed: (file: string) => `${file} is removed.`,
-      waiting: (file: string) => `${file} is kept: tokens that it signed may still be valid.`,
-    },
     replaceTitle: 'Replace the cookie secret',
     replaceText:
       'New cookies are signed with a new random secret. Cookies of the old one stay valid until they expire.',

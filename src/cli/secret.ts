@@ -9,7 +9,6 @@ import {
   SecretProblem,
 } from '../keys/new-secret.ts'
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
-import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import type { Context } from './context.ts'
 import {
   addManaged,
@@ -116,6 +115,10 @@ async function rotate(context: Context, { force = false, json = false, ...server
   if (step.kind !== 'waiting') await reloadServers(AFTER)
 }
 
+/** How long a token can live that a server with this configuration signs. */
+const toTokenLifetime = ({ server, auth }: Config): number =>
+  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
+
 /** The running server, if there is one, is the owner of the audit trail. */
 function recordStep(
   context: Context,
@@ -132,8 +135,8 @@ function recordStep(
 }
 
 function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {
-  const done = STEPS[step.kind](step)
-  if (step.kind === 'waiting') return done
+  if (step.kind === 'waiting') return renderWaiting(step.file, new Date(step.until * 1000))
+  const done = DONE[step.kind](step.file)
   if (isReloaded) return done
   const how = server['jwt-secret-watch']
     ? 'Servers that watch the folder (server.jwt-secret-watch) load it by themselves; wait until each has.'
@@ -141,13 +144,12 @@ function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config)
   return `${done}\n${how}`
 }
 
-const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
-
-const STEPS: Readonly<Record<RotationStep['kind'], (step: RotationStep) => string>> = {
-  added: ({ file }) => `1 of 3: added ${file}. It verifies; the old secret still signs.`,
-  activated: ({ file }) => `2 of 3: ${file} is the first now. It signs; the old secret still verifies.`,
-  removed: ({ file }) => `3 of 3: removed ${file}. What it signed is refused from now on.`,
-  waiting: (step) =>
-    `Nothing was changed: tokens signed with ${step.file} may live until ${'until' in step ? timeOf(step.until) : ''}. ` +
-    'Run this again then, or with --force.',
+const DONE = {
+  added: (file: string) => `1 of 3: added ${file}. It verifies; the old secret still signs.`,
+  activated: (file: string) => `2 of 3: ${file} is the first now. It signs; the old secret still verifies.`,
+  removed: (file: string) => `3 of 3: removed ${file}. What it signed is refused from now on.`,
 }
+
+const renderWaiting = (file: string, until: Date): string =>
+  `Nothing was changed: tokens signed with ${file} may live until ${until.toISOString()}. ` +
+  'Run this again then, or with --force.'

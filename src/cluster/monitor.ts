@@ -5,7 +5,6 @@ import { PRODUCT } from '../base/product.ts'
 import { keepRepeating } from '../base/sleep.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
-import { isLost } from '../dialects/admin-api/system/overview.ts'
 import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -54,11 +53,6 @@ export function createMonitor(deps: MonitorDeps) {
     ...monitor,
     /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
     heartbeat: () => registry.heartbeat().catch(() => {}),
-    /** Names of the running nodes whose secrets differ from those of this node. */
-    async listDifferingNodes() {
-      await registry.heartbeat()
-      return findDifferingNodes(deps)
-    },
     async close() {
       await registry.stop()
       await recorder.stop()
@@ -119,12 +113,6 @@ function toKeysHash({ ownKey, ringVersions, cookieSecret }: NodeSecrets): string
   for (const version of ringVersions) hash.update(`ring:${version};`)
   hash.update(`cookies:${cookieSecret}`)
   return hash.digest('hex').slice(0, 16)
-}
-
-async function findDifferingNodes({ store, clock, secrets }: MonitorDeps): Promise<readonly string[]> {
-  const ownHash = toKeysHash(secrets())
-  const nodes = (await store.listNodes()).filter((node) => !isLost(node, nowSeconds(clock)))
-  return nodes.filter(({ state }) => state.keysHash !== ownHash).map(({ name }) => name)
 }
 
 const toCertificates = (metrics: Metrics) =>

@@ -44,12 +44,6 @@ export function createLiveRing(
     prepared.take()
     return prepared.load
   })
-  const refresh = shareNext(async () => {
-    const prepared = await prepare()
-    const isSame = prepared.load.kind === 'ring' && listHashes(prepared.load.ring) === listHashes(ring.get())
-    if (!isSame || problem) prepared.take()
-    return prepared.load
-  })
   const stopWatching = watch && watchSecrets(watch.source, () => void reload(), watch.options)
   return {
     get: ring.get,
@@ -59,17 +53,12 @@ export function createLiveRing(
     },
     /** Loads a new ring, or keeps the old one and returns why. The load always begins after the call. */
     reload,
-    /** The same, but does nothing if the files hold the secrets that are in use. */
-    refresh,
     /** Loads a new ring without using it yet, for a caller that has more to check; by `load` if given. */
     prepare,
     /** Stops watching the files. */
     stop: () => stopWatching?.(),
   }
 }
-
-/** Equal for rings with the same secrets in the same order. */
-export const listHashes = ({ verifying }: KeyRing): string => verifying.map(({ sha256 }) => sha256).join()
 
 const INTERNAL_ERROR = 4
 

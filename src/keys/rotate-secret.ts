@@ -13,15 +13,7 @@ export type RotationStep =
   | { readonly kind: 'added' | 'activated' | 'removed'; readonly file: string }
   | { readonly kind: 'waiting'; readonly file: string; readonly until: number }
 
-export type StepName = 'add' | 'activate' | 'retire'
-
-export interface Rotation {
-  readonly next: StepName
-  /** For `retire`: the time from which it rejects no valid token, in seconds since the epoch. */
-  readonly until?: number
-}
-
-export interface RotationOptions {
+interface RotationOptions {
   readonly nowSeconds: number
   /** How long a token can live. */
   readonly lifetimeSeconds: number
@@ -55,25 +47,12 @@ export async function stepRotation(folder: string, options: RotationOptions): Pr
     next: `${active.name}.next`,
     first: chooseFirst(listed, options.nowSeconds),
   }
-  const next = findStep(folder, progress)
-  if (next === 'add') return add(folder, progress, active)
-  if (next === 'retire') return remove(folder, progress, options)
-  const isRenamed = !existsSync(join(folder, progress.next))
-  return isRenamed ? finishActivation(folder, progress, options) : activate(folder, progress, listed, options)
-}
-
-function findStep(folder: string, progress: Progress): StepName {
   const has = (name: string) => existsSync(join(folder, name))
-  if (has(progress.next)) return 'activate'
-  if (!has(progress.first)) return 'add'
-  return progress.activatedAt === undefined ? 'activate' : 'retire'
-}
-
-/** The next step of a rotation, and the time from which that step rejects no valid token. */
-export function findRotation(folder: string, lifetimeSeconds: number): Rotation {
-  const progress = readProgress(folder)
-  const next = progress ? findStep(folder, progress) : 'add'
-  return next === 'retire' && progress ? { next, until: endOf(progress, lifetimeSeconds) } : { next }
+  if (has(progress.next)) return activate(folder, progress, listed, options)
+  if (!has(progress.first)) return add(folder, progress, active)
+  const { activatedAt } = progress
+  if (activatedAt === undefined) return finishActivation(folder, progress, options)
+  return remove(folder, progress.old, activatedAt, options)
 }
 
 /** A file name that sorts before all others, because the first file signs. Names of later rotations sort first. */
@@ -111,13 +90,8 @@ function finishActivation(folder: string, progress: Progress, { nowSeconds }: Ro
   return { kind: 'activated', file: progress.first }
 }
 
-/** When the last token expires that the old secret has signed. */
-const endOf = ({ activatedAt = 0 }: Progress, lifetimeSeconds: number): number =>
-  Math.ceil(activatedAt + lifetimeSeconds)
-
-function remove(folder: string, progress: Progress, options: RotationOptions): RotationStep {
-  const { old } = progress
-  const until = endOf(progress, options.lifetimeSeconds)
+function remove(folder: string, old: string, activatedAt: number, options: RotationOptions): RotationStep {
+  const until = Math.ceil(activatedAt + options.lifetimeSeconds)
   if (options.nowSeconds < until && !options.isForced) return { kind: 'waiting', file: old, until }
   rmSync(join(folder, old), { force: true })
   rmSync(join(folder, PROGRESS_FILE), { force: true })

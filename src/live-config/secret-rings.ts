@@ -4,7 +4,8 @@ import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { StartError } from '../kernel/start-error.ts'
-import { createLiveRing, type LiveRing, listHashes } from '../keys/live-ring.ts'
+import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
+import type { KeyRing } from '../keys/ring.ts'
 import {
   type LoadedRing,
   loadSecretRing,
@@ -105,6 +106,9 @@ async function prepareReload(ring: LiveRing, source: SecretSource): Promise<Prep
     ...(!isSame && { replaced: `${name} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
   }
 }
+
+/** Equal for rings with the same secrets in the same order. */
+const listHashes = ({ verifying }: KeyRing): string => verifying.map(({ sha256 }) => sha256).join()
 
 function report({ source }: LoadedRing, warnings: readonly string[], log: Log): void {
   if (source === 'random')

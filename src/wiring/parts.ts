@@ -16,7 +16,7 @@ import { StartError } from '../kernel/start-error.ts'
 import { createAdministration } from '../live-config/administration.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, toSecretSource } from '../live-config/secret-rings.ts'
-import { createSecretsEditor } from '../live-config/secrets-editor.ts'
+import { createSecretsOverview } from '../live-config/secrets-overview.ts'
 import { createHealth } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { createTracing as create } from '../observe/open-telemetry.ts'
@@ -193,7 +193,7 @@ function createServerParts(base: Base, limits: ReturnType<typeof openConfiguredL
       checkHealth,
     }),
   )
-  // other nodes compare the hash of these secrets before a rotation continues
+  // the list of nodes shows at once which of them have loaded new secrets
   tokenSecrets.onReload(() => void monitor.heartbeat())
   const live = closing(
     createLiveEvents({
@@ -205,14 +205,13 @@ function createServerParts(base: Base, limits: ReturnType<typeof openConfiguredL
       onRevoked: directory.onRevoked,
     }),
   )
-  const { listDifferingNodes } = monitor
   return {
     monitor,
     /** The limits of accounts, for the administrator. */
     limits,
     /** What happens at this node, for clients that follow it. */
     live,
-    secrets: createSecretsEditor({ liveConfig, tokens: tokenSecrets.ring, upstream: gateway.ring, listDifferingNodes }),
+    secrets: createSecretsOverview(liveConfig, tokenSecrets.ring, gateway.ring),
     /** The URLs of all listeners, once there are any. */
     listening: createLive<readonly string[]>([]),
     observeRequests: (door: string) => createRequestObserver(metrics, door),

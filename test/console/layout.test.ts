@@ -219,10 +219,10 @@ describe('by keyboard alone', { skip: NO_BROWSER }, () => {
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
     }
     await keyboard.press('/')
-    await keyboard.type('rotate token secret')
-    await page.getByRole('option', { name: 'Rotate the token secret' }).waitFor()
+    await keyboard.type('change password')
+    await page.getByRole('option', { name: 'Change my password' }).waitFor()
     await keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Secrets', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'My account', level: 1 }).waitFor()
     await keyboard.press('Control+k')
     await keyboard.type('disable ada')
     await page.getByRole('option', { name: 'Disable ada' }).waitFor()

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { SILENT_LOG } from '../../src/base/log.ts'
-import { openStore } from '../../src/store/create-store.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { type AnyOptions, startServer } from '../support/server.ts'
@@ -18,14 +16,7 @@ async function startWithFolder(scope: Scope, options: AnyOptions = {}) {
   const server = await startServer(scope, { server: { 'jwt-secret-folder': folder, 'jwt-secret': '' } }, options)
   const ask = (method: string, path: string, body?: unknown) =>
     send(server.document, { method, path: `/_cardea/api/secrets${path}`, as: AS_ADMIN, body })
-  const rotate = (step: string, force = false) => ask('POST', '/rotation', { step, force })
-  const token = async () => {
-    const body = { username: 'admin', password: 'adminpw' }
-    return (await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })).json.jwt
-  }
-  const verify = async (jwt: string) =>
-    (await send(server.multiModel, { path: '/_api/version', as: `bearer ${jwt}` })).status
-  return { folder, server, ask, rotate, token, verify }
+  return { folder, server, ask }
 }
 
 test('lists secrets by hash prefix, with their files, and never a secret', async (t) => {
@@ -39,40 +30,7 @@ test('lists secrets by hash prefix, with their files, and never a secret', async
   assert.ok(key.ageSeconds < 60)
   assert.equal(cookies.option, 'chttpd_auth.secret')
   assert.equal(cookies.keys[0].isActive, true)
-  assert.deepEqual(json.rotation, { next: 'add' })
   assert.doesNotMatch(body, /first-secret|test-cookie-secret/)
-})
-
-test('rotates in the safe order, and no valid token is rejected before the last step', async (t) => {
-  const { rotate, token, verify, ask, folder, server } = await startWithFolder(t)
-  const old = await token()
-  assert.equal((await rotate('activate')).status, 409)
-
-  const added = (await rotate('add')).json
-  assert.deepEqual([added.done.kind, added.rotation.next], ['added', 'activate'])
-  assert.equal((await rotate('add')).status, 409)
-  assert.equal((await ask('GET', '')).json.rings[0].keys[0].hashPrefix, prefixOf(FIRST))
-
-  const activated = (await rotate('activate')).json
-  assert.deepEqual([activated.done.kind, activated.rotation.next], ['activated', 'retire'])
-  const fresh = await token()
-  assert.deepEqual([await verify(old), await verify(fresh)], [200, 200])
-
-  const waiting = (await rotate('retire')).json
-  assert.equal(waiting.done.kind, 'waiting')
-  assert.equal(waiting.done.until, waiting.rotation.until)
-  assert.equal(await verify(old), 200)
-
-  server.takeEvents()
-  assert.equal((await rotate('retire', true)).json.done.kind, 'removed')
-  assert.deepEqual([await verify(old), await verify(fresh)], [401, 200])
-  assert.equal(readdirSync(folder).length, 1)
-  const events = server.takeEvents().map(({ event, step, file }) => [event, step, file])
-  const ofSecrets = events.filter(([event]) => String(event).startsWith('secrets.'))
-  assert.deepEqual(ofSecrets, [
-    ['secrets.rotated', 'removed', '1.key'],
-    ['secrets.reloaded', undefined, undefined],
-  ])
 })
 
 test('records a step that is said to be taken at the control socket only', async (t) => {
@@ -83,34 +41,6 @@ test('records a step that is said to be taken at the control socket only', async
     server.takeEvents().some(({ event }) => event === 'secrets.rotated'),
     false,
   )
-})
-
-test('takes no step where the secrets are not in a folder', async (t) => {
-  const { document: url } = await startServer(t)
-  const request = { path: '/_cardea/api/secrets', as: AS_ADMIN }
-  assert.match((await send(url, request)).json.rotation.problem, /server.jwt-secret-folder/)
-  const { status, json } = await send(url, {
-    ...request,
-    path: `${request.path}/rotation`,
-    method: 'POST',
-    body: { step: 'add' },
-  })
-  assert.deepEqual([status, json.error], [409, 'conflict'])
-})
-
-test('takes no step while another node has other secrets', async (t) => {
-  const url = `sqlite:${makeFolder(t)}/cardea.db`
-  const { rotate } = await startWithFolder(t, { store: { url } })
-  const store = await openStore(url, { log: SILENT_LOG })
-  t.after(() => store.close())
-  const state = { version: '1', startedAt: 1, lagMs: 0, keysHash: 'other', problems: [] }
-  const seenAt = Math.floor(Date.now() / 1000)
-  await store.putNode({ instance: 'x', name: 'other@node', seenAt, state })
-  const { status, json } = await rotate('add')
-  assert.equal(status, 409)
-  assert.match(json.reason, /other@node runs with other secrets/)
-  await store.putNode({ instance: 'x', name: 'other@node', seenAt: seenAt - 61, state })
-  assert.equal((await rotate('add')).status, 200)
 })
 
 test('reloads the files, and reports a secret that cannot be used', async (t) => {

@@ -172,7 +172,6 @@ test('with audit.on-failure = refuse, changes and new sign-ins are refused while
     [document, { method: 'PUT', path: '/_node/_local/_config/log/level', as: AS_ADMIN, body: '"warn"' }],
     [document, { method: 'PUT', path: '/_node/_local/_config/admins/eve', as: AS_ADMIN, body: '"a-password"' }],
     [document, asAdminPost('/users/jo/password-link')],
-    [document, asAdminPost('/secrets/rotation', { step: 'add' })],
     [document, { ...asAdmin('/_cardea/api/administrators/admin/totp'), method: 'DELETE' }],
     [multiModel, OPEN_AUTH],
     [multiModel, { path: '/_api/version', as: 'jo:right' }],

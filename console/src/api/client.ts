@@ -17,8 +17,6 @@ export type { Database, DatabasePage, Security } from '../../../src/dialects/adm
 export type {
   KeyRing,
   OptionList,
-  RotationState,
-  RotationStep,
   SecretList,
   ServerOption,
   SettingChange,

@@ -69,7 +69,6 @@ interface Command {
 const COMMANDS: readonly Command[] = [
   { page: 'users', text: texts.palette.addUser, query: { do: 'add' } },
   { page: 'administrators', text: texts.palette.addAdministrator, query: { do: 'add' } },
-  { page: 'secrets', text: texts.palette.rotate },
   { page: 'account', text: texts.palette.changePassword },
 ]
 
@@ -82,7 +81,7 @@ function findFixed(pages: readonly PageRow[], wanted: string): readonly Entry[] 
   return all.filter(({ text }) => hasWords(text.toLowerCase(), wanted))
 }
 
-/** `rotate token secret` finds "Rotate the token secret". */
+/** `change password` finds "Change my password". */
 const hasWords = (text: string, wanted: string): boolean => wanted.split(/\s+/).every((word) => text.includes(word))
 
 const MAX_NAMES = 6

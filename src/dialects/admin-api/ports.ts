@@ -3,18 +3,9 @@
 import type { Identity } from '../../directory/identity.ts'
 import type { NodeRecord } from '../../directory/store-port/nodes.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
-import type { RotationStep, StepName } from '../../keys/rotate-secret.ts'
 import type { Counts, Totals } from '../../observe/record-totals.ts'
 import type { Static } from './schemas/schema.ts'
-import type {
-  KeyRing,
-  OptionList,
-  RELOADED,
-  RotationState,
-  Setting,
-  SettingChange,
-  SettingPreview,
-} from './schemas/settings.ts'
+import type { KeyRing, OptionList, RELOADED, Setting, SettingChange, SettingPreview } from './schemas/settings.ts'
 import type { Certificate, Health, SecretAge } from './schemas/system.ts'
 
 /** What the overview and the list of nodes read. */
@@ -30,13 +21,10 @@ export interface Monitor {
   listSecretAges(): readonly SecretAge[]
 }
 
-export interface SecretsEditor {
+export interface SecretsOverview {
   list(): Promise<readonly KeyRing[]>
   /** Reads the files of all secrets again. */
   reload(): Promise<Static<typeof RELOADED>['reloaded']>
-  findRotation(): Promise<RotationState>
-  /** Takes this step, and loads the secrets. Throws `conflict` if it is not the next one, or a node is not ready. */
-  rotate(step: StepName, options: { readonly isForced: boolean }): Promise<RotationStep>
 }
 
 /** The database behind a door. */
@@ -53,7 +41,7 @@ export interface RunningServer {
   /** `undefined`: no database is behind the door. */
   findUpstream(door: 'document' | 'multi-model'): UpstreamDatabase | undefined
   readonly monitor: Monitor
-  readonly secrets: SecretsEditor
+  readonly secrets: SecretsOverview
   health(): Promise<Health>
   /** Returns what starts to replace all worker threads. Throws if the server has none. */
   findRoll(): () => void

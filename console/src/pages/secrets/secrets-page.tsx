@@ -1,23 +1,19 @@
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { api, type KeyRing, type SecretList } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
-import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Badge, Button, Card, Heading } from '../../ui/parts.tsx'
-import { Loaded } from '../../ui/states.tsx'
+import { Guide, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
-import { Rotation } from './rotation.tsx'
 
 const COOKIE_SECRET = 'chttpd_auth.secret'
-const TOKEN_SECRET = 'server.jwt-secret'
-const TOKEN_SECRETS = 'server.jwt-secret-folder'
+const TOKEN_SECRETS = /^server\.jwt-secret/
 
 /** The secrets that sign and verify, by their hashes. */
 export function SecretsPage() {
@@ -28,12 +24,10 @@ export function SecretsPage() {
         <Reload onDone={resource.reload} />
       </Heading>
       <Loaded resource={resource} what={texts.secrets.what} shape="cards">
-        {({ rings, rotation }) => (
+        {({ rings }) => (
           <div class="wide stack">
             {rings.map((ring) => (
-              <Ring key={ring.option} ring={ring} onChange={resource.reload}>
-                {ring.option === TOKEN_SECRETS && <Rotation rotation={rotation} onChange={resource.reload} />}
-              </Ring>
+              <Ring key={ring.option} ring={ring} onChange={resource.reload} />
             ))}
           </div>
         )}
@@ -57,13 +51,7 @@ function Reload({ onDone }: { readonly onDone: () => void }) {
   return <ActionButton run={reload}>{texts.secrets.reload}</ActionButton>
 }
 
-interface RingProps {
-  readonly ring: KeyRing
-  readonly onChange: () => void
-  readonly children: ComponentChildren
-}
-
-function Ring({ ring, onChange, children }: RingProps) {
+function Ring({ ring, onChange }: { readonly ring: KeyRing; readonly onChange: () => void }) {
   const { option, use, source, problem, keys } = ring
   const actions = option === COOKIE_SECRET && <ReplaceCookieSecret onDone={onChange} />
   return (
@@ -77,9 +65,10 @@ function Ring({ ring, onChange, children }: RingProps) {
           </>
         )}
       </p>
-      {option === TOKEN_SECRET && (
+      {TOKEN_SECRETS.test(option) && (
         <p class="inside quiet">
-          {texts.secrets.rotateHere} <a href={toHref(['settings', TOKEN_SECRETS])}>{TOKEN_SECRETS}</a>.
+          {texts.secrets.rotate} <code>cardea secret rotate</code>. {texts.states.guide}{' '}
+          <Guide path={texts.secrets.guide} />
         </p>
       )}
       {problem !== null && (
@@ -88,7 +77,6 @@ function Ring({ ring, onChange, children }: RingProps) {
         </p>
       )}
       <Keys title={use} keys={keys} />
-      {children}
     </Card>
   )
 }

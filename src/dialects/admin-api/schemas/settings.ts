@@ -83,23 +83,7 @@ const RING = namedObject('KeyRing', {
 })
 export type KeyRing = Static<typeof RING>
 
-export const STEP = oneOf(['add', 'activate', 'retire'])
-export type RotationStep = Static<typeof STEP>
-
-export const ROTATION = namedObject('Rotation', {
-  'next?': STEP,
-  'until?': integer('The time from which the step `retire` rejects no valid token, in seconds since the epoch.'),
-  'problem?': text('Why no step can be taken; absent: one can.'),
-})
-export type RotationState = Static<typeof ROTATION>
-
-export const STEP_DONE = object({
-  kind: oneOf(['added', 'activated', 'removed', 'waiting'], '`waiting`: nothing was changed.'),
-  file: text('Name of the file.'),
-  'until?': integer('For `waiting`: the time from which the step can be taken, in seconds since the epoch.'),
-})
-
-export const SECRET_LIST = object({ rings: listOf(RING), rotation: ROTATION })
+export const SECRET_LIST = object({ rings: listOf(RING) })
 export type SecretList = Static<typeof SECRET_LIST>
 
 export const RELOADED = object({ reloaded: listOf(object({ option: text(), problem: nullable(text()) })) })

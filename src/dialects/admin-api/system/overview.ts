@@ -108,7 +108,7 @@ export const NODE_OPERATIONS = {
 /** A node that has not been seen for longer does not run, or cannot reach the store. */
 const LOST_SECONDS = 60
 
-export const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
+const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
 
 const isNodeReady = (node: NodeRecord, now: number): boolean => node.state.problems.length === 0 && !isLost(node, now)
 

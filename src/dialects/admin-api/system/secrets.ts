@@ -4,34 +4,18 @@ import { confirmChange } from '../../../directory/confirm-change.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
 import { operation, requireOwner, requireServer } from '../operation.ts'
 import { flag, object, oneOf, text } from '../schemas/schema.ts'
-import { RELOADED, ROTATION, SECRET_LIST, SETTING_CHANGE, STEP, STEP_DONE } from '../schemas/settings.ts'
+import { RELOADED, SECRET_LIST, SETTING_CHANGE } from '../schemas/settings.ts'
 
 export const SECRET_OPERATIONS = {
   'secret.list': operation('GET /secrets', 'administrator', {
-    summary: 'List the secrets by their hashes, and the state of a rotation',
+    summary: 'List the secrets by their hashes',
     reply: SECRET_LIST,
-    async run(deps) {
-      const { secrets } = requireServer(deps)
-      return { rings: await secrets.list(), rotation: await secrets.findRotation() }
-    },
+    run: async (deps) => ({ rings: await requireServer(deps).secrets.list() }),
   }),
   'secret.reload': operation('POST /secrets/reload', 'administrator', {
     summary: 'Read the files of all secrets again',
     reply: RELOADED,
     run: async (deps) => ({ reloaded: await requireServer(deps).secrets.reload() }),
-  }),
-  'secret.rotate': operation('POST /secrets/rotation', 'administrator', {
-    summary: 'Take the next step of replacing the token secret that signs',
-    body: object({
-      step: STEP,
-      'force?': flag('For `retire`: remove the old secret even if tokens signed with it may be valid.'),
-    }),
-    reply: object({ done: STEP_DONE, rotation: ROTATION }),
-    async run(deps, { body }) {
-      const { secrets } = requireServer(deps)
-      const done = await secrets.rotate(body.step, { isForced: body.force ?? false })
-      return { done, rotation: await secrets.findRotation() }
-    },
   }),
   'secret.record-step': operation('POST /secrets/rotation/record', 'administrator', {
     summary: 'Record a step that `cardea secret rotate` has taken; only at the control socket',

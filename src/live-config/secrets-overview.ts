@@ -1,43 +1,28 @@
-// The secrets of a running server for the administrator: by their hashes, and the guided rotation.
+// The secrets of a running server for the administrator, by their hashes.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
-import { createTurns } from '../base/turns.ts'
-import type { Config } from '../config/options.ts'
 import { DEFAULT, renderSource } from '../config/settings.ts'
-import { confirmChange } from '../directory/confirm-change.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
-import { listFolder, SecretProblem } from '../keys/new-secret.ts'
-import { findRotation, type Rotation, type RotationStep, type StepName, stepRotation } from '../keys/rotate-secret.ts'
+import { listFolder } from '../keys/new-secret.ts'
 import type { SecretSource } from '../keys/secret-files.ts'
 import type { LiveConfig } from './live-config.ts'
 import { nameSource, TOKEN_SECRET, toSecretSource, toUpstreamSource, UPSTREAM_SECRET } from './secret-rings.ts'
 import { digestOf, USES } from './shared-secrets.ts'
 
-export interface SecretsEditorDeps {
-  readonly liveConfig: LiveConfig
-  readonly tokens: LiveRing
-  /** Signs for ArangoDB; `undefined` where no secret is configured. */
-  readonly upstream: LiveRing | undefined
-  /** Names of nodes that run with other secrets than this one. */
-  listDifferingNodes(): Promise<readonly string[]>
-}
-
-export function createSecretsEditor(deps: SecretsEditorDeps) {
-  const inTurn = createTurns()
+/** `upstream` signs for ArangoDB; `undefined` where no secret is configured. */
+export function createSecretsOverview(liveConfig: LiveConfig, tokens: LiveRing, upstream: LiveRing | undefined) {
+  const listPlaces = () => toPlaces(liveConfig, tokens, upstream)
   return {
-    list: () => listRings(deps),
-    reload: () => reloadRings(deps),
-    findRotation: async () => describeRotation(deps),
-    rotate: (step: StepName, { isForced }: { readonly isForced: boolean }) =>
-      inTurn(() => takeStep(deps, step, isForced)),
+    list: async () => [
+      ...(await Promise.all(listPlaces().map(showRing))),
+      ...showCouchdb(liveConfig),
+      ...(await showAuditKey(liveConfig)),
+      await showCookies(liveConfig),
+    ],
+    reload: () => reloadRings(listPlaces()),
   }
 }
-
-/** How long a token can live that this server signs. */
-export const toTokenLifetime = ({ server, auth }: Config): number =>
-  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
 
 const HASH_DIGITS = 12
 
@@ -48,7 +33,7 @@ interface RingPlace {
   readonly source: SecretSource
 }
 
-function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readonly RingPlace[] {
+function toPlaces(liveConfig: LiveConfig, tokens: LiveRing, upstream: LiveRing | undefined): readonly RingPlace[] {
   const { values } = liveConfig.get().settings
   const own = toSecretSource(values)
   const theirs = toUpstreamSource(values)
@@ -57,13 +42,6 @@ function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readon
     { name: UPSTREAM_SECRET, use: 'the identity of requests to ArangoDB', ring: upstream, source: theirs },
   ].flatMap(({ name, ring, ...place }) => (ring ? [{ ...place, ring, option: nameSource(name, place.source) }] : []))
 }
-
-const listRings = async (deps: SecretsEditorDeps) => [
-  ...(await Promise.all(listPlaces(deps).map(showRing))),
-  ...showCouchdb(deps.liveConfig),
-  ...(await showAuditKey(deps.liveConfig)),
-  await showCookies(deps.liveConfig),
-]
 
 /** The secret that CouchDB has in its own configuration, if one is set. */
 function showCouchdb({ get }: LiveConfig) {
@@ -150,66 +128,12 @@ async function showCookies({ get, secrets, kernel: { store } }: LiveConfig) {
   }
 }
 
-async function reloadRings(deps: SecretsEditorDeps) {
-  const places = listPlaces(deps).filter(({ source }) => source.folder || source.keyfile)
-  return Promise.all(
-    places.map(async ({ option, ring }) => {
+async function reloadRings(places: readonly RingPlace[]) {
+  const reloads = places
+    .filter(({ source }) => source.folder || source.keyfile)
+    .map(async ({ option, ring }) => {
       const load = await ring.reload()
       return { option, problem: load.kind === 'refused' ? load.reason : null }
-    }),
-  )
-}
-
-const NO_FOLDER = 'Only secrets in a folder can be replaced step by step: set server.jwt-secret-folder.'
-
-function describeRotation(deps: SecretsEditorDeps): Partial<Rotation> & { readonly problem?: string } {
-  const { values } = deps.liveConfig.get().settings
-  const { folder } = toSecretSource(values)
-  if (!folder) return { problem: NO_FOLDER }
-  try {
-    return findRotation(folder, toTokenLifetime(values))
-  } catch (error) {
-    return { problem: toRefusal(error).reason ?? '' }
-  }
-}
-
-/** Loads the folder before and after the step, and stops if this or another node would have other secrets. */
-async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boolean): Promise<RotationStep> {
-  const { values } = deps.liveConfig.get().settings
-  const { folder } = toSecretSource(values)
-  if (!folder) throw new Refusal('conflict', { reason: NO_FOLDER })
-  const rotation = describeRotation(deps)
-  if (rotation.next !== step)
-    throw new Refusal('conflict', { reason: rotation.problem ?? `The next step is ${rotation.next}.` })
-  await requireLoaded(deps.tokens)
-  await requireSameNodes(deps)
-  await confirmChange(deps.liveConfig.kernel.events)
-  const options = { nowSeconds: nowSeconds(SYSTEM_CLOCK), lifetimeSeconds: toTokenLifetime(values), isForced }
-  const done = await stepRotation(folder, options).catch((error) => {
-    throw toRefusal(error)
-  })
-  if (done.kind === 'waiting') return done
-  deps.liveConfig.kernel.events.record('secrets.rotated', { step: done.kind, file: done.file })
-  await requireLoaded(deps.tokens)
-  return done
-}
-
-async function requireLoaded(tokens: LiveRing): Promise<void> {
-  const load = await tokens.refresh()
-  if (load.kind === 'refused') throw new Refusal('conflict', { reason: `The secrets were not loaded: ${load.reason}` })
-}
-
-async function requireSameNodes(deps: SecretsEditorDeps): Promise<void> {
-  const names = await deps.listDifferingNodes()
-  if (names.length === 0) return
-  const reason = `Nothing was changed: ${names.join(', ')} runs with other secrets. Every node must read the same files, and have loaded them before the next step.`
-  throw new Refusal('conflict', { reason })
-}
-
-/** A file that cannot be read or written is for the administrator to repair. */
-function toRefusal(error: unknown): Refusal {
-  if (error instanceof SecretProblem) return new Refusal('conflict', { reason: error.message })
-  if (error instanceof Error && 'code' in error)
-    return new Refusal('conflict', { reason: 'The folder of the secrets cannot be read or written.', cause: error })
-  throw error
+    })
+  return Promise.all(reloads)
 }
