@@ -10,6 +10,7 @@ import {
   type Identity,
   isAnonymous,
 } from '../directory/identity.ts'
+import { keepOrigin } from '../observe/origin.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
 import { type AcceptedHandlers, checkAccepted } from './credential.ts'
 import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
@@ -35,10 +36,12 @@ export function authenticate(
     const handler = handlers[index] as CredentialHandler
     const verdict = handler.read(source)
     if (verdict instanceof Promise)
-      return verdict.then((later) => {
-        const authenticated = recordAccepted(judge(later, handler, accepted, observer), source, observer)
-        return authenticated ?? authenticate(source, accepted, observer, index + 1)
-      })
+      return keepOrigin(() =>
+        verdict.then((later) => {
+          const authenticated = recordAccepted(judge(later, handler, accepted, observer), source, observer)
+          return authenticated ?? authenticate(source, accepted, observer, index + 1)
+        }),
+      )
     const authenticated = recordAccepted(judge(verdict, handler, accepted, observer), source, observer)
     if (authenticated) return authenticated
   }

@@ -1,4 +1,5 @@
 import { isClientError } from '../base/errors.ts'
+import { keepOrigin } from '../observe/origin.ts'
 import type { CredentialSource } from './handler.ts'
 import type { KnownHeaders, Peers } from './known-headers.ts'
 import type { PasswordLimits } from './limits/limits.ts'
@@ -26,7 +27,7 @@ export const createDoorSignIn =
   (signIn: SignIn, namesProxies: () => boolean): DoorSignIn =>
   (attempt) => {
     const { source } = attempt
-    return signIn({
+    const whole: Attempt = {
       ...attempt,
       ...toPeers(source, namesProxies()),
       waiting: source,
@@ -34,7 +35,8 @@ export const createDoorSignIn =
         source.addToUnauthorized(SECOND_FACTOR, 'required')
         attempt.onCodeMissing?.()
       },
-    })
+    }
+    return keepOrigin(() => signIn(whole))
   }
 
 /** Creates a user for a client that signs up, within the limits. */

@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { isAnonymous } from '../directory/identity.ts'
-import { runForOrigin } from '../observe/origin.ts'
+import { beginForOrigin, runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
@@ -132,8 +132,9 @@ function handleRequest(
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
   response.on('close', () => onClose(active))
+  const runForRequest = routed.dialect.keepsOrigin ? beginForOrigin : runForOrigin
   const work = () =>
-    runForOrigin(
+    runForRequest(
       () => describeOrigin(context, parts.dialect.name),
       () => respond(active),
     )

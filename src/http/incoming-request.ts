@@ -18,15 +18,16 @@ import type {
   HttpResponse,
   Match,
   Path,
+  Place,
+  PlaceFinder,
   RequestContext,
-  Router,
 } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {
   readonly dialect: Dialect
   /** Left out for a request to another server, whose path is none of this dialect. */
-  readonly findRoute?: Router
+  readonly findPlace?: PlaceFinder
   readonly limits: Live<BodyLimits>
   readonly trust: Live<TrustRules>
   /** Replaces the target of the request, which is not meant for this server. */
@@ -77,9 +78,7 @@ export class IncomingRequest implements RequestContext {
   readonly #isBodyConsumed: boolean
   #goneListeners: (() => void)[] | undefined
   #broken: AbortController | undefined
-  #path: Path | undefined
-  /** `null`: there is none. */
-  #match: Match | null | undefined
+  #place: Place | undefined
   #query: URLSearchParams | undefined
   #client: Client | undefined
   #signal: AbortSignal | undefined
@@ -101,13 +100,17 @@ export class IncomingRequest implements RequestContext {
   }
 
   get path(): Path {
-    this.#path ??= this.#options.dialect.readPath(this.#rawPath)
-    return this.#path
+    return this.#findPlace().path
   }
 
   get match(): Match | undefined {
-    if (this.#match === undefined) this.#match = this.#options.findRoute?.(this.path.segments) ?? null
-    return this.#match ?? undefined
+    return this.#findPlace().match
+  }
+
+  #findPlace(): Place {
+    const { dialect, findPlace } = this.#options
+    this.#place ??= findPlace?.(this.#rawPath) ?? { path: dialect.readPath(this.#rawPath), match: undefined }
+    return this.#place
   }
 
   get query(): URLSearchParams {

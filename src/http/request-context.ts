@@ -204,6 +204,14 @@ export interface Match {
 
 export type Router = (segments: readonly string[]) => Match | undefined
 
+/** A path as its dialect reads it, and the route of it; `undefined`: no row of the dialect matches. */
+export interface Place {
+  readonly path: Path
+  readonly match: Match | undefined
+}
+
+export type PlaceFinder = (rawPath: string) => Place
+
 export type ConfirmCredential = (context: RequestContext) => Promise<Authenticated | undefined>
 
 /** The wire protocol of one door, as data. */
@@ -216,6 +224,8 @@ export interface Dialect {
   readonly methods?: string
   /** Set if headers that override the method are meant for another server and are ignored here. */
   readonly ignoresMethodOverride?: true
+  /** Set if its steps wait only for what records no security event, or runs in `keepOrigin` (observe/origin.ts). */
+  readonly keepsOrigin?: true
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
   /** Handles requests that match no route with a handler, or only a stand-in although there is an upstream. */

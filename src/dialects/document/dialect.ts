@@ -30,6 +30,7 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
     requestIdHeader: REQUEST_ID.toLowerCase(),
     methods: 'COPY,DELETE,GET,HEAD,OPTIONS,POST,PUT',
     readPath: readDocumentPath,
+    keepsOrigin: true,
     steps: documentSteps(deps),
     routes,
     hasUpstream: () => deps.upstream?.isSet() ?? false,
