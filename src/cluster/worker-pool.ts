@@ -1,6 +1,8 @@
 // The worker threads of a server: starts them, gives them connections and changes, and replaces those that end.
 import type { KeyObject } from 'node:crypto'
+import { getCompileCacheDir } from 'node:module'
 import type { Socket } from 'node:net'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../base/log.ts'
@@ -66,6 +68,16 @@ const MAX_DELAY_MS = 10_000
 /** A worker that ran this long was not broken from the start. */
 const HEALTHY_MS = 30_000
 const LOOK_EVERY_MS = 1000
+
+/**
+ * A worker uses the compiled modules that the main thread keeps. Without them, one of a checkout takes 12 MiB more, most
+ * of it to strip types.
+ */
+function toEnvironment(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir()
+  // Node adds a folder for its version to the one that it is given
+  return folder === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(folder) }
+}
 
 export class WorkerPool {
   readonly #deps: WorkerPoolDeps
@@ -261,7 +273,11 @@ export class WorkerPool {
       beats,
       fd: channel.fd,
     }
-    const worker = new Worker(program, { workerData, name: `cardea-worker-${slot}` })
+    const worker = new Worker(program, {
+      workerData,
+      name: `cardea-worker-${slot}`,
+      env: toEnvironment(),
+    })
     const ended = Promise.withResolvers<void>()
     const member: Member = {
       slot,

@@ -1,4 +1,5 @@
 // A worker thread that does what its listeners are named after.
+import { getCompileCacheDir } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { FAILURES, type WorkerStart } from '../../src/cluster/messages.ts'
@@ -12,6 +13,8 @@ if (isFirst && first?.door === 'dies') {
   await pause(50)
   throw new Error('this worker dies')
 }
+if (first?.door === 'reports')
+  parentPort?.postMessage({ kind: 'event', event: 'report', fields: { compiled: getCompileCacheDir() } })
 if (isFirst && first?.door === 'hangs') for (;;);
 parentPort?.on('message', ({ kind }) => {
   if (kind === 'retire' || kind === 'stop') process.exit(0)

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
+import { enableCompileCache, getCompileCacheDir } from 'node:module'
 import { it, type TestContext } from 'node:test'
 import { type LogFields, SILENT_LOG } from '../../src/base/log.ts'
 import { runStoreCall } from '../../src/cluster/remote-store.ts'
 import { WorkerPool, type WorkerPoolDeps } from '../../src/cluster/worker-pool.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { makeFolder } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** A pool of one worker that does what `behaviour` says: see stub-worker.ts. */
 function openPool(t: TestContext, behaviour: string, readState: () => object = () => ({})) {
   const lines: string[] = []
+  const events: object[] = []
   const write = (message: string) => void lines.push(message)
   const metrics = createMetrics()
   const deps = {
@@ -21,6 +24,7 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
     generatedKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
     relayPath: '',
     readState,
+    events: { record: (_kind: string, fields: object) => void events.push(fields) },
     // a worker of a busy machine may beat late
     timeoutMs: () => (behaviour === 'hangs' ? 500 : 60_000),
   }
@@ -29,7 +33,7 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
   t.after(() => pool.close(1000))
   pool.addListener({ door: behaviour, endpoint: { kind: 'tcp', host: '', port: 0 }, limits: {} as never })
   pool.start()
-  return { pool, lines, countReady: () => metrics.read('cardea_workers')[0]?.value }
+  return { pool, lines, events, countReady: () => metrics.read('cardea_workers')[0]?.value }
 }
 
 const countPipes = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('Pipe')).length
@@ -39,6 +43,17 @@ it('a worker that dies is started again', async (t) => {
   await waitUntil(() => lines.includes('a worker thread has ended and is started again'))
   await waitUntil(() => countReady() === 1)
   assert.ok(lines.includes('a worker thread has failed'))
+})
+
+it('a worker uses the compiled modules of the main thread', async (t) => {
+  // every worker would inherit it
+  delete process.env['NODE_COMPILE_CACHE']
+  // without effect if the runner of the tests has enabled it
+  enableCompileCache(makeFolder(t))
+  const { events } = openPool(t, 'reports')
+  await waitUntil(() => events.length === 1)
+  assert.ok(getCompileCacheDir())
+  assert.deepEqual(events, [{ compiled: getCompileCacheDir() }])
 })
 
 it('a worker that is stuck is replaced', async (t) => {
