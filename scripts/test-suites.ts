@@ -26,6 +26,9 @@ function findTracking(): AsyncHook {
   return tracking
 }
 
+/** A file may take long on a busy machine: the limit is for those that hang. Tests have that of their file. */
+const LIMIT_MS = 600_000
+
 /** A suite with an asynchronous function calls `it` when others already run. */
 const hasSlowSuite = (url: string): boolean =>
   /\bdescribe\([^\n]*\basync\b/.test(readFileSync(fileURLToPath(url), 'utf8'))
@@ -49,6 +52,6 @@ export function createFileRunner() {
   /** Resolves when the tests of the file have ended. */
   return (name: string, url: string): Promise<void> => {
     tracking.enable()
-    return describe(name, () => load(url))
+    return describe(name, { timeout: LIMIT_MS }, () => load(url))
   }
 }
