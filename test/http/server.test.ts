@@ -209,7 +209,7 @@ test('on stop, closes connections that have not begun the TLS handshake', { time
 })
 
 test('begins one TLS handshake of a client in an iteration, also if its first bytes come later', async (t) => {
-  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT, limits: { headerTimeoutMs: 60_000 } })
   const sockets = await Promise.all(
     Array.from({ length: 20 }, async () => {
       const socket = connect(door.port, '127.0.0.1')
@@ -226,7 +226,8 @@ test('begins one TLS handshake of a client in an iteration, also if its first by
     if (!begun.has(remotePort)) begun.set(remotePort, iteration)
   })
   for (const socket of sockets) connectTls({ socket, rejectUnauthorized: false }).on('error', () => {})
-  for (; begun.size < sockets.length; iteration += 1) await nextTurn()
+  const isOpen = () => sockets.every(({ destroyed }) => !destroyed)
+  for (; begun.size < sockets.length && isOpen(); iteration += 1) await nextTurn()
   assert.equal(new Set(begun.values()).size, sockets.length)
   for (const socket of sockets) socket.destroy()
 })
