@@ -94,7 +94,13 @@ export const createDocumentHandlers = (deps: DocumentCredentialDeps): readonly C
 ]
 
 /** Handlers of the document door that its option does not name. They are asked last. */
-export const UNNAMED_HANDLERS = [{ name: CERTIFICATE_HANDLER, needs: 'client-ca' }] as const
+export const UNNAMED_HANDLERS: readonly UnnamedHandler[] = [{ name: CERTIFICATE_HANDLER, needs: 'client-ca' }]
+
+interface UnnamedHandler {
+  readonly name: string
+  /** The option of `ssl` without which it is not asked. */
+  readonly needs?: 'client-ca'
+}
 
 export interface MultiModelCredentialDeps extends CertificateDeps {
   readonly bearer: BearerDeps
