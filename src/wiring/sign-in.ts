@@ -10,7 +10,7 @@ import { createProviderTokens } from '../auth/provider-token.ts'
 import { createSessionRecorder, recordSignIn, type SessionRecorder } from '../auth/record-sign-ins.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
 import { createConsoleSessions } from '../auth/session/console-session.ts'
-import { chooseCookieName, createCookieHeaders } from '../auth/session/session-cookie.ts'
+import { createCookieHeaders } from '../auth/session/session-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
@@ -81,7 +81,7 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
     cookies: {
       accounts: createAccountSessions(cookieDeps),
       tokens: createTokenSessions(cookieDeps),
-      cookieName: (isSecure: boolean) => chooseCookieName(sessionSettings.get(), isSecure),
+      cookieSettings: sessionSettings.get,
     },
     recorder: createRecorder(directory, 'document', timeoutSeconds),
     adminSessions: createAdminSessions(base, signIn, cookieSecrets),

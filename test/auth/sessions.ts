@@ -41,7 +41,7 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
   }
   const accounts = createAccountSessions(deps)
   const tokens = createTokenSessions(deps)
-  const handler = createCookieHandler({ accounts, tokens, cookieName: () => 'AuthSession' })
+  const handler = createCookieHandler({ accounts, tokens, cookieSettings: () => ({ hasHostPrefix: false }) })
   const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
   return {
     ...node,

@@ -24,7 +24,7 @@ const HOST_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const SESSION_COOKIES: readonly string[] = [SESSION_COOKIE, HOST_SESSION_COOKIE]
 
 /** One name per scheme: over TLS a cookie without the prefix would be accepted from any host of the domain. */
-export const chooseCookieName = ({ hasHostPrefix }: RenderSettings, isSecure: boolean): string =>
+const chooseCookieName = ({ hasHostPrefix }: NameSettings, isSecure: boolean): string =>
   hasHostPrefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE
 
 /** Everything the options say about the session cookie. */
@@ -45,6 +45,8 @@ type Header = readonly [name: string, value: string]
 type Source = Pick<CredentialSource, 'client'>
 
 type RenderSettings = Omit<SessionSettings, 'algorithms'>
+
+type NameSettings = Pick<SessionSettings, 'hasHostPrefix'>
 
 export type CookieHeaders = ReturnType<typeof createCookieHeaders>
 
@@ -117,8 +119,7 @@ const setsSessionCookie = (headers: readonly Header[]): boolean =>
 export interface CookieSessions {
   readonly accounts: AccountSessions
   readonly tokens: TokenSessions
-  /** The name of the cookie for clients with or without TLS. */
-  cookieName(isSecure: boolean): string
+  cookieSettings(): NameSettings
 }
 
 /** At most 4096 characters each. */
@@ -157,8 +158,8 @@ const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ig
 
 const MALFORMED = `Malformed ${SESSION_COOKIE} cookie. Please clear your cookies.`
 
-const findValue = (source: CookieSource, { cookieName }: CookieSessions): string | undefined =>
-  source.cookie(cookieName(source.client.scheme === 'https'))
+const findValue = (source: CookieSource, { cookieSettings }: CookieSessions): string | undefined =>
+  source.cookie(chooseCookieName(cookieSettings(), source.client.scheme === 'https'))
 
 type CookieSource = Pick<CredentialSource, 'client' | 'cookie'>
 
