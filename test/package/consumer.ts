@@ -1,6 +1,16 @@
 /** The package as npm makes it, installed into an empty folder as a stranger would. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
@@ -52,11 +62,22 @@ async function npm(args: readonly string[], cwd: string, env: Record<string, str
 /** Built from a copy, so that the checkout stays unchanged. */
 async function pack(source: string, place: string, env: Record<string, string>) {
   cpSync(ROOT, source, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(ROOT, path)) })
-  symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'))
-  const stdout = await npm(['pack', '--json', '--pack-destination', place], source, env)
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[')))
+  const modules = join(source, 'node_modules')
+  symlinkSync(join(ROOT, 'node_modules'), modules)
+  leaveTypesUnchecked(join(source, 'tsconfig.build.json'))
+  await npm(['run', 'prepack'], source, env)
+  // npm reads every package there is before it packs, which takes as long as to pack
+  unlinkSync(modules)
+  const stdout = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', place], source, env)
+  const [packed] = JSON.parse(stdout)
   const files: readonly PackedFile[] = packed.files
   return { tarball: join(place, packed.filename), files }
+}
+
+/** `npm run check` checks the same types: half the time of the build. */
+function leaveTypesUnchecked(file: string): void {
+  const { compilerOptions, ...rest } = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify({ ...rest, compilerOptions: { ...compilerOptions, noCheck: true } }))
 }
 
 /**
