@@ -54,9 +54,13 @@ describe('roles that an identity provider gave', () => {
     const { directory, search } = await openNode(t, [ISSUER])
     // sorts before the other issuer in the entries of the role; more users than one page examines
     const removed = 'https://removed-3.example.com'
-    const create = (name: string, issuer: string, roles: readonly string[]) =>
-      directory.createUser({ name, links: [{ provider: 'open', issuer, subject: name, linkedAt: 1, roles }] })
-    for (let index = 0; index < 2010; index += 1) await create(`a${index}`, removed, ['aaa', 'writer'])
+    const account = { provider: 'open', issuer: removed, linkedAt: 1, roles: ['aaa', 'writer'] }
+    const drafts = Array.from({ length: 2010 }, (_, index) => `a${index}`).map((name) => ({
+      name,
+      links: [{ ...account, subject: name }],
+    }))
+    const outcomes = await directory.importUsers(drafts, 'keep')
+    assert.ok(outcomes.every(({ kind }) => kind === 'created'))
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
       assert.deepEqual(await search(query), ['wim'], JSON.stringify(query))
     assert.deepEqual(await search({ role: 'aaa' }), [])
