@@ -58,7 +58,7 @@ export function mapRoles({ roleMap }: Pick<Provider, 'roleMap'>, roles: readonly
 }
 
 /** Whether the map can make a role. Case is ignored, as in searches: a role may be the key of its search entry. */
-export function createRoleCheck(provider: Pick<Provider, 'roleMap'>): (role: string) => boolean {
+export function createRoleMapCheck(provider: Pick<Provider, 'roleMap'>): (role: string) => boolean {
   const named = new Set(mapRoles(provider, [...readPairs(provider.roleMap).keys()]).map(foldCase))
   return (role) => named.has(foldCase(role)) || mapRoles(provider, [role]).includes(role)
 }

@@ -159,13 +159,13 @@ async function askPair(
 
 /** `name:password` on the first line. */
 function readPair(path: string, { cwd }: Context): string {
-  const [line = ''] = readGiven(resolve(cwd, path)).split(/\r?\n/, 1)
+  const [line = ''] = readNamedFile(resolve(cwd, path)).split(/\r?\n/, 1)
   if (!line.includes(':')) throw commandError(`${path} does not hold name:password on its first line`)
   return line
 }
 
 /** The text of a file that the user has named; `shown`: its name in an error. */
-export function readGiven(path: string, shown = path): string {
+export function readNamedFile(path: string, shown = path): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {

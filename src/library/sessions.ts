@@ -84,7 +84,7 @@ export interface Sessions {
 }
 
 /** `verified` has the account of each user that `verifyPassword` returned. */
-export function createSessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
+export function createLibrarySessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
   const revokeAll: Sessions['revokeAll'] = (name, options = {}) =>
     withCardeaErrors(async () => {
       requireText(name, 'name')

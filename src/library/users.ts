@@ -12,13 +12,13 @@ import {
   type User,
   type UserDraft,
 } from '../directory/users/user.ts'
-import { readMembers } from '../transfer/draft.ts'
+import { readDocumentMembers } from '../transfer/draft.ts'
 import type { App } from '../wiring/app.ts'
 import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requireText } from './arguments.ts'
 import { withCardeaErrors } from './cardea-error.ts'
 import { createRun } from './credentials.ts'
 import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
-import { createSessions, type VerifiedUser } from './sessions.ts'
+import { createLibrarySessions, type VerifiedUser } from './sessions.ts'
 
 /** Rights at the multi-model door, by database; `*` is the default for all. */
 export type Grants = Readonly<Record<string, GrantLevel>>
@@ -128,7 +128,7 @@ export function createUsersAndSessions<Members extends object>(app: App) {
     verified.set(user, account)
     return user
   }
-  return { users: createUsers<Members>(app, toVerified), sessions: createSessions(app, verified) }
+  return { users: createUsers<Members>(app, toVerified), sessions: createLibrarySessions(app, verified) }
 }
 
 /** `toVerified`: the user as the proof of a right password. */
@@ -280,7 +280,7 @@ type Member = readonly [name: string, value: Json]
 function withMembers(before: readonly Member[], given: object = {}): readonly Member[] {
   if (!isJsonObject(given) || TOTP_MEMBER in given) throw badRequest('members must be an object, without totp.')
   // also leaves out what JSON does not have
-  const members = readMembers(Object.entries(JSON.parse(JSON.stringify(given))))
+  const members = readDocumentMembers(Object.entries(JSON.parse(JSON.stringify(given))))
   const kept = before.filter(([name]) => !Object.hasOwn(given, name))
   return [...kept, ...members.filter(([, value]) => value !== null)]
 }

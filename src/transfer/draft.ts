@@ -47,7 +47,7 @@ const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
   revision: form(readRevisionText),
   epoch: form(readSessionEpoch, toEpochJson),
   roles: form(readRoles),
-  members: form(readMembers),
+  members: form(readDocumentMembers),
   grants: form(readGrants, toGrantsJson),
   data: form(requireObject),
   tokens: form((value) => requireList(value, 'tokens').map(readToken)),
@@ -169,7 +169,7 @@ function readSessionEpoch(value: Json): SessionEpoch {
 /** A draft has its own fields for these; here they would appear in the document twice. */
 const TAKEN_MEMBERS: ReadonlySet<string> = new Set([...DOCUMENT_MEMBERS, ...PASSWORD_MEMBERS])
 
-export function readMembers(value: Json): readonly (readonly [string, Json])[] {
+export function readDocumentMembers(value: Json): readonly (readonly [string, Json])[] {
   const members = requireList(value, 'members').map(readMember)
   if (new Set(members.map(([name]) => name)).size < members.length) throw badRequest('A member is duplicated.')
   return members

@@ -2,7 +2,7 @@
 import { BlockList } from 'node:net'
 import { UNNAMED_HANDLERS } from '../auth/credential.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
-import { createRoleCheck } from '../auth/provider.ts'
+import { createRoleMapCheck } from '../auth/provider.ts'
 import type { SigningSettings } from '../auth/session/cookie-value.ts'
 import type { RenewableSettings } from '../auth/session/renewable-session.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
@@ -207,7 +207,7 @@ export const toDirectorySettings = (config: Config, providers: readonly Provider
   ),
   roleIssuers: new Map(
     providers.flatMap(({ values }) => {
-      const canGive = createRoleCheck({ roleMap: values['role-map'] })
+      const canGive = createRoleMapCheck({ roleMap: values['role-map'] })
       return values.users === 'create' ? listIssuers(values).map((issuer) => [issuer, canGive]) : []
     }),
   ),

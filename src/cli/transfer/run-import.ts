@@ -8,7 +8,7 @@ import type { Control } from '../client.ts'
 import { type Context, commandError, usageError } from '../context.ts'
 import { type ManageOptions, manage } from '../manage.ts'
 import { readIdPrefix, toInput } from '../own-settings.ts'
-import { loadCa, readAuthorization, readGiven } from '../remote.ts'
+import { loadCa, readAuthorization, readNamedFile } from '../remote.ts'
 import { readAdministratorFile } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
 import { type ImportCounts, Importer, type ImportRules } from './importer.ts'
@@ -88,7 +88,7 @@ function createServers(
 
 async function loadAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<string> {
   if (ADDRESS.test(place)) return loadAdministrators(await findServer(place))
-  return readGiven(resolve(cwd, place), place)
+  return readNamedFile(resolve(cwd, place), place)
 }
 
 interface Work {

@@ -5,7 +5,7 @@ import { type MultiModelRoute, RIGHTS } from '../rights.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
-import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
+import { changeUser, createUser, removeUser, replaceUser, tryPassword } from './write.ts'
 
 /** The API of users: `/_api/user` and everything below. */
 export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
@@ -30,7 +30,7 @@ export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
       right: RIGHTS.user,
       methods: {
         GET: by(reader, getUser),
-        POST: by(identified, checkPassword),
+        POST: by(identified, tryPassword),
         PUT: by(changer, replaceUser),
         PATCH: by(changer, changeUser),
         DELETE: by(managerOfUser, removeUser),

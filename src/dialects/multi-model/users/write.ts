@@ -89,7 +89,7 @@ export const removeUser: MultiModelHandler = async (deps, context, { user: name 
 }
 
 /** Whether a password is right. A wrong one counts as a failed sign-in. */
-export const checkPassword: MultiModelHandler = async ({ signIns }, context, { user: name = '' }) => {
+export const tryPassword: MultiModelHandler = async ({ signIns }, context, { user: name = '' }) => {
   const password = readPassword(await readMembers(context))
   if (!(await signIns.isPassword(name, password, context))) throw new Refusal('user_not_found')
   return toWrappedReply(true)
