@@ -22,6 +22,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   rotation: ['../scenario/multi-model/rotation.test.ts'],
   workers: ['../process/workers.test.ts'],
   accessibility: ['../console/accessibility.test.ts'],
+  layout: ['../console/layout.test.ts'],
   'console-import': ['../console/delegation.test.ts'],
   soak: ['soak.ts', '--minutes', '5'],
 }

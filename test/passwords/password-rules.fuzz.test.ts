@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { createPasswordExpression } from '../../src/passwords/password-expression.ts'
 import { checkPassword, PASSWORD_RULE_LIMITS, readPasswordRules } from '../../src/passwords/password-rules.ts'
 import { readRuleTerms } from '../../src/passwords/password-terms.ts'
+import { ANY_CHARACTER } from '../support/any-character.ts'
 
 const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
@@ -32,7 +33,7 @@ describe('any text', () => {
   )
   const texts = fc.oneof(
     fc.string(),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: ANY_CHARACTER }),
     fc.array(pieces).map((list) => list.join('')),
   )
 
