@@ -1,4 +1,5 @@
-// Lookups of a working set of names in directories of different size. Sizes: users of each directory.
+// Lookups of a working set of names in directories of different size. Sizes: milliseconds of a turn, users of each
+// directory.
 import { join } from 'node:path'
 import { SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { openTestNode } from '../test/support/directory.ts'
@@ -7,6 +8,7 @@ import { withFolder } from './support/folder.ts'
 import { contest, countPerSecond, renderNumber } from './support/measure.ts'
 import { fillStore, nameOf } from './support/users.ts'
 
+const TURN_MS = 300
 const SIZES = [10_000, 100_000, 1_000_000]
 const WORKING_SET = 10_000
 const LEAST_SHARE = 0.8
@@ -34,7 +36,7 @@ function shuffle(list) {
 }
 
 /** Lookups per second in each directory. */
-async function compare(directories, look, rounds) {
+async function compare(directories, look, rounds, ms) {
   const contestants = directories.map(({ directory, names }) => {
     let at = 0
     const work = async (batch) => {
@@ -43,7 +45,7 @@ async function compare(directories, look, rounds) {
         if (!(await look(directory, names[at]))) throw new Error(`${names[at]} was not found`)
       }
     }
-    return () => countPerSecond(work, { ms: 300, batch: names.length })
+    return () => countPerSecond(work, { ms, batch: names.length })
   })
   // warm-up: fills the caches with all names
   for (const measure of contestants) await measure()
@@ -56,14 +58,14 @@ export const bench = {
     `Finding accounts by name, as a sign-in does, with ${renderNumber(WORKING_SET)} names in turn; and reading the same names\n` +
     `from the store each time. Goal: the largest directory has at least ${LEAST_SHARE} of the speed of the smallest.`,
   runs: 7,
-  run: (runs, sizes = SIZES) =>
+  run: (runs, [ms, ...sizes] = [TURN_MS, ...SIZES]) =>
     withFolder(async (folder) => {
       const clean: (() => unknown)[] = []
       try {
         const directories: Awaited<ReturnType<typeof open>>[] = []
         for (const size of sizes) directories.push(await open(folder, size, clean))
-        const accounts = await compare(directories, (directory, name) => directory.findAccount(name), runs)
-        const stored = await compare(directories, (directory, name) => directory.findUser(name), runs)
+        const accounts = await compare(directories, (directory, name) => directory.findAccount(name), runs, ms)
+        const stored = await compare(directories, (directory, name) => directory.findUser(name), runs, ms)
         return {
           columns: ['users', 'accounts a second', 'of the smallest', 'from the store a second', 'of the smallest'],
           rows: directories.map(({ size }, index) => [

@@ -47,8 +47,27 @@ export function writeGatewayConfig(folder, upstream) {
   appendFileSync(join(folder, 'local.ini'), lines.join('\n'))
 }
 
+let shared: object | undefined
+
+/** Servers for all benches of this process until the result is called: for `npm test`, whose sizes measure nothing. */
+export async function shareGateway(): Promise<() => Promise<void>> {
+  const started = Promise.withResolvers<object>()
+  const over = Promise.withResolvers<void>()
+  const ended = withGateway((servers) => {
+    started.resolve(servers)
+    return over.promise
+  })
+  shared = await Promise.race([started.promise, ended])
+  return () => {
+    shared = undefined
+    over.resolve()
+    return ended
+  }
+}
+
 /** Runs `work` with the upstream, the minimal proxy and the gateway of a checkout. */
 export function withGateway(work, checkout = OWN_CHECKOUT) {
+  if (shared && checkout === OWN_CHECKOUT) return work(shared)
   return withFolder(async (folder) => {
     await using started = new AsyncDisposableStack()
     const upstream = started.adopt(await startScript('upstream.ts'), killChild)

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { NO_BROWSER } from '../support/chromium.ts'
 
 const FOLDER = new URL('../../bench/', import.meta.url)
 
 /** Small enough to be done with at once: what they measure is then nothing to go by. */
 const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] = [
-  ['lookups', [100, 300], 2],
+  ['lookups', [20, 100, 300], 2],
   ['import', [300], 1],
   ['passwords', [20], 2],
   ['startup-users', [10], 2],
-  ['storm', [300, 4], 1],
+  ['storm', [100, 2], 1],
   ['gateway', [40, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['session', [40, 4, 0], 5],
@@ -23,6 +23,12 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
 ]
 
 describe('a bench run with small sizes returns a table', () => {
+  let endSharing: () => Promise<void>
+  before(async () => {
+    const { shareGateway } = await import(new URL('support/gateway.ts', FOLDER).href)
+    endSharing = await shareGateway()
+  })
+  after(() => endSharing())
   for (const [name, sizes, rows] of SIZES) {
     it(name, { skip: name === 'console' && NO_BROWSER }, async () => {
       const { bench } = await import(new URL(`${name}.ts`, FOLDER).href)
