@@ -35,9 +35,9 @@ export function authenticate(
   for (let index = first; index < handlers.length; index += 1) {
     const handler = handlers[index] as CredentialHandler
     const verdict = handler.read(source)
-    if (verdict instanceof Promise)
+    if (typeof verdict === 'function')
       return keepOrigin(() =>
-        verdict.then((later) => {
+        verdict().then((later) => {
           const authenticated = recordAccepted(judge(later, handler, accepted, observer), source, observer)
           return authenticated ?? authenticate(source, accepted, observer, index + 1)
         }),

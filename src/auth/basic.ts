@@ -122,7 +122,7 @@ export function createBasicHandler(
       if (known) return accept(known, byPassword)
       const given = readBasic(header, form)
       if (given === undefined) return ABSENT
-      return typeof given === 'string' ? refused(given) : checkPair(given, source, header)
+      return typeof given === 'string' ? refused(given) : () => checkPair(given, source, header)
     },
   }
 }

@@ -62,19 +62,20 @@ export function createBearerHandler(deps: BearerDeps, check: CheckPassword): Cre
   return {
     name: BEARER_HANDLER,
     kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],
-    async read(source): Promise<Verdict> {
+    read(source) {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
-      if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined) {
-        const checked = await check('', text, source)
-        if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
-        return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
-      }
+      if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined)
+        return async () => {
+          const checked = await check('', text, source)
+          if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
+          return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
+        }
       const known = findVerified(text, deps)
       const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
       if (provided) return provided
       const claims = known ?? verifyNew(text, deps)
-      return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, BEARER_HANDLER, deps)
+      return typeof claims === 'string' ? refuse(claims) : () => checkClaims(claims, BEARER_HANDLER, deps)
     },
   }
 }

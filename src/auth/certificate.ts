@@ -41,7 +41,7 @@ export function createCertificateHandler(deps: CertificateDeps): CredentialHandl
       const [name = '', ...others] = commonNames
       if (others.length > 0 || !isName(name))
         return refuse('its subject must have exactly one common name, which must be a user name')
-      return checkUser(name, validToMs, deps)
+      return () => checkUser(name, validToMs, deps)
     },
   }
 }

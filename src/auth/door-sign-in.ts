@@ -1,5 +1,4 @@
 import { isClientError } from '../base/errors.ts'
-import { keepOrigin } from '../observe/origin.ts'
 import type { CredentialSource } from './handler.ts'
 import type { KnownHeaders, Peers } from './known-headers.ts'
 import type { PasswordLimits } from './limits/limits.ts'
@@ -27,7 +26,7 @@ export const createDoorSignIn =
   (signIn: SignIn, namesProxies: () => boolean): DoorSignIn =>
   (attempt) => {
     const { source } = attempt
-    const whole: Attempt = {
+    return signIn({
       ...attempt,
       ...toPeers(source, namesProxies()),
       waiting: source,
@@ -35,8 +34,7 @@ export const createDoorSignIn =
         source.addToUnauthorized(SECOND_FACTOR, 'required')
         attempt.onCodeMissing?.()
       },
-    }
-    return keepOrigin(() => signIn(whole))
+    })
   }
 
 /** Creates a user for a client that signs up, within the limits. */

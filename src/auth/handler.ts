@@ -48,9 +48,11 @@ export interface CredentialHandler {
   /** On the wire, in logs and metrics. */
   readonly name: string
   readonly kinds: readonly CredentialKind[]
-  /** Never writes to the response. */
-  read(source: CredentialSource): Verdict | Promise<Verdict>
+  /** Never writes to the response. Waits for nothing: what has to, is left to the function that it returns. */
+  read(source: CredentialSource): Verdict | WaitForVerdict
 }
+
+export type WaitForVerdict = () => Promise<Verdict>
 
 /** `absent`: the request has no credential of this kind, and the next handler is asked. `note`: what was ignored. */
 export type Verdict = { readonly kind: 'absent'; readonly note?: string } | AcceptedCredential | RefusedCredential

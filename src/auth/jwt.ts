@@ -22,6 +22,7 @@ import {
   reject,
   toExternalIdentity,
   type Verdict,
+  type WaitForVerdict,
 } from './handler.ts'
 import { ISSUED_TOKEN } from './issued-token.ts'
 import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
@@ -76,7 +77,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       const provided = known ? undefined : deps.findProviderToken?.(text, now)
       if (provided) return provided
       const token = known ?? verifyNew(text, deps.keys(), cache)
-      return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : checkIssued(text, token, deps)
+      return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : () => checkIssued(text, token, deps)
     },
   }
 }
@@ -135,10 +136,10 @@ function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, n
   return { rules, readAtSeconds: now, token: { name, issuedAt: iat }, accepted }
 }
 
-function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | Promise<Verdict> {
+function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | WaitForVerdict {
   if (reading instanceof Refusal) return reject(reading)
   const { token, accepted } = reading
-  return directory.isForeignTokenKnownLive(token) ? accepted : askDirectory(accepted, token, directory)
+  return directory.isForeignTokenKnownLive(token) ? accepted : () => askDirectory(accepted, token, directory)
 }
 
 async function askDirectory(accepted: Verdict, token: ForeignToken, directory: JwtDeps['directory']): Promise<Verdict> {

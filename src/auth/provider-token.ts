@@ -21,6 +21,7 @@ import {
   reject,
   toExternalIdentity,
   type Verdict,
+  type WaitForVerdict,
 } from './handler.ts'
 import { checkFactor, mapRoles, type Provider, type Providers, verifyWithProvider } from './provider.ts'
 import { unavailable } from './provider-connections.ts'
@@ -60,7 +61,7 @@ interface Reading {
 }
 
 /** `now`: seconds since the epoch. */
-export type FindProviderToken = (text: string, now: number) => Verdict | Promise<Verdict> | undefined
+export type FindProviderToken = (text: string, now: number) => Verdict | WaitForVerdict | undefined
 
 /** For a handler of a door. `undefined`: the token is not one of a provider, and the handler checks it itself. */
 export function createProviderTokens(deps: ProviderTokenDeps, handler: string): FindProviderToken {
@@ -71,7 +72,8 @@ export function createProviderTokens(deps: ProviderTokenDeps, handler: string): 
     const reading = await readVerified(token, provider, deps)
     if (reading instanceof Refusal) return reject(reading)
     cache.remember({ token: text, version: ANY_VERSION }, reading, reading.claims.expiresAt)
-    return decide(reading, handler, deps)
+    const verdict = decide(reading, handler, deps)
+    return typeof verdict === 'function' ? verdict() : verdict
   }
   return (text, now) => {
     const known = cache.find({ token: text, version: ANY_VERSION }, now)
@@ -79,7 +81,7 @@ export function createProviderTokens(deps: ProviderTokenDeps, handler: string): 
     const read = readToken(text)
     const issuer = read.kind === 'read' && findMember(read.claims, 'iss')
     const provider = typeof issuer === 'string' ? providers.get(issuer) : undefined
-    return provider && read.kind === 'read' ? readNew(text, read, provider) : undefined
+    return provider && read.kind === 'read' ? () => readNew(text, read, provider) : undefined
   }
 }
 
@@ -163,7 +165,7 @@ export async function findUser(
 }
 
 /** Checks what may have changed since the token was read. Waits only if the user is not cached. */
-function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Verdict | Promise<Verdict> {
+function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Verdict | WaitForVerdict {
   const { name, claims, provider } = reading
   const { directory } = deps
   const max = deps.maxLifetimeSeconds()
@@ -173,7 +175,7 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const isAsserted = provider.users === 'asserted'
   const account = isAsserted ? directory.peekAccount(name) : directory.peekTokenAccount(token)
   const isLive = isAsserted ? directory.isForeignTokenKnownLive(token) : account !== undefined
-  return isLive ? accept(reading, account, handler, deps) : askDirectory(reading, handler, deps)
+  return isLive ? accept(reading, account, handler, deps) : () => askDirectory(reading, handler, deps)
 }
 
 async function askDirectory(reading: Reading, handler: string, deps: ProviderTokenDeps): Promise<Verdict> {

@@ -44,7 +44,7 @@ export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
     kinds: [PROXY_HEADERS],
     read(source) {
       const headers = readHeaders(source, deps.names())
-      return headers === undefined ? ABSENT : checkCredential(headers, source, deps)
+      return headers === undefined ? ABSENT : () => checkCredential(headers, source, deps)
     },
   }
 }

@@ -70,10 +70,10 @@ const HEALTHY_MS = 30_000
 const LOOK_EVERY_MS = 1000
 
 /**
- * A worker uses the compiled modules that the main thread keeps. Without them, one of a checkout takes 12 MiB more, most
- * of it to strip types.
+ * A worker uses the compiled modules that the main thread keeps. Without them, a worker of a checkout takes 12 MiB more,
+ * most of it to strip types.
  */
-function toEnvironment(): NodeJS.ProcessEnv {
+function createEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir()
   // Node adds a folder for its version to the one that it is given
   return folder === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(folder) }
@@ -276,7 +276,7 @@ export class WorkerPool {
     const worker = new Worker(program, {
       workerData,
       name: `cardea-worker-${slot}`,
-      env: toEnvironment(),
+      env: createEnvironment(),
     })
     const ended = Promise.withResolvers<void>()
     const member: Member = {

@@ -148,7 +148,7 @@ function runHandler(context: RequestContext, dialect: Dialect): PendingReply {
   const handler = match && findHandler(match.route, context, dialect)
   const handle = () => (handler ? handler(context, match.params) : dialect.fallback(context))
   const isRead = READING_METHODS.has(context.method)
-  // what is read anywhere, or from the upstream, records no event
+  // what is read anywhere, or from the upstream, records no event of the request
   if (isRead && (!handler || match.route.isReadAnywhere)) return handle()
   const { confirmCredential } = dialect
   const isConfirmed = handler !== undefined && confirmCredential !== undefined && !isRead

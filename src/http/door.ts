@@ -132,9 +132,9 @@ function handleRequest(
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
   response.on('close', () => onClose(active))
-  const runForRequest = routed.dialect.keepsOrigin ? beginForOrigin : runForOrigin
+  const run = routed.dialect.keepsOrigin ? beginForOrigin : runForOrigin
   const work = () =>
-    runForRequest(
+    run(
       () => describeOrigin(context, parts.dialect.name),
       () => respond(active),
     )

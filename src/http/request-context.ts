@@ -224,7 +224,7 @@ export interface Dialect {
   readonly methods?: string
   /** Set if headers that override the method are meant for another server and are ignored here. */
   readonly ignoresMethodOverride?: true
-  /** Set if its steps wait only for what records no security event, or runs in `keepOrigin` (observe/origin.ts). */
+  /** Set if its steps wait only for what records no event of the request, or runs in `keepOrigin` (observe/origin.ts). */
   readonly keepsOrigin?: true
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]

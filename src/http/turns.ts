@@ -1,4 +1,5 @@
 /** Lets connections take turns, so that the work for some of them does not delay the others. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** `false`: nothing was to be done, so the next one takes the turn. */
 type Turn = () => unknown
@@ -71,8 +72,11 @@ function waitAs(client: string, clients: Map<string, Set<Turn>>, next: Turn): vo
 function schedule(): void {
   if (isScheduled) return
   isScheduled = true
-  setImmediate(runIteration)
+  runOutside(setImmediate, runIteration)
 }
+
+/** Turns belong to no request: what they begin must not run on behalf of the one that scheduled them. */
+const runOutside = AsyncLocalStorage.snapshot()
 
 function runIteration(): void {
   isScheduled = false

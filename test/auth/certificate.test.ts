@@ -4,6 +4,7 @@ import { createCertificateHandler } from '../../src/auth/certificate.ts'
 import type { CredentialSource, PresentedCertificate } from '../../src/auth/handler.ts'
 import { toAccount } from '../../src/directory/account.ts'
 import { createUser } from '../../src/directory/users/revisions.ts'
+import { readVerdict } from './read-verdict.ts'
 
 const FROM_MS = Date.UTC(2030, 0, 1)
 const TO_MS = Date.UTC(2031, 0, 1)
@@ -32,7 +33,7 @@ async function check(nowMs: number, source: CredentialSource = SOURCE, totp?: st
     directory: { findAccount: async () => ({ ...account, totp }) },
     clock: { nowMs: () => nowMs },
   })
-  const verdict = await handler.read(source)
+  const verdict = await readVerdict(handler, source)
   return verdict.kind === 'refused' ? verdict.error.detail : verdict.kind
 }
 

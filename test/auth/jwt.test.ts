@@ -4,6 +4,7 @@ import type { CredentialSource } from '../../src/auth/handler.ts'
 import { createJwtHandler, type JwtDeps } from '../../src/auth/jwt.ts'
 import { readJwtKeys } from '../../src/keys/jwt-keys.ts'
 import { makeToken, signerFor } from '../keys/signing.ts'
+import { readVerdict } from './read-verdict.ts'
 
 const SECRET = 'a secret of tokens for tests'
 const NOW = 1_800_000_000
@@ -26,7 +27,7 @@ function createScene(claims: Readonly<Record<string, unknown>>) {
   })
   const token = makeToken({ alg: 'HS256' }, { sub: 'jan', ...claims }, signerFor('HS256', SECRET))
   const source = { header: () => `Bearer ${token}` } as unknown as CredentialSource
-  return { scene, read: async () => await handler.read(source) }
+  return { scene, read: () => readVerdict(handler, source) }
 }
 
 type Scene = ReturnType<typeof createScene>['scene']

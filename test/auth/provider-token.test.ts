@@ -58,7 +58,8 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
     /** The name that a new token stands for now, or why it is refused. */
     async read(header: object = {}): Promise<string> {
       const now = Math.floor(nowMs / 1000)
-      const verdict = await find(provider.signToken({ iat: now, exp: now + 300 }, header), now)
+      const found = find(provider.signToken({ iat: now, exp: now + 300 }, header), now)
+      const verdict = typeof found === 'function' ? await found() : found
       if (verdict?.kind === 'accepted') return verdict.identity.name ?? ''
       return verdict?.kind === 'refused' ? `${verdict.error.code}: ${refusalText(verdict.error)}` : 'absent'
     },

@@ -1,4 +1,4 @@
-import type { AcceptedCredential, CredentialSource, Verdict } from '../../src/auth/handler.ts'
+import type { AcceptedCredential, CredentialSource } from '../../src/auth/handler.ts'
 import { createAccountSessions } from '../../src/auth/session/account-session.ts'
 import type { SigningSettings } from '../../src/auth/session/cookie-value.ts'
 import { createCookieSecrets, createCookieTimeouts } from '../../src/auth/session/secrets.ts'
@@ -6,6 +6,7 @@ import { createCookieHandler } from '../../src/auth/session/session-cookie.ts'
 import { createTokenSessions } from '../../src/auth/session/token-session.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 import type { Scope } from '../support/scope.ts'
+import { readVerdict } from './read-verdict.ts'
 
 /** Where nothing but a cookie comes from. */
 export const sourceOf = (cookie: string): CredentialSource => ({
@@ -42,7 +43,7 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
   const accounts = createAccountSessions(deps)
   const tokens = createTokenSessions(deps)
   const handler = createCookieHandler({ accounts, tokens, cookieSettings: () => ({ hasHostPrefix: false }) })
-  const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
+  const read = (cookie: string) => readVerdict(handler, sourceOf(cookie))
   return {
     ...node,
     clock,

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { findOrigin, runForOrigin } from '../../src/observe/origin.ts'
+import { beginForOrigin, findOrigin, keepOrigin, runForOrigin } from '../../src/observe/origin.ts'
 
 test('each request of a connection has its own origin, and code outside a request has none', async () => {
   const seen: unknown[] = []
@@ -41,4 +41,36 @@ test('each request of a connection has its own origin, and code outside a reques
     ['/two', '/two'],
   ])
   assert.deepEqual(findOrigin(), {})
+})
+
+test('a request that has begun is known until it waits, and later where it was kept', async () => {
+  const seen: unknown[] = []
+  const see = (place: string) => seen.push([place, findOrigin().request])
+  const later = async (place: string) => {
+    await nextTurn()
+    see(place)
+  }
+  const origin = (request: string) => () => ({ request })
+  const work = beginForOrigin(origin('one'), async () => {
+    see('at once')
+    const kept = keepOrigin(() => later('kept'))
+    const other = runForOrigin(origin('two'), () => {
+      see('within')
+      return later('later within')
+    })
+    see('after it')
+    await Promise.all([kept, other])
+    see('not kept')
+  })
+  see('outside')
+  await work
+  assert.deepEqual(seen, [
+    ['at once', 'one'],
+    ['within', 'two'],
+    ['after it', 'one'],
+    ['outside', undefined],
+    ['kept', 'one'],
+    ['later within', 'two'],
+    ['not kept', undefined],
+  ])
 })

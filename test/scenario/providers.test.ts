@@ -279,6 +279,20 @@ describe('a token of an identity provider', () => {
     assert.equal((await api('GET', '/users/jan')).status, 404)
   })
 
+  it('records at which door and in which request a user was created', async () => {
+    takeEvents()
+    const token = creating.signToken({ sub: '77', preferred_username: 'una' })
+    const headers = { ...bearer(token), 'X-Couch-Request-ID': 'first' }
+    assert.equal((await send(document, { path: '/_session', headers })).json.userCtx.name, 'una')
+    const created = takeEvents().filter(({ event }) => /^(user|external-account)\./.test(event))
+    assert.deepEqual(
+      created.map(({ event }) => event),
+      ['user.created', 'external-account.linked'],
+    )
+    for (const record of created)
+      assert.partialDeepStrictEqual(record, { subject: 'una', peer: '127.0.0.1', door: 'document', request: 'first' })
+  })
+
   it('creates no user again for a deleted or unlinked one, until it is newer', async () => {
     const iat = now - 50
     const sign = (preferred_username: string) => creating.signToken({ sub: '7', preferred_username, iat })

@@ -77,6 +77,8 @@ interface Row {
 const FROM = { peer: '127.0.0.1', outcome: 'success', node: 'cardea@127.0.0.1' }
 const REFUSED = { ...FROM, outcome: 'failure', level: 'warn' }
 
+const WRONG_TOKEN = `v1.${Buffer.from('{"u":"jo"}').toString('hex')}`
+
 const exp = Math.floor(Date.now() / 1000) + 600
 
 /** Each on a server of its own, with a user jo. */
@@ -111,6 +113,12 @@ const ROWS: readonly Row[] = [
     send: { path: '/', headers: { Authorization: basic('jo', 'wrong') } },
     status: 401,
     events: [['sign-in.refused', { ...REFUSED, subject: 'jo', reason: 'wrong password', handler: 'default' }]],
+  },
+  {
+    name: 'a wrong access token in place of the password',
+    send: { path: '/', headers: { Authorization: basic('jo', WRONG_TOKEN), 'X-Couch-Request-ID': 'mine' } },
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, subject: 'jo', door: 'document', handler: 'default', request: 'mine' }]],
   },
   {
     name: 'a wrong Basic password at the multi-model door',
@@ -446,6 +454,21 @@ test('records repeated refusals of one peer once, and their count at the end', a
   await server.cardea.close()
   assertEvents(server, [['sign-in.refused', { subject: '(unknown name)', count: 19 }]])
 })
+
+for (const [credential, password] of [
+  ['password', 'wrong'],
+  ['access token', WRONG_TOKEN],
+] as const)
+  test(`records where the wrong ${credential} came from that locked an account`, async (t) => {
+    const server = await startServer(t, { ...OPTIONS, chttpd_auth_lockout: { threshold: 1, max_lifetime: 1000 } })
+    await createUser(server, 'jo', 'right')
+    const headers = { Authorization: basic('jo', password), 'X-Couch-Request-ID': 'mine' }
+    await send(server.document, { path: '/', headers })
+    await send(server.document, { path: '/', headers })
+    const started = server.takeEvents().find(({ event }) => event === 'limit.started')
+    const expected = { subject: 'jo', peer: '127.0.0.1', door: 'document', request: 'mine' }
+    assert.partialDeepStrictEqual(started, expected)
+  })
 
 test('the name of a client cannot forge a line of the log', async (t) => {
   const server = await startServer(t)

@@ -43,7 +43,7 @@ export function createConsoleSessions(
   const handler: CredentialHandler = {
     name: CONSOLE_HANDLER,
     kinds: [CONSOLE_SESSION],
-    read: async (source) => (await find(source)) ?? ABSENT,
+    read: (source) => async () => (await find(source)) ?? ABSENT,
   }
   return {
     find,

@@ -148,7 +148,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
       const value = findValue(source, sessions)
       if (value === undefined || value === '') return ABSENT
       const known = accepted.get(value)
-      return (known && peek(known, sessions)) ?? check(value)
+      return (known && peek(known, sessions)) ?? (() => check(value))
     },
   }
 }
