@@ -69,11 +69,7 @@ const MAX_DELAY_MS = 10_000
 const HEALTHY_MS = 30_000
 const LOOK_EVERY_MS = 1000
 
-/**
- * New objects may take less memory than V8 allows by default, which is 48 MiB: a worker under load then takes 46 instead
- * of 102 MiB and no more CPU time. With 24, objects of requests through the gateway outlive two collections, and such a
- * request takes 40 % more CPU time (`npm run bench -- workers`).
- */
+/** Without it a worker under load takes 102 instead of 56 MiB, and as much CPU time (`npm run bench -- workers`). */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 36 }
 
 /**
