@@ -200,13 +200,14 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
   return requests
 }
 
-/** The same bursts for every connection: building them for each connection would slow the attacker down. */
-function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
+/** The same bursts for every connection: building them for each would slow the attacker down. `onFirst`: one is taken. */
+function shareBursts(bursts: Iterator<Burst>, onFirst: () => void): () => Iterator<Burst> {
   const made: IteratorResult<Burst>[] = []
   return () => {
     let sent = 0
     return {
       next: () => {
+        onFirst()
         const next = made[sent] ?? bursts.next()
         made[sent] = next
         sent += 1
@@ -218,7 +219,8 @@ function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
 
 async function attack(flood: Flood, { name, url, way, connections, seconds }) {
   const chosen = flood.ways[way] as Way
-  const openBursts = shareBursts(chosen.bursts(findListener(name)))
+  const { promise: hasBegun, resolve: begin } = Promise.withResolvers<void>()
+  const openBursts = shareBursts(chosen.bursts(findListener(name)), begin)
   setPriority(LOWEST_PRIORITY)
   const stop = new AbortController()
   let requests = 0
@@ -230,6 +232,8 @@ async function attack(flood: Flood, { name, url, way, connections, seconds }) {
     }
   }
   const all = Array.from({ length: connections }, run)
+  // on a busy machine it takes a while until the first bytes are sent
+  if (connections > 0) await hasBegun
   await pause(seconds * 1000)
   const endedAt = now()
   stop.abort()
