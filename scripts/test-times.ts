@@ -35,7 +35,9 @@ export function createTimesRecorder(record: string) {
   let before = { cpu: 0, elapsed: 0 }
   return (file: string): void => {
     const now = { cpu: readCpuSeconds(), elapsed: performance.now() / 1000 }
-    const times: Times = { file, cpu: now.cpu - before.cpu, elapsed: now.elapsed - before.elapsed }
+    // a browser that ended takes the time of its processes with it
+    const cpu = Math.max(0, now.cpu - before.cpu)
+    const times: Times = { file, cpu, elapsed: now.elapsed - before.elapsed }
     appendFileSync(record, `${JSON.stringify(times)}\n`)
     before = now
   }
