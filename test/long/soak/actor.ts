@@ -15,6 +15,8 @@ export class Actor {
   #tried = 0
   /** The last change and the node that acknowledged it. */
   #changed = { at: 0, node: undefined }
+  /** When a change was last not confirmed: it may still happen, even after the next one. */
+  #undecidedAt = 0
   #passwords = 0
   #isGranted = false
 
@@ -31,7 +33,8 @@ export class Actor {
 
   /** Whether this node must know every acknowledged change. */
   isSettled(node) {
-    return this.#changed.node === node || Date.now() - this.#changed.at > this.#run.graceMs
+    const isOver = (at) => Date.now() - at > this.#run.graceMs
+    return isOver(this.#undecidedAt) && (this.#changed.node === node || isOver(this.#changed.at))
   }
 
   async ask(base, request) {
@@ -85,6 +88,7 @@ export class Actor {
   /** `node` confirmed the change; `undefined`: none did, but the change may have happened. */
   #noteChange(node) {
     this.#changed = { at: Date.now(), node }
+    if (!node) this.#undecidedAt = Date.now()
   }
 
   /** Reads the record, checks that no acknowledged write is missing, and writes the next number. */
@@ -110,11 +114,12 @@ export class Actor {
     this.password = password
   }
 
-  /** The write may have happened: the next attempt finds out. */
+  /** The write may have happened: a password that may no longer be right is replaced next. */
   #noteUndecided(password) {
     this.#noteChange(undefined)
     if (password === undefined) return
     this.#credentials.endAll(undefined)
+    this.password = undefined
   }
 
   get #path() {
