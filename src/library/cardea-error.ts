@@ -21,6 +21,15 @@ export class CardeaError extends Error {
   }
 }
 
+/** The same asynchronous methods; a refusal leaves them as a `CardeaError`. */
+export function toLibraryMethods<T extends object>(methods: T): T {
+  const entries = Object.entries(methods).map(([name, run]) => {
+    const runChecked = (...given: unknown[]) => withCardeaErrors(() => run(...given))
+    return [name, runChecked]
+  })
+  return Object.fromEntries(entries) as T // the same names and parameters
+}
+
 /** Runs `work`; a refusal leaves the library as a `CardeaError`. */
 export async function withCardeaErrors<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -6,7 +6,7 @@ import type { SessionOpening } from '../directory/sessions/session.ts'
 import type { SessionRecord } from '../directory/store-port/sessions.ts'
 import type { App } from '../wiring/app.ts'
 import { requireLimit, requireMembers, requireText, toDate } from './arguments.ts'
-import { withCardeaErrors } from './cardea-error.ts'
+import { toLibraryMethods } from './cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest, requireSink } from './requests.ts'
 
 /** A user whose password was right. `cardea.sessions.create` takes it as proof of that. */
@@ -85,41 +85,34 @@ export interface Sessions {
 
 /** `verified` has the account of each user that `verifyPassword` returned. */
 export function createLibrarySessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
-  const revokeAll: Sessions['revokeAll'] = (name, options = {}) =>
-    withCardeaErrors(async () => {
+  return toLibraryMethods<Sessions>({
+    create: async (user, options = {}) =>
+      createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
+    list: (name, options = {}) => listSessions(app.directory, name, options),
+    async revoke(id) {
+      requireText(id, 'id')
+      return (await app.directory.revokeSession(id)) !== undefined
+    },
+    async revokeAll(name, options = {}) {
       requireText(name, 'name')
       requireMembers(options, 'options', ['kept'])
       if (options.kept !== undefined) requireText(options.kept, 'kept')
       return app.directory.revokeSessions(name, options.kept)
-    })
-  return {
-    create: (user, options = {}) =>
-      withCardeaErrors(() =>
-        createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
-      ),
-    list: (name, options = {}) => withCardeaErrors(() => listSessions(app.directory, name, options)),
-    revoke: (id) =>
-      withCardeaErrors(async () => {
-        requireText(id, 'id')
-        return (await app.directory.revokeSession(id)) !== undefined
-      }),
-    revokeAll,
-    revokeOthers: (user) =>
-      withCardeaErrors(async () => {
-        requireText(user?.name, 'the name of the user')
-        // without an id, the session of the request would end too
-        requireText(user.sessionId, 'the sessionId of the user')
-        return revokeAll(user.name, { kept: user.sessionId })
-      }),
-    clearCookie: (response, options = {}) =>
-      withCardeaErrors(async () => {
-        requireMembers(options, 'options', ['request', 'peer'])
-        requireSink(response)
-        const { request, peer } = options
-        const incoming = request ? readRequest(request, 'sessions.clearCookie', peer) : createEmptyRequest()
-        addHeaders(response, [await app.runFor(incoming, async (context) => app.signIn.clear(context))])
-      }),
-  }
+    },
+    async revokeOthers(user) {
+      requireText(user?.name, 'the name of the user')
+      // without an id, the session of the request would end too
+      requireText(user.sessionId, 'the sessionId of the user')
+      return app.directory.revokeSessions(user.name, user.sessionId)
+    },
+    async clearCookie(response, options = {}) {
+      requireMembers(options, 'options', ['request', 'peer'])
+      requireSink(response)
+      const { request, peer } = options
+      const incoming = request ? readRequest(request, 'sessions.clearCookie', peer) : createEmptyRequest()
+      addHeaders(response, [await app.runFor(incoming, async (context) => app.signIn.clear(context))])
+    },
+  })
 }
 
 async function createSession(
@@ -170,22 +163,13 @@ function readPlace(after: unknown): Pick<SessionRecord, 'createdAt' | 'id'> {
   return { createdAt: Number(createdAt), id }
 }
 
-const toCardeaSession = ({
+const toCardeaSession = ({ id, name, door, peer, userAgent, ...times }: SessionRecord): CardeaSession => ({
   id,
   name,
   door,
-  createdAt,
-  seenAt,
-  expiresAt,
-  peer,
-  userAgent,
-}: SessionRecord): CardeaSession => ({
-  id,
-  name,
-  door,
-  createdAt: toDate(createdAt),
-  lastSeenAt: toDate(seenAt),
-  expiresAt: toDate(expiresAt),
+  createdAt: toDate(times.createdAt),
+  lastSeenAt: toDate(times.seenAt),
+  expiresAt: toDate(times.expiresAt),
   peer,
   userAgent,
 })

@@ -15,7 +15,7 @@ import {
 import { readDocumentMembers } from '../transfer/draft.ts'
 import type { App } from '../wiring/app.ts'
 import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requireText } from './arguments.ts'
-import { withCardeaErrors } from './cardea-error.ts'
+import { toLibraryMethods } from './cardea-error.ts'
 import { createRun } from './credentials.ts'
 import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
 import { createLibrarySessions, type VerifiedUser } from './sessions.ts'
@@ -133,48 +133,51 @@ export function createUsersAndSessions<Members extends object>(app: App) {
 
 /** `toVerified`: the user as the proof of a right password. */
 function createUsers<Members extends object>(app: App, toVerified: (account: Account) => VerifiedUser): Users<Members> {
-  return {
-    create: (user) => withCardeaErrors(async () => toCardeaUser(await app.directory.createUser(toDraft(user)))),
-    find: (name) =>
-      withName(name, async () => {
-        const user = await app.directory.findUser(name)
-        return user && toCardeaUser(user)
-      }),
-    list: (options = {}) => withCardeaErrors(() => listUsers(app.directory, options)),
-    update: (name, change) =>
-      withName(name, async () => toCardeaUser(await app.directory.changeUser(name, toChange(change)))),
-    setPassword: (name, password) =>
-      withName(name, async () => {
-        requireText(password, 'password')
-        await app.directory.setPassword(name, { password })
-      }),
-    changePassword: (name, change) =>
-      withName(name, async () => {
-        requireMembers(change, 'a change', ['currentPassword', 'password', ...CHECK_OPTIONS])
-        const { currentPassword, password, ...options } = change
-        requireText(password, 'password')
-        const account = await findVerified(app, ['changePassword', name, currentPassword], options).catch(toLocked)
-        if ('status' in account) return account
-        await createRun(app)(ACCOUNT_OPERATIONS['account.set-password'], {
-          user: name,
-          body: () => ({ password }),
-        })
-        // the account before the change opens sessions that have ended
-        return { status: 'changed', user: toVerified((await app.directory.findAccount(name)) ?? account) }
-      }),
-    checkPassword: (name, password, options = {}) =>
-      withName(name, async () => {
-        const account = await findVerified(app, ['checkPassword', name, password], options).catch(toLocked)
-        return 'status' in account ? account : { status: 'verified', user: toVerified(account) }
-      }),
-    verifyPassword: (name, password, options = {}) =>
-      withName(name, async () => {
-        const account = await findVerified(app, ['verifyPassword', name, password], options)
-        return 'status' in account ? undefined : toVerified(account)
-      }),
-    disable: (name) => withName(name, async () => void (await app.directory.setActive(name, false))),
-    remove: (name) => withName(name, async () => void (await app.directory.removeUser(name, 'any'))),
-  }
+  return toLibraryMethods<Users<Members>>({
+    create: async (user) => toCardeaUser(await app.directory.createUser(toDraft(user))),
+    async find(name) {
+      requireText(name, 'name')
+      const user = await app.directory.findUser(name)
+      return user && toCardeaUser(user)
+    },
+    list: (options = {}) => listUsers(app.directory, options),
+    async update(name, change) {
+      requireText(name, 'name')
+      return toCardeaUser(await app.directory.changeUser(name, toChange(change)))
+    },
+    async setPassword(name, password) {
+      requireText(name, 'name')
+      requireText(password, 'password')
+      await app.directory.setPassword(name, { password })
+    },
+    async changePassword(name, change) {
+      requireText(name, 'name')
+      requireMembers(change, 'a change', ['currentPassword', 'password', ...CHECK_OPTIONS])
+      const { currentPassword, password, ...options } = change
+      requireText(password, 'password')
+      const account = await findVerified(app, ['changePassword', name, currentPassword], options).catch(toLocked)
+      if ('status' in account) return account
+      await createRun(app)(ACCOUNT_OPERATIONS['account.set-password'], { user: name, body: () => ({ password }) })
+      // the account before the change opens sessions that have ended
+      return { status: 'changed', user: toVerified((await app.directory.findAccount(name)) ?? account) }
+    },
+    async checkPassword(name, password, options = {}) {
+      const account = await findVerified(app, ['checkPassword', name, password], options).catch(toLocked)
+      return 'status' in account ? account : { status: 'verified', user: toVerified(account) }
+    },
+    async verifyPassword(name, password, options = {}) {
+      const account = await findVerified(app, ['verifyPassword', name, password], options)
+      return 'status' in account ? undefined : toVerified(account)
+    },
+    async disable(name) {
+      requireText(name, 'name')
+      await app.directory.setActive(name, false)
+    },
+    async remove(name) {
+      requireText(name, 'name')
+      await app.directory.removeUser(name, 'any')
+    },
+  })
 }
 
 async function findVerified(
@@ -182,6 +185,7 @@ async function findVerified(
   [caller, name, password]: readonly [caller: string, name: string, password: unknown],
   options: PasswordCheckOptions,
 ): Promise<Account | RefusedPassword> {
+  requireText(name, 'name')
   requireText(password, 'password')
   requireMembers(options, 'options', CHECK_OPTIONS)
   const { request, peer, code = '' } = options
@@ -197,12 +201,6 @@ function toLocked(error: unknown): RefusedPassword {
   if (!isLimit) throw error
   return { status: 'locked', retryAfter: error.retryAfterSeconds ?? 0 }
 }
-
-const withName = <T>(name: unknown, work: () => Promise<T>): Promise<T> =>
-  withCardeaErrors(async () => {
-    requireText(name, 'name')
-    return work()
-  })
 
 async function listUsers<Members extends object>(
   directory: Directory,
