@@ -118,6 +118,9 @@ export interface Caller {
   readonly peer: string
 }
 
+/** The name in the path. */
+export const nameOf = ({ params }: Call): string => params['name'] ?? ''
+
 /** The name of the caller's own account. The owner of the process, superuser tokens and asserted users have none. */
 export function requireAccountName({ caller }: Call): string {
   if (caller?.hasAccount && caller.name !== null) return caller.name

@@ -3,7 +3,7 @@ import { compareBytes } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
-import { type Call, type OperationDeps, operation, requireServer } from '../operation.ts'
+import { type Call, nameOf, type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { UpstreamDatabase } from '../ports.ts'
 import {
   DATABASE_PAGE,
@@ -14,7 +14,6 @@ import {
   SECURITY_CHANGE,
   type Security,
 } from '../schemas/databases.ts'
-import { nameOf } from '../users/users.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_BYTES = 16 * 1024 * 1024

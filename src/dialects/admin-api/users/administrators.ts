@@ -2,7 +2,15 @@ import { badRequest, Refusal } from '../../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../../directory/administrator-operations.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
 import { describePassword, readAdminPassword } from '../../../passwords/schemes.ts'
-import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import {
+  type Call,
+  CURRENT_PASSWORD,
+  nameOf,
+  type OperationDeps,
+  operation,
+  PROOF,
+  requireOwnPassword,
+} from '../operation.ts'
 import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
 import {
   ADMINISTRATOR,
@@ -12,7 +20,7 @@ import {
   type Administrator as ShownAdministrator,
 } from '../schemas/users.ts'
 import { countSessions } from './sessions.ts'
-import { nameOf, showSignIn } from './users.ts'
+import { showSignIn } from './users.ts'
 
 const NEW_PASSWORD = {
   'password?': text('It is hashed before it is stored.'),

@@ -7,7 +7,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
-import type { Call, Caller, OperationDeps } from '../operation.ts'
+import { type Call, type Caller, nameOf, type OperationDeps } from '../operation.ts'
 
 /** Why the caller may not manage the user; `undefined`: it may. */
 export function checkManaged(deps: OperationDeps, { caller }: Call, user: User): string | undefined {
@@ -46,6 +46,13 @@ export async function requireManagedName(deps: OperationDeps, call: Call, name: 
 export async function requireUser({ directory }: OperationDeps, name: string): Promise<User> {
   const user = await directory.findUser(name)
   if (!user) throw new Refusal('not_found')
+  return user
+}
+
+/** The user that the path names. */
+export async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
+  const user = await requireUser(deps, nameOf(call))
+  requireManaged(deps, call, user)
   return user
 }
 

@@ -13,8 +13,7 @@ import {
 } from '../operation.ts'
 import { EXTERNAL_ACCOUNTS } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
-import { requireManaged, requireUser } from './delegation.ts'
-import { nameOf } from './users.ts'
+import { requireManagedUser, requireUser } from './delegation.ts'
 
 export const EXTERNAL_ACCOUNT_OPERATIONS = {
   'account.external-accounts': operation('GET /account/external-accounts', 'self', {
@@ -75,12 +74,6 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       return unlink(deps, call, user)
     },
   }),
-}
-
-async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
-  const user = await requireUser(deps, nameOf(call))
-  requireManaged(deps, call, user)
-  return user
 }
 
 async function unlink(deps: OperationDeps, call: Call, user: User) {

@@ -19,8 +19,7 @@ import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { LINK_OWNER } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
 import { PASSWORD_LINK } from '../schemas/users.ts'
-import { requireManaged, requireUser } from './delegation.ts'
-import { nameOf } from './users.ts'
+import { requireManagedUser } from './delegation.ts'
 
 const LIFETIME_SECONDS = 3600
 const TOKEN_BYTES = 32
@@ -30,8 +29,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     summary: 'Create a link with which the user sets a password once, within an hour',
     reply: PASSWORD_LINK,
     async run(deps, call) {
-      const user = await requireUser(deps, nameOf(call))
-      requireManaged(deps, call, user)
+      const user = await requireManagedUser(deps, call)
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
       const expiresAt = nowSeconds(SYSTEM_CLOCK) + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }

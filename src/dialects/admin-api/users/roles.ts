@@ -7,7 +7,7 @@ import { createUser } from '../../../directory/users/revisions.ts'
 import { type User, withField } from '../../../directory/users/user.ts'
 import { foldCase } from '../../../directory/users/user-search.ts'
 import { NO_PASSWORD } from '../../../passwords/schemes.ts'
-import { type OperationDeps, operation } from '../operation.ts'
+import { nameOf, type OperationDeps, operation } from '../operation.ts'
 import {
   FACTOR_POLICY,
   ROLE_DETAILS,
@@ -16,7 +16,7 @@ import {
   type RoleDetails,
   type UnprotectedAccount,
 } from '../schemas/users.ts'
-import { nameOf, showSignIn } from './users.ts'
+import { showSignIn } from './users.ts'
 
 const MAX_ROLES = 500
 /** Accounts without a second factor that are listed for each role. */

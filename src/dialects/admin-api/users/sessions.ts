@@ -10,7 +10,7 @@ import {
   type SessionPosition,
   type SessionRecord,
 } from '../../../directory/store-port/sessions.ts'
-import { type Call, type OperationDeps, operation, requireAccountName } from '../operation.ts'
+import { type Call, nameOf, type OperationDeps, operation, requireAccountName } from '../operation.ts'
 import {
   ENDED_PAGE,
   ENDED_SESSIONS,
@@ -25,7 +25,6 @@ import {
   type UserSession,
 } from '../schemas/account.ts'
 import { requireManagedName } from './delegation.ts'
-import { nameOf } from './users.ts'
 
 export const SESSION_OPERATIONS = {
   'session.list': operation('GET /sessions', 'administrator', {

@@ -4,7 +4,7 @@ import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { checkWord } from '../../../directory/users/names.ts'
 import { findTotp, isExpired, type User, withTotp } from '../../../directory/users/user.ts'
 import { saltOf } from '../../../passwords/schemes.ts'
-import { type Call, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import { type Call, nameOf, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
 import {
   ACCESS_REPORT,
@@ -16,7 +16,7 @@ import {
 } from '../schemas/users.ts'
 import { requireManagedName, requireUser, toManagedChange } from './delegation.ts'
 import { countSessions } from './sessions.ts'
-import { nameOf, showManaged, showSignIn } from './users.ts'
+import { showManaged, showSignIn } from './users.ts'
 
 export const USER_DETAIL_OPERATIONS = {
   'user.show': operation('GET /users/{name}', 'userAdmin', {

@@ -20,7 +20,15 @@ import {
 } from '../../../directory/users/user.ts'
 import { type FoundPage, foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
 import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
-import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import {
+  type Call,
+  CURRENT_PASSWORD,
+  nameOf,
+  type OperationDeps,
+  operation,
+  PROOF,
+  requireOwnPassword,
+} from '../operation.ts'
 import { flag, listOf, object, oneOf, type Schema, type Static, text, toName } from '../schemas/schema.ts'
 import {
   MAX_PAGE,
@@ -188,8 +196,6 @@ export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
 /** `null`: none is known. */
 export const showSignIn = (signIn: LastSignIn | undefined): SignIn | null =>
   signIn ? { at: new Date(signIn.at * 1000).toISOString(), peer: signIn.peer } : null
-
-export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 
 /** One page in the order of names. The next one begins after `next`. */
 export async function readPage(directory: Directory, { limit = MAX_PAGE, after }: PageQuery) {
