@@ -56,16 +56,9 @@ async function show(context: Context, { json, all = false }: ShowOptions): Promi
 
 async function get(context: Context, name: string): Promise<void> {
   const shown = describeSettings(await loadSound(context)).findLast((setting) => setting.name === name)
-  if (!shown) throw new ExitError(EXIT.unknownOption, renderUnknown(name))
-  context.print(shown.value)
-}
-
-function renderUnknown(name: string): string {
-  const nearest = findNearest(
-    name,
-    ROWS.map((row) => row.name),
-  )
-  return withSuggestion(`unknown option ${name}`, nearest)
+  if (shown) return context.print(shown.value)
+  const names = ROWS.map((row) => row.name)
+  throw new ExitError(EXIT.unknownOption, withSuggestion(`unknown option ${name}`, findNearest(name, names)))
 }
 
 async function check(context: Context): Promise<void> {

@@ -1,7 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { tryParse } from '../config/codecs.ts'
 import { OPTIONS } from '../config/option-table.ts'
-import type { Config } from '../config/options.ts'
 import { toHashParameters } from '../live-config/kernel-settings.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { isPrf, PRFS } from '../passwords/password-digest.ts'
@@ -58,16 +57,11 @@ async function hash(context: Context, options: Options): Promise<void> {
   // why a text can never be a password, whatever the password rules
   const flaw = checkPassword([], password)
   if (flaw !== undefined) throw commandError(flaw)
-  const stored = await hashPassword(password, options, values)
-  context.print(options.json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
-}
-
-/** A password in a stored form. */
-async function hashPassword(password: string, options: Options, config: Config): Promise<unknown> {
-  const configured = toHashParameters(config)
-  const { prf = configured.prf, iterations = configured.iterations, form } = options
+  const configured = toHashParameters(values)
+  const { prf = configured.prf, iterations = configured.iterations, form, json } = options
   if (!isPrf(prf)) throw new TypeError('There is no such pseudo-random function')
   const stored = await createHasher({ queue: () => 1 }).hash(password, { scheme: 'pbkdf2', prf, iterations })
-  if (form === 'document') return toDocumentMembers(stored)
-  return renderAdminPassword(stored, form === 'prf' ? 'prf' : 'plain-prefix')
+  if (form === 'document') return context.print(JSON.stringify(toDocumentMembers(stored), undefined, 2))
+  const text = renderAdminPassword(stored, form === 'prf' ? 'prf' : 'plain-prefix')
+  context.print(json ? JSON.stringify(text) : text)
 }

@@ -23,7 +23,7 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
   const section = findHelpSection(flags.rest)
   if (section !== undefined) return printSection(section, context)
   try {
-    const program = createProgram(context, await loadCommands(flags.rest))
+    const program = createProgram(await loadCommands(flags.rest, context))
     await program.parseAsync([...flags.rest], { from: 'user' })
     return 0
   } catch (error) {
@@ -34,13 +34,11 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
   }
 }
 
-type CreateCommand = (context: Context) => Command
-
 interface CommandRow {
   /** The heading in the help. */
   readonly group: string
   /** Only the command that runs is loaded: all of them take 0.3 s, `hash` alone 0.1 s. */
-  readonly load: () => Promise<CreateCommand>
+  readonly load: () => Promise<(context: Context) => Command>
 }
 
 const SERVER = 'Server:'
@@ -70,18 +68,13 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
   hash: { group: SECRETS, load: async () => (await import('./hash.ts')).hashCommand },
 }
 
-interface LoadedCommand {
-  readonly group: string
-  readonly create: CreateCommand
-}
-
 /** The command that these words name; otherwise all, for the help and for a hint at a similar name. */
-async function loadCommands(words: readonly string[]): Promise<readonly LoadedCommand[]> {
+async function loadCommands(words: readonly string[], context: Context): Promise<readonly Command[]> {
   const name = findCommandName(words)
   if (name === undefined && words.includes('--version')) return []
   const row = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   const rows = row ? [row] : Object.values(COMMANDS)
-  return Promise.all(rows.map(async ({ group, load }) => ({ group, create: await load() })))
+  return Promise.all(rows.map(async ({ group, load }) => (await load())(context).helpGroup(group)))
 }
 
 const findCommandName = (words: readonly string[]): string | undefined => words.find((word) => !word.startsWith('-'))
@@ -90,7 +83,7 @@ const findCommandName = (words: readonly string[]): string | undefined => words.
  * Flags of the configuration are parsed by `splitFlags` only. In a spelling that `splitFlags` does not know, they are
  * unknown options here and are reported.
  */
-function createProgram(context: Context, commands: readonly LoadedCommand[]): Command {
+function createProgram(commands: readonly Command[]): Command {
   const program = new Command('cardea')
     .description('Authentication server and gateway for CouchDB and ArangoDB.')
     .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
@@ -99,7 +92,7 @@ function createProgram(context: Context, commands: readonly LoadedCommand[]): Co
     .addHelpText('after', HELP_TAIL)
     .commandsGroup('Help:')
     .helpCommand(true)
-  for (const { group, create } of commands) program.addCommand(create(context).helpGroup(group))
+  for (const command of commands) program.addCommand(command)
   return withExitOverride(program)
 }
 

@@ -32,21 +32,20 @@ export async function createReloader(
     paths: ['/_admin/server/jwt'],
     nowSeconds: Math.floor(Date.now() / 1000),
   })
-  const servers = { context, config, places, token, ca: loadCa(context, ca) }
-  return (wording) => reloadAll(servers, wording)
+  const headers = { authorization: `Bearer ${token}` }
+  const request = { method: 'POST', headers, ca: loadCa(context, ca), timeoutMs: TIMEOUT_MS }
+  return async ({ done, failed }) => {
+    // hashes of the secrets a server has after it has loaded the folder
+    const wanted = (await listSecrets(config)).filter(({ use }) => use !== 'unused').map(({ sha256 }) => sha256)
+    const problems: string[] = []
+    for (const place of places) {
+      const problem = await reload(place, request, wanted)
+      if (problem === undefined) context.printError(`${place.origin} ${done}`)
+      else problems.push(problem)
+    }
+    if (problems.length > 0) throw new SecretProblem([...problems, failed].join('\n'))
+  }
 }
-
-interface Servers {
-  readonly context: Context
-  readonly config: Config
-  readonly places: readonly URL[]
-  readonly token: string
-  readonly ca: Buffer | undefined
-}
-
-/** Hashes of the secrets a server has after it has loaded the folder. */
-const listWanted = async (config: Config): Promise<readonly string[]> =>
-  (await listSecrets(config)).filter(({ use }) => use !== 'unused').map(({ sha256 }) => sha256)
 
 interface Wording {
   readonly done: string
@@ -61,18 +60,6 @@ export const AFTER: Wording = {
     'The folder was changed. Repair those servers and run this again: it verifies every server before the next step.',
 }
 
-async function reloadAll(servers: Servers, { done, failed }: Wording): Promise<void> {
-  const { context, config, places } = servers
-  const wanted = await listWanted(config)
-  const problems: string[] = []
-  for (const place of places) {
-    const problem = await reload(place, servers, wanted)
-    if (problem === undefined) context.printError(`${place.origin} ${done}`)
-    else problems.push(problem)
-  }
-  if (problems.length > 0) throw new SecretProblem([...problems, failed].join('\n'))
-}
-
 function readPlace(text: string): URL {
   const url = URL.canParse(text) ? new URL('/_admin/server/jwt', text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url
@@ -80,8 +67,12 @@ function readPlace(text: string): URL {
 }
 
 /** What is wrong, if anything. */
-async function reload(place: URL, servers: Servers, wanted: readonly string[]): Promise<string | undefined> {
-  const response = await post(place, servers).catch((error: unknown) => explainFailure(error))
+async function reload(
+  place: URL,
+  request: Parameters<typeof send>[1],
+  wanted: readonly string[],
+): Promise<string | undefined> {
+  const response = await post(place, request).catch((error: unknown) => explainFailure(error))
   if (typeof response === 'string') return `${place.origin} cannot be reached: ${response}`
   const { status, body } = response
   if (status !== 200) return `${place.origin} ${explainRejection(status, body)}`
@@ -100,9 +91,8 @@ function explainRejection(status: number, body: string): string {
 /** Errors of the document door have a text in `error`, those of the multi-model door a boolean. */
 const isDocumentError = (body: string): boolean => typeof readJsonObject(body)?.['error'] === 'string'
 
-async function post(place: URL, { token, ca }: Servers): Promise<{ status: number; body: string }> {
-  const headers = { authorization: `Bearer ${token}` }
-  const response = await send(place, { method: 'POST', headers, ca, timeoutMs: TIMEOUT_MS })
+async function post(place: URL, request: Parameters<typeof send>[1]): Promise<{ status: number; body: string }> {
+  const response = await send(place, request)
   return { status: response.statusCode ?? 0, body: (await readResponseBody(response, MAX_BYTES)).toString() }
 }
 

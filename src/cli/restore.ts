@@ -41,7 +41,9 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
   const report = createBackupReport(context, 'restoring', json)
   return withBackupErrors(json, async () => {
     if (check) return report.end('Checked', file, await checkRestorable(path))
-    const values = requireStore(context)
+    const settings = loadSettingsOf(context)
+    requireNone(checkStoreFolder(settings))
+    const { values } = settings
     await requireStopped(context)
     const log = createLog('error')
     await requireRecordable(values, log)
@@ -69,10 +71,4 @@ async function recordRestore(
     if (!(error instanceof StartError)) throw error
     throw commandError(`The store was restored, but this was not recorded: ${error.message}`)
   }
-}
-
-function requireStore(context: Context): Config {
-  const settings = loadSettingsOf(context)
-  requireNone(checkStoreFolder(settings))
-  return settings.values
 }

@@ -104,7 +104,8 @@ async function rotate(context: Context, { force = false, json = false, ...server
   await reloadServers(BEFORE)
   const options = {
     nowSeconds: Math.floor(Date.now() / 1000),
-    lifetimeSeconds: toTokenLifetime(values),
+    // how long a token can live that a server with this configuration signs
+    lifetimeSeconds: Math.max(values.server['session-timeout'], values.auth['maximal-jwt-expiry-time']),
     isForced: force,
   }
   const step = await recordStep(context, { json }, () => stepRotation(folder, options))
@@ -114,10 +115,6 @@ async function rotate(context: Context, { force = false, json = false, ...server
   )
   if (step.kind !== 'waiting') await reloadServers(AFTER)
 }
-
-/** How long a token can live that a server with this configuration signs. */
-const toTokenLifetime = ({ server, auth }: Config): number =>
-  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
 
 /** The running server, if there is one, is the owner of the audit trail. */
 function recordStep(
@@ -135,7 +132,8 @@ function recordStep(
 }
 
 function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {
-  if (step.kind === 'waiting') return renderWaiting(step.file, new Date(step.until * 1000))
+  if (step.kind === 'waiting')
+    return `Nothing was changed: tokens signed with ${step.file} may live until ${new Date(step.until * 1000).toISOString()}. Run this again then, or with --force.`
   const done = DONE[step.kind](step.file)
   if (isReloaded) return done
   const how = server['jwt-secret-watch']
@@ -149,7 +147,3 @@ const DONE = {
   activated: (file: string) => `2 of 3: ${file} is the first now. It signs; the old secret still verifies.`,
   removed: (file: string) => `3 of 3: removed ${file}. What it signed is refused from now on.`,
 }
-
-const renderWaiting = (file: string, until: Date): string =>
-  `Nothing was changed: tokens signed with ${file} may live until ${until.toISOString()}. ` +
-  'Run this again then, or with --force.'

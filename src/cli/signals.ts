@@ -18,11 +18,12 @@ export const isServing = (command: string | undefined): boolean => SERVING.has(c
 /** Handles signals from this call on, so that none is lost and none ends the process too early. */
 export function catchSignals() {
   const stop = Promise.withResolvers<void>()
-  const hangUp = createHangUp()
   const early: NodeJS.Signals[] = []
   let isKept = false
   let isWaiting = false
   let stoppedAt: number | undefined
+  let isHangUpDue = false
+  let hangUp: (() => void) | undefined
   const onStop = (signal: Stopping) => {
     if (!isKept) return void early.push(signal)
     if (!isWaiting) process.exit(0)
@@ -30,7 +31,11 @@ export function catchSignals() {
     stoppedAt ??= performance.now()
     stop.resolve()
   }
-  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', hangUp.onSignal)
+  const onHangUpSignal = () => {
+    isHangUpDue = hangUp === undefined
+    hangUp?.()
+  }
+  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', onHangUpSignal)
   return {
     /** Resolves at a signal to stop. Before this call nothing is open, and such a signal ends the process. */
     waitForStop: (): Promise<void> => {
@@ -39,7 +44,10 @@ export function catchSignals() {
       return stop.promise
     },
     /** Called at SIGHUP, at once if one came earlier. */
-    onHangUp: hangUp.onHangUp,
+    onHangUp: (work: () => void): void => {
+      hangUp = work
+      if (isHangUpDue) work()
+    },
     /** Call when everything is closed: ends the process soon, whatever is still running. */
     endSoon: () => void setTimeout(() => endAtOnce('SIGTERM'), LEFT_BEHIND_MS).unref(),
     /** For a command that serves: a signal to stop ends it with 0, also one that came earlier. */
@@ -49,26 +57,9 @@ export function catchSignals() {
     },
     /** For other commands: restores the default effect of signals, also of those that came earlier. */
     release: (): void => {
-      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', hangUp.onSignal)
-      if (hangUp.isDue()) early.push('SIGHUP')
+      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHangUpSignal)
+      if (isHangUpDue) early.push('SIGHUP')
       for (const signal of early) process.kill(process.pid, signal)
-    },
-  }
-}
-
-/** Remembers a hang-up until there is work to do for it. */
-function createHangUp() {
-  let isDue = false
-  let work: (() => void) | undefined
-  return {
-    isDue: () => isDue,
-    onSignal() {
-      isDue = work === undefined
-      work?.()
-    },
-    onHangUp(next: () => void) {
-      work = next
-      if (isDue) next()
     },
   }
 }

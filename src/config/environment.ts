@@ -21,6 +21,10 @@ interface Place {
   readonly key: string
 }
 
+interface Found extends Place {
+  readonly isFile: boolean
+}
+
 // Rows of the table come last, so that a foreign name with the same spelling cannot hide one.
 const PLACES: ReadonlyMap<string, Place> = new Map(
   [...FOREIGN_NAMES.map(splitName), ...ROWS].map(
@@ -73,10 +77,6 @@ const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(secti
 
 /** An option in a section of CouchDB or ArangoDB that Cardea does not have. It has no effect. */
 const isForeignVariable = (name: string): boolean => FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
-
-interface Found extends Place {
-  readonly isFile: boolean
-}
 
 function findPlace(name: string): Found | undefined {
   const place = PLACES.get(name)

@@ -1,6 +1,4 @@
-// The administrators of all layers, with the hashes that replace passwords in files, environment and flags.
-import type { Log } from '../base/log.ts'
-import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
+import type { AdminEntry, Settings } from '../config/settings.ts'
 import {
   type AdministratorChanges,
   type AdministratorsReading,
@@ -31,13 +29,6 @@ export function findAdministrators(
   hashes: FileHashes = NO_HASHES,
 ): AdministratorsReading<Entry> {
   return readAdministrators(chooseHashed({ admins, deletedAdmins }, hashes), changes)
-}
-
-/** Malformed entries are logged and skipped. */
-export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log: Log): void {
-  for (const { entry, reason } of malformed) {
-    log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
-  }
 }
 
 /**

@@ -1,6 +1,5 @@
 // The current configuration: builds the first config snapshot (`snapshot.ts`) and keeps it until a reload replaces it.
 import type { KeyObject } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import { createTurns } from '../base/turns.ts'
@@ -12,9 +11,8 @@ import { reasonOf, StartError } from '../kernel/start-error.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import { generatePrivateKey } from '../keys/new-secret.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import { findStoreFile } from '../store/store-url.ts'
 import { toKernelSettings } from './kernel-settings.ts'
-import { ConfigError, checkStoreFolder } from './load.ts'
+import { ConfigError, checkStoreFolder, mayStoreExist } from './load.ts'
 import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import {
@@ -76,12 +74,6 @@ function readStartable(reader: SettingsReader, { mayLackAdministrator }: LiveCon
   const misplaced = checkStoreFolder(settings)
   if (misplaced.length > 0) throw new ConfigError(misplaced)
   return settings
-}
-
-/** Whether the store may hold something. A database server is not asked. */
-function mayStoreExist(url: string): boolean {
-  const file = findStoreFile(url)
-  return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
 async function createLiveConfig(
@@ -182,7 +174,10 @@ async function loadAndReplace(state: ReloadState): Promise<ReloadReport> {
   state.reader = reader
   parts.apply()
   const report = { ...replaceSnapshot(state, built), secrets: parts.replaced }
-  recordReload(events, report, before, snapshot.get())
+  const changed = [...report.changed, ...report.needRestart]
+  events.record('configuration.reloaded', { changed })
+  recordOptionChanges(events, changed, before.configured, snapshot.get().configured)
+  recordAdministratorChanges(events, before, snapshot.get())
   if (report.needRestart.length > 0)
     deps.log.warn('these changes take effect after a restart', { options: report.needRestart })
   return report
@@ -200,18 +195,6 @@ function replaceSnapshot({ snapshot, listeners }: ReloadState, { next, ...report
   snapshot.set(next)
   for (const listener of listeners) listener(next)
   return { isApplied: report.problems.length === 0, ...report }
-}
-
-function recordReload(
-  events: SecurityEvents,
-  report: ReloadReport,
-  before: ConfigSnapshot,
-  after: ConfigSnapshot,
-): void {
-  const changed = [...report.changed, ...report.needRestart]
-  events.record('configuration.reloaded', { changed })
-  recordOptionChanges(events, changed, before.configured, after.configured)
-  recordAdministratorChanges(events, before, after)
 }
 
 const summarize = ([first = '', ...others]: readonly string[]): string =>

@@ -1,7 +1,6 @@
 // Reads the configuration: files, environment and flags, with or without the settings in the store.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { RuntimeEntry } from '../config/layers.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
 import { type Problem, renderProblem } from '../config/problems.ts'
 import type { ConfigReading } from '../config/read.ts'
@@ -55,7 +54,9 @@ export async function loadStoredConfiguration(input: Input): Promise<StoredReadi
   const withoutStore = { ...read([]), isStoreRead: false }
   if (withoutStore.problems.length > 0) return withoutStore
   try {
-    return { ...read(await listStored(withoutStore.settings.values.store.url)), isStoreRead: true }
+    const { url } = withoutStore.settings.values.store
+    const stored = mayStoreExist(url) ? toEntries(await loadStoredSettings(url)) : []
+    return { ...read(stored), isStoreRead: true }
   } catch (error) {
     const storeProblem = reasonOf(error)
     const warning = `settings in the store could not be read: ${storeProblem}`
@@ -72,11 +73,10 @@ export function checkStoreFolder(settings: Settings): readonly Problem[] {
   return [{ kind: 'bad-file', place: renderSource(source), message }]
 }
 
-async function listStored(url: string): Promise<readonly RuntimeEntry[]> {
+/** Whether the store may hold something. A database server is not asked. */
+export function mayStoreExist(url: string): boolean {
   const file = findStoreFile(url)
-  const isMissing = file === undefined ? url.startsWith('sqlite:') : !existsSync(file)
-  if (isMissing) return []
-  return toEntries(await loadStoredSettings(url))
+  return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
 /** The folder of the first configuration file or folder. */

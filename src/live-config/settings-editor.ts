@@ -66,18 +66,14 @@ async function listStored({ runtime }: LiveConfig) {
 
 /** Both lists in the order of the table. */
 export async function listOptions(liveConfig: LiveConfig) {
-  const changes = await listChangeTimes(liveConfig)
+  const { settings } = await liveConfig.kernel.store.listSettings()
+  // when those made at run time were made
+  const changes = new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
   const snapshot = liveConfig.get()
   return {
     sections: [...new Set(ROWS.map(({ section }) => section))].map((name) => ({ name, help: SECTIONS[name] })),
     options: ROWS.map((row) => showOption(row, snapshot, changes.get(row.name))),
   }
-}
-
-/** When the settings made at run time were made, in seconds since the epoch, by name. */
-async function listChangeTimes({ kernel: { store } }: LiveConfig): Promise<ReadonlyMap<string, number>> {
-  const { settings } = await store.listSettings()
-  return new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
 }
 
 function showOption(row: OptionRow, { configured, settings }: ConfigSnapshot, changedAt: number | undefined) {

@@ -63,7 +63,7 @@ function findShown(liveConfig: LiveConfig, section: string, key: string): string
 
 function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
   const problem = checkEntry(liveConfig, entry)
-  if (problem) throw toRefusal(problem)
+  if (problem) throw new Refusal(CODES[problem.kind], { reason: withSuggestion(problem.message, problem.nearest) })
 }
 
 /** Why the change would be refused, in words; `undefined`: it would not. */
@@ -121,10 +121,6 @@ function listShown(liveConfig: LiveConfig): Record<string, Record<string, string
 function requireApplied({ isApplied, problems }: ReloadReport): void {
   if (!isApplied)
     throw new Refusal('bad_request', { reason: `The configuration was not applied. ${problems.join(' ')}` })
-}
-
-function toRefusal({ kind, message, nearest }: ChangeProblem): Refusal {
-  return new Refusal(CODES[kind], { reason: withSuggestion(message, nearest) })
 }
 
 const CODES: Readonly<Record<ChangeProblem['kind'], ErrorCode>> = {

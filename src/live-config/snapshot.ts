@@ -7,7 +7,7 @@ import type { ConfigReading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
 import { StartError } from '../kernel/start-error.ts'
-import { type FileHashes, findAdministrators, reportMalformed } from './administrators.ts'
+import { type FileHashes, findAdministrators } from './administrators.ts'
 import { findHashes, type Hashing, hashAdministrators } from './hash-administrators.ts'
 import { ConfigError } from './load.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
@@ -70,7 +70,8 @@ export async function buildSnapshot(
   const missing = deps.mayLackAdministrator ? undefined : findMissing(administrators, before !== undefined)
   if (missing !== undefined) throw new StartError(missing)
   for (const warning of warnings) deps.log.warn(warning)
-  reportMalformed(administrators, deps.log)
+  for (const { entry, reason } of administrators.malformed)
+    deps.log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
   return toSnapshot(seen, settings, hashes, before)
 }
 

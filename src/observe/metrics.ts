@@ -143,17 +143,10 @@ function joinSamples(name: MetricName, samples: readonly RenderedSample[]): read
 export const keepCounts = (copies: readonly MetricsCopy[]): MetricsCopy =>
   [...Map.groupBy(copies.flat(), ({ name }) => name)]
     .filter(([name]) => METRICS[name].type !== 'gauge')
-    .map(([name, all]) => ({
-      name,
-      read: joinSamples(
-        name,
-        all.flatMap(({ read }) => read),
-      ),
-      rendered: joinSamples(
-        name,
-        all.flatMap(({ rendered }) => rendered),
-      ),
-    }))
+    .map(([name, all]) => {
+      const join = (form: 'read' | 'rendered') => joinSamples(name, [...all.values().flatMap((each) => each[form])])
+      return { name, read: join('read'), rendered: join('rendered') }
+    })
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 

@@ -125,15 +125,8 @@ export async function openBase(
   }
 }
 
-const NEEDS_OPEN_TELEMETRY = `tracing.endpoint: OpenTelemetry is not installed. Run npm install ${[
-  'api',
-  'core',
-  'exporter-trace-otlp-http',
-  'resources',
-  'sdk-trace',
-]
-  .map((name) => `@opentelemetry/${name}`)
-  .join(' ')} where Cardea is installed`
+const OPEN_TELEMETRY = ['api', 'core', 'exporter-trace-otlp-http', 'resources', 'sdk-trace']
+const NEEDS_OPEN_TELEMETRY = `tracing.endpoint: OpenTelemetry is not installed. Run npm install ${OPEN_TELEMETRY.map((name) => `@opentelemetry/${name}`).join(' ')} where Cardea is installed`
 
 /** The libraries of tracing are loaded only here, and only if traces are wanted. */
 async function openTracing({ tracing, node }: Config, { store, log }: Kernel): Promise<Tracing | undefined> {
