@@ -133,38 +133,36 @@ export interface RevalidateDeps {
 }
 
 /** How the credential of a running request is checked again. One of `authenticators` has accepted it. */
-export function createRevalidation<R extends RunningRequest>(
+export const createRevalidation = <R extends RunningRequest>(
   authenticators: readonly Authenticator<R>[],
   deps: RevalidateDeps,
-) {
-  return {
-    /**
-     * Whether a running request would still be accepted, with the same rights. Throws where the door would now reject
-     * it. Called while a response is streamed, after users, sessions or the configuration changed.
-     */
-    async revalidate(request: R): Promise<boolean> {
-      const before = request.authenticated
-      // a preflight is accepted from every client
-      if (before === undefined || request.streamEpoch === undefined) return true
-      if (!isAnonymous(before) && !(await isStillAccepted(request, before, authenticators, deps))) return false
-      await request.checkRights()
-      return true
-    },
-    /**
-     * Confirms the credential of a request that is about to change something: first everything that other nodes have
-     * stored until now is read. Anonymous requests have nothing to confirm.
-     */
-    async confirmCredential(request: R): Promise<Authenticated | undefined> {
-      const before = request.authenticated
-      if (isAnonymous(before)) return undefined
-      await deps.directory.catchUp()
-      if (!(await isStillAccepted(request, before, authenticators, deps)))
-        throw new Refusal('authentication_required', { detail: 'the credential was revoked meanwhile' })
-      await request.checkRights()
-      return before
-    },
-  }
-}
+) => ({
+  /**
+   * Whether a running request would still be accepted, with the same rights. Throws where the door would now reject
+   * it. Called while a response is streamed, after users, sessions or the configuration changed.
+   */
+  async revalidate(request: R): Promise<boolean> {
+    const before = request.authenticated
+    // a preflight is accepted from every client
+    if (before === undefined || request.streamEpoch === undefined) return true
+    if (!isAnonymous(before) && !(await isStillAccepted(request, before, authenticators, deps))) return false
+    await request.checkRights()
+    return true
+  },
+  /**
+   * Confirms the credential of a request that is about to change something: first everything that other nodes have
+   * stored until now is read. Anonymous requests have nothing to confirm.
+   */
+  async confirmCredential(request: R): Promise<Authenticated | undefined> {
+    const before = request.authenticated
+    if (isAnonymous(before)) return undefined
+    await deps.directory.catchUp()
+    if (!(await isStillAccepted(request, before, authenticators, deps)))
+      throw new Refusal('authentication_required', { detail: 'the credential was revoked meanwhile' })
+    await request.checkRights()
+    return before
+  },
+})
 
 async function isStillAccepted<R extends RunningRequest>(
   request: R,

@@ -58,27 +58,25 @@ const BEARER = /^bearer +(.*)$/i
  * Tokens at the multi-model door, issued by Cardea or by another party that knows the secret. A Bearer header is
  * accepted or rejected; the next handler is never asked. Clients do not learn why a token is rejected.
  */
-export function createBearerHandler(deps: BearerDeps, check: CheckPassword): CredentialHandler {
-  return {
-    name: BEARER_HANDLER,
-    kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],
-    read(source) {
-      const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
-      if (text === undefined) return ABSENT
-      if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined)
-        return async () => {
-          const checked = await check('', text, source)
-          if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
-          return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
-        }
-      const known = findVerified(text, deps)
-      const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
-      if (provided) return provided
-      const claims = known ?? verifyNew(text, deps)
-      return typeof claims === 'string' ? refuse(claims) : () => checkClaims(claims, BEARER_HANDLER, deps)
-    },
-  }
-}
+export const createBearerHandler = (deps: BearerDeps, check: CheckPassword): CredentialHandler => ({
+  name: BEARER_HANDLER,
+  kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],
+  read(source) {
+    const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
+    if (text === undefined) return ABSENT
+    if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined)
+      return async () => {
+        const checked = await check('', text, source)
+        if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
+        return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
+      }
+    const known = findVerified(text, deps)
+    const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
+    if (provided) return provided
+    const claims = known ?? verifyNew(text, deps)
+    return typeof claims === 'string' ? refuse(claims) : () => checkClaims(claims, BEARER_HANDLER, deps)
+  },
+})
 
 /**
  * For the document door: the verdict on a token that Cardea issued for a session; `undefined` for every other token.

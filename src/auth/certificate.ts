@@ -26,25 +26,23 @@ export interface CertificateDeps {
  * Used last: a credential in the request itself takes precedence over that of the connection. TLS verified the certificate
  * when the client connected, but it may have expired since, and a resumed TLS session is not verified again.
  */
-export function createCertificateHandler(deps: CertificateDeps): CredentialHandler {
-  return {
-    name: CERTIFICATE_HANDLER,
-    kinds: [CERTIFICATE],
-    read(source) {
-      const { certificate } = source
-      if (certificate === undefined || isForwarded(source)) return ABSENT
-      const { problem, validFromMs, validToMs, commonNames } = certificate
-      if (problem !== undefined) return refuse(problem)
-      const nowMs = deps.clock.nowMs()
-      if (nowMs < validFromMs) return refuse('it is not valid yet')
-      if (nowMs >= validToMs) return refuse('it has expired')
-      const [name = '', ...others] = commonNames
-      if (others.length > 0 || !isName(name))
-        return refuse('its subject must have exactly one common name, which must be a user name')
-      return () => checkUser(name, validToMs, deps)
-    },
-  }
-}
+export const createCertificateHandler = (deps: CertificateDeps): CredentialHandler => ({
+  name: CERTIFICATE_HANDLER,
+  kinds: [CERTIFICATE],
+  read(source) {
+    const { certificate } = source
+    if (certificate === undefined || isForwarded(source)) return ABSENT
+    const { problem, validFromMs, validToMs, commonNames } = certificate
+    if (problem !== undefined) return refuse(problem)
+    const nowMs = deps.clock.nowMs()
+    if (nowMs < validFromMs) return refuse('it is not valid yet')
+    if (nowMs >= validToMs) return refuse('it has expired')
+    const [name = '', ...others] = commonNames
+    if (others.length > 0 || !isName(name))
+      return refuse('its subject must have exactly one common name, which must be a user name')
+    return () => checkUser(name, validToMs, deps)
+  },
+})
 
 /** A certificate replaces neither the password of an administrator nor the second factor of a user. */
 async function checkUser(name: string, validToMs: number, { directory }: CertificateDeps): Promise<Verdict> {

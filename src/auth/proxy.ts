@@ -38,16 +38,14 @@ export interface ProxyDeps {
 }
 
 /** Identity headers set by a proxy. Headers without the required proof are ignored; the next handler is asked. */
-export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
-  return {
-    name: PROXY_HANDLER,
-    kinds: [PROXY_HEADERS],
-    read(source) {
-      const headers = readHeaders(source, deps.names())
-      return headers === undefined ? ABSENT : () => checkCredential(headers, source, deps)
-    },
-  }
-}
+export const createProxyHandler = (deps: ProxyDeps): CredentialHandler => ({
+  name: PROXY_HANDLER,
+  kinds: [PROXY_HEADERS],
+  read(source) {
+    const headers = readHeaders(source, deps.names())
+    return headers === undefined ? ABSENT : () => checkCredential(headers, source, deps)
+  },
+})
 
 async function checkCredential(headers: ProxyHeaders, source: CredentialSource, deps: ProxyDeps): Promise<Verdict> {
   const { name, roles } = headers

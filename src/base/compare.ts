@@ -8,6 +8,4 @@ export function isSameSecret(a: string | Uint8Array, b: string | Uint8Array): bo
 }
 
 /** HMAC pads short keys with zero bytes, so keys that differ only in zero bytes at the end are the same key. */
-export function trimHmacKey(key: Uint8Array): Uint8Array {
-  return key.subarray(0, key.findLastIndex((byte) => byte !== 0) + 1)
-}
+export const trimHmacKey = (key: Uint8Array): Uint8Array => key.subarray(0, key.findLastIndex((byte) => byte !== 0) + 1)

@@ -34,15 +34,13 @@ export function listAudit(context: Context, options: AuditListOptions): Promise<
   })
 }
 
-function toQuery({ user, event, outcome, since, until }: AuditListOptions): Query {
-  return {
-    ...(user !== undefined && { user }),
-    ...(event !== undefined && { event }),
-    ...(outcome !== undefined && { outcome }),
-    ...(since !== undefined && { since: readTime(since, '--since') }),
-    ...(until !== undefined && { until: readTime(until, '--until') }),
-  }
-}
+const toQuery = ({ user, event, outcome, since, until }: AuditListOptions): Query => ({
+  ...(user !== undefined && { user }),
+  ...(event !== undefined && { event }),
+  ...(outcome !== undefined && { outcome }),
+  ...(since !== undefined && { since: readTime(since, '--since') }),
+  ...(until !== undefined && { until: readTime(until, '--until') }),
+})
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1000],

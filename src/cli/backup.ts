@@ -19,8 +19,8 @@ export function backupCommand(context: Context): Command {
   return withExitCodes(command).action((file: string, options: JsonOption) => backup(context, file, options))
 }
 
-function backup(context: Context, file: string, { json = false }: JsonOption): Promise<void> {
-  return withBackupErrors(json, async () => {
+const backup = (context: Context, file: string, { json = false }: JsonOption): Promise<void> =>
+  withBackupErrors(json, async () => {
     const { url } = loadSettingsOf(context).values.store
     const path = resolve(context.cwd, file)
     requireOtherFile(path, url)
@@ -38,7 +38,6 @@ function backup(context: Context, file: string, { json = false }: JsonOption): P
       await snapshot.close()
     }
   })
-}
 
 const renderDamage = ([first = '', ...others]: readonly string[]): string =>
   `Warning: the store has damaged records (${first}${others.length > 0 ? `; ${others.length} more` : ''}). "cardea restore" refuses this file. "cardea check" names the users. Keep the last good backup.`

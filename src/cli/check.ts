@@ -8,15 +8,14 @@ import { type JsonOption, withExitCodes } from './manage.ts'
 import { toPrintable } from './table.ts'
 
 /** `cardea check`: `config check`, and whether this machine is ready for the server. */
-export function checkCommand(context: Context): Command {
-  return withExitCodes(
+export const checkCommand = (context: Context): Command =>
+  withExitCodes(
     new Command('check')
       .description(
         'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
       )
       .option('--json', 'print JSON'),
   ).action(({ json = false }: JsonOption) => check(context, json))
-}
 
 async function check(context: Context, json: boolean): Promise<void> {
   const { settings, warnings, problems, exitCode, storeProblem } = await checkConfiguration(context)

@@ -26,8 +26,8 @@ interface Options {
 }
 
 /** `cardea hash`: a password as it is stored, to be put into a file or document by hand. */
-export function hashCommand(context: Context): Command {
-  return withExitCodes(
+export const hashCommand = (context: Context): Command =>
+  withExitCodes(
     new Command('hash')
       .description('print a password as it is stored; asks for it')
       .addOption(new Option('--form <form>', FORM_HELP).choices(HASH_FORMS).default('admin'))
@@ -39,7 +39,6 @@ export function hashCommand(context: Context): Command {
       .option('--json', 'print JSON')
       .action((options: Options) => hash(context, options)),
   )
-}
 
 const FORM_HELP =
   'admin: for [admins] of Cardea; prf: for [admins] of the document database; document: members of a user document'

@@ -6,8 +6,8 @@ import { type Context, commandError } from './context.ts'
 import { createFolder, isFolderMade, type MadeFolder } from './folder.ts'
 
 /** `cardea init`: a folder with a configuration, one administrator and key files. */
-export function initCommand(context: Context): Command {
-  return new Command('init')
+export const initCommand = (context: Context): Command =>
+  new Command('init')
     .description('make a folder with a configuration, an administrator and keys')
     .argument('[folder]', 'where', 'data')
     .action(async (folder: string) => {
@@ -17,7 +17,6 @@ export function initCommand(context: Context): Command {
       context.print(renderMade(made))
       context.print(`\nStart it with\n  cardea serve --config ${folder}`)
     })
-}
 
 /** Options given here would be ignored; they belong into the file of the folder. */
 function requireNoOptions({ flags: { flags, configs } }: Context): void {

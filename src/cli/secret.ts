@@ -117,19 +117,18 @@ async function rotate(context: Context, { force = false, json = false, ...server
 }
 
 /** The running server, if there is one, is the owner of the audit trail. */
-function recordStep(
+const recordStep = (
   context: Context,
   options: JsonOption,
   takeStep: () => Promise<RotationStep>,
-): Promise<RotationStep> {
-  return manage(context, options, async (control) => {
+): Promise<RotationStep> =>
+  manage(context, options, async (control) => {
     await control.call('secret.record-step', { body: {} })
     const step = await takeStep()
     const { kind, file } = step
     if (kind !== 'waiting') await control.call('secret.record-step', { body: { step: kind, file } })
     return step
   })
-}
 
 function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {
   if (step.kind === 'waiting')

@@ -17,15 +17,14 @@ import { requireNone, toExit } from './own-settings.ts'
 import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */
-export function serveCommand(context: Context): Command {
-  return new Command('serve')
+export const serveCommand = (context: Context): Command =>
+  new Command('serve')
     .description('start the server with this configuration')
     .allowExcessArguments()
     .action((_options: unknown, { args: [given] }: Command) => {
       if (given !== undefined) throw usageError(`serve takes no argument: did you mean --config ${given}?`)
       return serve(context, context.flags.configs)
     })
-}
 
 /** Serves until a signal stops it. `greet` is printed when both doors are open. */
 export async function serve(

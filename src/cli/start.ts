@@ -13,8 +13,8 @@ import { type Greeting, serve } from './serve.ts'
 import { prepareUpstreams } from './upstream-secrets.ts'
 
 /** `cardea start`: `init` if needed, then `serve`. */
-export function startCommand(context: Context): Command {
-  return new Command('start')
+export const startCommand = (context: Context): Command =>
+  new Command('start')
     .description('initialise if needed, then start the server')
     .argument(
       '[folder]',
@@ -33,7 +33,6 @@ export function startCommand(context: Context): Command {
       for (const text of prepareUpstreams(context, folder)) context.print(`${text}\n`)
       await serve(context, [folder, ...configs], (greeting) => renderGreeting(greeting, made?.password))
     })
-}
 
 /** Throws if a flag is invalid, before a folder is created. Its files may resolve a conflict between options. */
 function requireFlags({ flags, env, cwd }: Context): void {

@@ -14,17 +14,18 @@ export interface ShownSetting {
 }
 
 /** All settings: options in the order of the table, then the open sections, then ignored ones. */
-export function describeSettings(settings: Settings): readonly ShownSetting[] {
-  return [...describeOptions(settings), ...describeOpen(settings), ...settings.ignored.map(describeIgnored)]
-}
+export const describeSettings = (settings: Settings): readonly ShownSetting[] => [
+  ...describeOptions(settings),
+  ...describeOpen(settings),
+  ...settings.ignored.map(describeIgnored),
+]
 
-function describeOptions(settings: Settings): ShownSetting[] {
-  return ROWS.map((row) => {
+const describeOptions = (settings: Settings): ShownSetting[] =>
+  ROWS.map((row) => {
     const source = settings.find(row.section, row.key)?.source ?? DEFAULT
     const text = row.option.codec.print(findValue(settings.values, row))
     return show(row.name, isConcealed(row.option, text) ? MASK : text, source)
   })
-}
 
 const show = (name: string, value: string, source: Source): ShownSetting => ({
   name,
@@ -36,14 +37,12 @@ const show = (name: string, value: string, source: Source): ShownSetting => ({
 const showEntry = (entry: Assignment): ShownSetting =>
   show(`${entry.section}.${entry.key}`, toShownText(entry), entry.source)
 
-function describeOpen({ admins, open, entries }: Settings): ShownSetting[] {
-  return [
-    ...admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
-    ...open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
-    ...open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
-    ...entries.filter(({ section }) => section.startsWith(PROVIDER_PREFIX)).map(showEntry),
-  ]
-}
+const describeOpen = ({ admins, open, entries }: Settings): ShownSetting[] => [
+  ...admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
+  ...open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
+  ...open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
+  ...entries.filter(({ section }) => section.startsWith(PROVIDER_PREFIX)).map(showEntry),
+]
 
 const describeIgnored = (entry: Assignment): ShownSetting => ({
   ...showEntry(entry),
@@ -74,6 +73,5 @@ export function renderSettings(settings: Settings, { all = false }: { readonly a
   return shown.map((setting) => `${renderShown(setting)}\n`).join('')
 }
 
-function renderShown({ name, value, source, note }: ShownSetting): string {
-  return `${name} =${value === '' ? '' : ` ${value}`}  (${note === undefined ? source : `${source}; ${note}`})`
-}
+const renderShown = ({ name, value, source, note }: ShownSetting): string =>
+  `${name} =${value === '' ? '' : ` ${value}`}  (${note === undefined ? source : `${source}; ${note}`})`

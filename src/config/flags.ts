@@ -72,13 +72,12 @@ function takeUnusedValue(isSwitch: boolean, words: string[]): string {
 const PROGRAM = 'options.'
 
 /** Options that a program passes, as if they were flags. Throws `TypeError` for a value that cannot be an option. */
-export function toFlags(options: Readonly<Record<string, unknown>>): readonly Assignment[] {
-  return Object.entries(options).flatMap(([section, values]) => {
+export const toFlags = (options: Readonly<Record<string, unknown>>): readonly Assignment[] =>
+  Object.entries(options).flatMap(([section, values]) => {
     if (values === undefined) return []
     if (!isJsonObject(values)) throw new TypeError(`${PROGRAM}${section} must be an object: options by their names`)
     return Object.entries(values).flatMap(([key, value]) => toFlag(section, key, value))
   })
-}
 
 function toFlag(section: string, key: string, value: unknown): readonly Assignment[] {
   const name = `${PROGRAM}${section}.${key}`

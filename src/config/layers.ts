@@ -85,13 +85,12 @@ const findUnparsable = ({ path, unparsable }: ReadFile): readonly Problem[] =>
  * `require_valid_user =` sets nothing, so the server would be less protected than its file suggests. It is accepted for
  * options that may be empty, as in CouchDB's own files (`secret =`).
  */
-function findEmpty({ path, empty }: ReadFile): readonly Problem[] {
-  return empty.flatMap(({ section, key, line }) => {
+const findEmpty = ({ path, empty }: ReadFile): readonly Problem[] =>
+  empty.flatMap(({ section, key, line }) => {
     const expected = findExpected(section, key)
     if (expected === undefined) return []
     return [{ kind: 'bad-value' as const, place: `${path}:${line}`, message: `expected ${expected}, got nothing` }]
   })
-}
 
 /** What the option expects; `undefined` if it may be empty or is not an option of Cardea. */
 function findExpected(section: string, key: string): string | undefined {
@@ -111,8 +110,8 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['unused', 'unknown option',
 const hasEffect = (section: string, key: string): boolean => !WITHOUT_EFFECT.has(findTarget(section, key).kind)
 
 /** Settings in a misspelt section have no effect, so the server would be less protected than its file suggests. */
-function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
-  return sections
+const findUnknownSections = ({ path, sections }: ReadFile): readonly Problem[] =>
+  sections
     .filter(({ name }) => !isKnownSection(name))
     .map(({ name, line }) => {
       const nearest = findNearestSection(name)
@@ -120,7 +119,6 @@ function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
       const message = `unknown section [${name}]`
       return { kind: 'unknown-option', place, message, ...(nearest && { nearest: `[${nearest}]` }) }
     })
-}
 
 /** Only the last `[admins]` section of all files is used; earlier ones do not add to it. */
 function pickAdmins(files: readonly ReadFile[], report: Notices): (file: ReadFile, entry: IniEntry) => boolean {

@@ -86,14 +86,13 @@ function findDuplicates(
 }
 
 /** Plain-text passwords in overruled `[admins]` lines. They give no rights, but are hashed like the others. */
-export function findOverruledPasswords(
+export const findOverruledPasswords = (
   given: readonly Assignment[],
   overruled: readonly Assignment[],
-): readonly AdminEntry[] {
-  return [...overruled, ...findDuplicates(given).map(({ line }) => line)]
+): readonly AdminEntry[] =>
+  [...overruled, ...findDuplicates(given).map(({ line }) => line)]
     .filter(({ text }) => text !== '' && !isFileReference(text) && !STORED_FORM.test(text))
     .map(({ key: name, text, source }) => ({ name, text, source }))
-}
 
 /** An application behind a door. */
 export interface Service {

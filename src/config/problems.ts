@@ -31,16 +31,14 @@ const EXIT_CODES: readonly (readonly [Problem['kind'], number])[] = [
 ]
 
 /** The exit code of a command with these problems; 0 if there are none. */
-export function exitCodeOf(problems: readonly Problem[]): number {
-  return EXIT_CODES.find(([kind]) => problems.some((problem) => problem.kind === kind))?.[1] ?? 0
-}
+export const exitCodeOf = (problems: readonly Problem[]): number =>
+  EXIT_CODES.find(([kind]) => problems.some((problem) => problem.kind === kind))?.[1] ?? 0
 
 const SHOWN_CHARACTERS = 60
 
 /** A value in a message: on one line, and shortened. */
-export function quote(text: string): string {
-  return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text)
-}
+export const quote = (text: string): string =>
+  JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text)
 
 /** A text that an option does not accept. Secrets are not shown. */
 export const describeMismatch = (option: Option<unknown>, text: string, expected: string): string =>
@@ -120,9 +118,8 @@ export interface Notices {
 }
 
 /** `[section] key: what`, or only `what` if the place names the option already. */
-function describe({ section, key, source }: Assignment, what: string): string {
-  return source.kind === 'flag' || source.kind === 'environment' ? what : `[${section}] ${key}: ${what}`
-}
+const describe = ({ section, key, source }: Assignment, what: string): string =>
+  source.kind === 'flag' || source.kind === 'environment' ? what : `[${section}] ${key}: ${what}`
 
 export function warn(report: Notices, assignment: Assignment, what: string): void {
   report.warnings.push(renderAt(renderSource(assignment.source), describe(assignment, what)))

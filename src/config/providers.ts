@@ -15,12 +15,12 @@ export const PROVIDER_ROWS = Object.entries(PROVIDER_OPTIONS).map(([key, option]
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
 
-export function resolveProviders(
+export const resolveProviders = (
   given: readonly Assignment[],
   secretFiles: SecretFiles,
   report: Notices,
-): readonly ProviderEntry[] {
-  return [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
+): readonly ProviderEntry[] =>
+  [...Map.groupBy(given, ({ section }) => section)].flatMap(([section, assignments]) => {
     const [first] = assignments
     const name = section.slice(PROVIDER_PREFIX.length)
     if (!first) return []
@@ -35,7 +35,6 @@ export function resolveProviders(
     const values = Object.fromEntries([...DEFAULTS, ...read]) as unknown as ProviderValues
     return [{ name, values, source: first.source }]
   })
-}
 
 const DEFAULTS = Object.entries(PROVIDER_OPTIONS).map(([key, { initial }]) => [key, initial] as const)
 

@@ -30,14 +30,12 @@ export const describe = ({ option }: ShownRow): string =>
   option.more === undefined ? option.help : `${option.help} ${option.more}`
 
 /** Further properties of a row, as short sentences. */
-export function listMarks({ option }: ShownRow): string[] {
-  return [
-    ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
-    ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
-    ...(option.secret ? ['Secret: @file:path names a file that contains it.'] : []),
-    ...(option.fixed === undefined ? [] : ['Cannot be changed at run time.']),
-  ]
-}
+export const listMarks = ({ option }: ShownRow): string[] => [
+  ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
+  ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
+  ...(option.secret ? ['Secret: @file:path names a file that contains it.'] : []),
+  ...(option.fixed === undefined ? [] : ['Cannot be changed at run time.']),
+]
 
 /** Help of one section, or of all; `undefined` if there is no such section. */
 export function renderHelp(section?: string): string | undefined {

@@ -40,9 +40,8 @@ function withEntry<V>(entries: ReadonlyMap<string, V>, key: string, value: V | u
 }
 
 /** The level on a database: its own entry, otherwise the higher of the defaults. */
-export function resolveDatabaseLevel(grants: Grants, database: string): GrantLevel {
-  return levelOf(grants, database) ?? highest([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
-}
+export const resolveDatabaseLevel = (grants: Grants, database: string): GrantLevel =>
+  levelOf(grants, database) ?? highest([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
 
 /** What an identity may do on a database. Administrators and superuser tokens may do everything. */
 export const findLevel = (identity: Identity, database: string): GrantLevel =>

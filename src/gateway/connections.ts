@@ -91,8 +91,8 @@ const require = createRequire(import.meta.url)
 /** Loaded with the first pool: loading undici takes about 85 ms (`require` alone), and a door without an upstream does not need it. */
 const loadUndici = (): typeof import('undici') => require('undici')
 
-function createPool(url: string, limits: PoolLimits, connect: buildConnector.connector): Pool {
-  return new (loadUndici().Pool)(url, {
+const createPool = (url: string, limits: PoolLimits, connect: buildConnector.connector): Pool =>
+  new (loadUndici().Pool)(url, {
     connections: limits.maxConnections,
     // a pipelined request would wait for the one before it, and fail with it
     pipelining: 1,
@@ -104,7 +104,6 @@ function createPool(url: string, limits: PoolLimits, connect: buildConnector.con
     maxHeaderSize: MAX_UPSTREAM_HEADER_BYTES,
     connect,
   })
-}
 
 /** Connects to the server of this URL. Its certificate is verified for the URL's name, whatever `Host` a client sends. */
 function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {

@@ -99,9 +99,8 @@ async function askFirst(balancer: Balancer, request: OwnRequest, headers: readon
   throw balancer.createRefusal()
 }
 
-async function inspectServers({ servers }: Balancer, deps: UpstreamCheckDeps) {
-  return (await Promise.all(servers.map((server) => checkUpstreamServer(server, deps)))).flat()
-}
+const inspectServers = async ({ servers }: Balancer, deps: UpstreamCheckDeps) =>
+  (await Promise.all(servers.map((server) => checkUpstreamServer(server, deps)))).flat()
 
 /** Inspects servers that no requests are forwarded to. */
 export async function inspectOnce(

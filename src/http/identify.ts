@@ -21,12 +21,12 @@ export interface Identified {
  * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now, and
  * `cross_origin` where the door would: pages of `origins` may send what pages of the own origin may.
  */
-export function identify(
+export const identify = (
   request: IncomingMessage,
   options: IdentifyOptions,
   origins: readonly string[],
-): Promise<Identified | undefined> {
-  return runForRequest(request, options, async (context) => {
+): Promise<Identified | undefined> =>
+  runForRequest(request, options, async (context) => {
     if (context.isRepeated('authorization')) return undefined
     const run = (name: string) => requireStep(options.dialect, name).run(context)
     try {
@@ -43,7 +43,6 @@ export function identify(
     if (!isAllowed(context.header('origin'), origins)) await run('cross origin')
     return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
   })
-}
 
 function requireStep({ name, steps }: Dialect, step: string): Step {
   const found = steps.find((candidate) => candidate.name === step)

@@ -14,12 +14,11 @@ interface PemBlock {
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----([A-Za-z0-9+/=\s]{1,20000})-----END \1-----/g
 
 /** The blocks of a PEM text. Blocks with headers (encrypted keys) or invalid base64 are left out. */
-export function readPem(text: string): readonly PemBlock[] {
-  return [...text.matchAll(BLOCK)].flatMap(([, label = '', body = '']) => {
+export const readPem = (text: string): readonly PemBlock[] =>
+  [...text.matchAll(BLOCK)].flatMap(([, label = '', body = '']) => {
     const der = readBase64(body)
     return der === undefined ? [] : [{ label, der }]
   })
-}
 
 const PUBLIC_FORMS: ReadonlyMap<string, 'spki' | 'pkcs1'> = new Map([
   ['PUBLIC KEY', 'spki'],

@@ -84,8 +84,8 @@ export interface Sessions {
 }
 
 /** `verified` has the account of each user that `verifyPassword` returned. */
-export function createLibrarySessions(app: App, verified: WeakMap<VerifiedUser, Account>): Sessions {
-  return toLibraryMethods<Sessions>({
+export const createLibrarySessions = (app: App, verified: WeakMap<VerifiedUser, Account>): Sessions =>
+  toLibraryMethods<Sessions>({
     create: async (user, options = {}) =>
       createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
     list: (name, options = {}) => listSessions(app.directory, name, options),
@@ -113,7 +113,6 @@ export function createLibrarySessions(app: App, verified: WeakMap<VerifiedUser, 
       addHeaders(response, [await app.runFor(incoming, async (context) => app.signIn.clear(context))])
     },
   })
-}
 
 async function createSession(
   app: App,

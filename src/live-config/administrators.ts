@@ -23,13 +23,11 @@ export interface FileHashes {
 export const NO_HASHES: FileHashes = { clear: new Map(), upgraded: new Map() }
 
 /** The current administrators. Plain text that is given is replaced by its hash. */
-export function findAdministrators(
+export const findAdministrators = (
   { admins, deletedAdmins }: Administrators,
   changes: AdministratorChanges,
   hashes: FileHashes = NO_HASHES,
-): AdministratorsReading<Entry> {
-  return readAdministrators(chooseHashed({ admins, deletedAdmins }, hashes), changes)
-}
+): AdministratorsReading<Entry> => readAdministrators(chooseHashed({ admins, deletedAdmins }, hashes), changes)
 
 /**
  * `layered`: of each name, the entry of the highest of files, environment and flags, and the one made at run time.

@@ -106,13 +106,12 @@ export function listTlsSources(config: Config): readonly TlsSource[] {
   )
 }
 
-function toEndpoints(given: Config['server']['endpoint'], source: TlsSource | undefined): readonly Endpoint[] {
-  return given.map((endpoint): Endpoint => {
+const toEndpoints = (given: Config['server']['endpoint'], source: TlsSource | undefined): readonly Endpoint[] =>
+  given.map((endpoint): Endpoint => {
     if (endpoint.kind === 'unix') return endpoint
     const { host, port } = endpoint
     return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' && { tls: loadTls(source) }) }
   })
-}
 
 function loadTls(source: TlsSource | undefined): TlsSettings {
   if (!source) throw new StartError('ssl.keyfile is not set')

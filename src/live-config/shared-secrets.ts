@@ -88,8 +88,8 @@ const listTexts = ({ chttpd_auth: auth, upstream }: Config): readonly (readonly 
   ['upstream.document-secret', upstream['document-secret']],
 ]
 
-function findPairs(all: readonly Named[]): readonly SharedPair[] {
-  return all.flatMap((one, index) =>
+const findPairs = (all: readonly Named[]): readonly SharedPair[] =>
+  all.flatMap((one, index) =>
     all
       .slice(index + 1)
       .filter((other) => !isOneUse(one.name, other.name) && !one.digests.isDisjointFrom(other.digests))
@@ -98,7 +98,6 @@ function findPairs(all: readonly Named[]): readonly SharedPair[] {
         message: `${one.name} is also ${name}: they must be different`,
       })),
   )
-}
 
 /** Two keys of `[jwt_keys]` may be the same (an old name kept for a while), and an earlier cookie secret may return. */
 const isOneUse = (one: string, other: string): boolean =>

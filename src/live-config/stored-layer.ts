@@ -114,9 +114,8 @@ function readRecords(
   }
 }
 
-function withoutThose(entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] {
-  return entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
-}
+const withoutThose = (entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] =>
+  entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
 
 /** Changes of administrators that are more than a new text. */
 export type AdministratorRecords = ReturnType<typeof createAdministratorRecords>
@@ -168,39 +167,37 @@ const createWriter =
 
 const NEVER = 0
 
-function createAdministratorRecords(store: LayerStore, write: Write, clock: Clock) {
-  return {
-    /**
-     * Stores an administrator of the configuration. A name that was never used has no sessions to revoke, so tokens
-     * issued for it beforehand are valid. Throws `conflict` if another node changed an administrator since that
-     * sequence; returns the new one.
-     */
-    async seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number> {
-      const { settings } = await store.listSettings()
-      const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
-      const isNew = !isKnown && (await store.findUser(name)) === undefined
-      return write(ADMINS, name, text, { ...(isNew && { nowSeconds: NEVER }), unchangedSince })
-    },
-    /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
-    async replaceHash(name: string, text: string, unchangedSince: number): Promise<void> {
-      const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
-      await write(ADMINS, name, text, { nowSeconds: seconds, unchangedSince })
-    },
-    /** Records that the hash belongs to the plain text of a file, variable or flag: it is no change made at run time. */
-    setSeen: async (name: string, text: string) => void (await write(SEEN, name, text)),
-    /** As `replaceHash`, for an administrator of another layer. */
-    setUpgraded: async (name: string, { proof, text }: UpgradedHash) =>
-      void (await write(UPGRADED, name, `${proof}\n${text}`)),
-    /** Raises the session epoch of an administrator of any layer. One session may stay. */
-    endAdministratorSessions: async (name: string, kept?: KeptAdministratorSession) =>
-      void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
-    /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
-    async setTotp(name: string, text: string | undefined): Promise<void> {
-      if (text !== undefined) await write(TOTP, name, text)
-      else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))
-    },
-  }
-}
+const createAdministratorRecords = (store: LayerStore, write: Write, clock: Clock) => ({
+  /**
+   * Stores an administrator of the configuration. A name that was never used has no sessions to revoke, so tokens
+   * issued for it beforehand are valid. Throws `conflict` if another node changed an administrator since that
+   * sequence; returns the new one.
+   */
+  async seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number> {
+    const { settings } = await store.listSettings()
+    const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
+    const isNew = !isKnown && (await store.findUser(name)) === undefined
+    return write(ADMINS, name, text, { ...(isNew && { nowSeconds: NEVER }), unchangedSince })
+  },
+  /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
+  async replaceHash(name: string, text: string, unchangedSince: number): Promise<void> {
+    const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
+    await write(ADMINS, name, text, { nowSeconds: seconds, unchangedSince })
+  },
+  /** Records that the hash belongs to the plain text of a file, variable or flag: it is no change made at run time. */
+  setSeen: async (name: string, text: string) => void (await write(SEEN, name, text)),
+  /** As `replaceHash`, for an administrator of another layer. */
+  setUpgraded: async (name: string, { proof, text }: UpgradedHash) =>
+    void (await write(UPGRADED, name, `${proof}\n${text}`)),
+  /** Raises the session epoch of an administrator of any layer. One session may stay. */
+  endAdministratorSessions: async (name: string, kept?: KeptAdministratorSession) =>
+    void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
+  /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
+  async setTotp(name: string, text: string | undefined): Promise<void> {
+    if (text !== undefined) await write(TOTP, name, text)
+    else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))
+  },
+})
 
 /**
  * Records, before a new cookie secret is set, that earlier ones are rejected at once. Every node that reads the new

@@ -13,9 +13,8 @@ export function renderRecord({ kind: _kind, name: _name, sessionEpoch, ...rest }
 }
 
 /** Throws a `DamagedRecordError`, as `readUser` does. */
-export function readRecord(name: string, isLive: boolean, text: string): UserRecord {
-  return isLive ? readUser(name, text) : readTombstone(name, text)
-}
+export const readRecord = (name: string, isLive: boolean, text: string): UserRecord =>
+  isLive ? readUser(name, text) : readTombstone(name, text)
 
 /** The record of a row of `cardea_users`. */
 export const readRecordRow = (row: Row): UserRecord =>

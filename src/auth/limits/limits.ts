@@ -153,38 +153,36 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
 }
 
 /** The limits of one account, for the administrator. */
-function createAccountLimits(
+const createAccountLimits = (
   { lock, account }: AllCounters,
   failed: FailedNames,
   ends: LockEnds,
   { outbox, clock }: { readonly outbox: Outbox; readonly clock: Clock },
-) {
-  return {
-    /**
-     * How many addresses are locked out (0: clients of every address have to wait), and some of them; of IPv6, the
-     * network. `undefined`: nothing keeps clients from signing in.
-     */
-    findLimit(limited: LimitedAccount) {
-      const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
-      const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
-      const peers = keys.slice(0, MAX_PEERS).map((key) => key.slice(key.indexOf(' ') + 1))
-      return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
-    },
-    /** Locked names that accounts have; of many, those with the newest failures. */
-    listLocked: () => listLocked({ lock, account }, failed),
-    /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
-    countLocked: () => Math.max(listLockedParts(lock).size, account.listWaiting().length),
-    /** Forgets the failures of the account. Failures of addresses stay. */
-    lift(limited: LimitedAccount): void {
-      const [lockPrefix, accountKey] = [toLockPrefix(limited), toAccountKey(limited)]
-      ends.forget(limited.name)
-      lock.forget(lockPrefix)
-      outbox.lift('lock', lockPrefix)
-      account.forget(accountKey)
-      outbox.lift('account', accountKey)
-    },
-  }
-}
+) => ({
+  /**
+   * How many addresses are locked out (0: clients of every address have to wait), and some of them; of IPv6, the
+   * network. `undefined`: nothing keeps clients from signing in.
+   */
+  findLimit(limited: LimitedAccount) {
+    const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
+    const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
+    const peers = keys.slice(0, MAX_PEERS).map((key) => key.slice(key.indexOf(' ') + 1))
+    return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
+  },
+  /** Locked names that accounts have; of many, those with the newest failures. */
+  listLocked: () => listLocked({ lock, account }, failed),
+  /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
+  countLocked: () => Math.max(listLockedParts(lock).size, account.listWaiting().length),
+  /** Forgets the failures of the account. Failures of addresses stay. */
+  lift(limited: LimitedAccount): void {
+    const [lockPrefix, accountKey] = [toLockPrefix(limited), toAccountKey(limited)]
+    ends.forget(limited.name)
+    lock.forget(lockPrefix)
+    outbox.lift('lock', lockPrefix)
+    account.forget(accountKey)
+    outbox.lift('account', accountKey)
+  },
+})
 
 const MAX_PEERS = 3
 

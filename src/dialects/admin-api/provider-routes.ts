@@ -141,9 +141,8 @@ async function link(context: RequestContext, { external, link: owner }: Arrival,
 }
 
 /** Returns the URL at the provider, or null if it has none. */
-async function signOut(_context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> {
-  return toJsonReply(200, { url: (await deps.providerSignIn.findSignOut(provider, SIGN_IN_PREFIX)) ?? null })
-}
+const signOut = async (_context: RequestContext, provider: string, deps: ProviderRoutesDeps): Promise<Reply> =>
+  toJsonReply(200, { url: (await deps.providerSignIn.findSignOut(provider, SIGN_IN_PREFIX)) ?? null })
 
 /** For the provider itself: a user has signed out there. All sessions and tokens of the linked user end. */
 async function endSessions(context: RequestContext, provider: string, { providerSignIn }: ProviderRoutesDeps) {

@@ -30,9 +30,8 @@ export function requireJsonType(context: RequestContext): void {
   if (type?.trim() !== 'application/json') throw new Refusal('unsupported_media_type', { value: 'application/json' })
 }
 
-export async function requireObjectBody(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
-  return requireObject(await requireExactBody(context))
-}
+export const requireObjectBody = async (context: RequestContext): Promise<Readonly<Record<string, unknown>>> =>
+  requireObject(await requireExactBody(context))
 
 export function requireObject(value: unknown): Readonly<Record<string, unknown>> {
   if (isJsonObject(value)) return value

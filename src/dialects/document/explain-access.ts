@@ -27,15 +27,13 @@ const toProbes = (users: ExplainOptions['users']): readonly Probe[] => [
   { what: 'read and change the configuration', right: RIGHTS.admin },
 ]
 
-export function explainDocumentAccess(account: Account, database: string, options: ExplainOptions): DoorAccess {
-  return {
-    door: 'document',
-    rules: [
-      ...toProbes(options.users).map((probe) => explain(probe, account, options.settings)),
-      explainDatabase(account, database, options),
-    ],
-  }
-}
+export const explainDocumentAccess = (account: Account, database: string, options: ExplainOptions): DoorAccess => ({
+  door: 'document',
+  rules: [
+    ...toProbes(options.users).map((probe) => explain(probe, account, options.settings)),
+    explainDatabase(account, database, options),
+  ],
+})
 
 function explain({ what, right, method = 'GET' }: Probe, account: Account, settings: DocumentSettings): AccessRule {
   if (!right.isMet(account, { method, match: undefined }, settings))

@@ -21,9 +21,7 @@ export function checkName(name: string): NameFlaw | undefined {
 }
 
 /** Why the text cannot be a role; `undefined` if it can. */
-export function checkRole(role: string): RoleFlaw | undefined {
-  return role.includes(',') ? 'comma' : checkWord(role)
-}
+export const checkRole = (role: string): RoleFlaw | undefined => (role.includes(',') ? 'comma' : checkWord(role))
 
 type WordFlaw = Exclude<RoleFlaw, 'comma'>
 

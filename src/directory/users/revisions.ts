@@ -65,15 +65,13 @@ function withAncestor(before: UserRecord | undefined): Ancestors {
 }
 
 /** The record of a deleted user. Its sessions are revoked, and it has a new revision. */
-export function toTombstone(user: User, nowSeconds: number): Tombstone {
-  return {
-    kind: 'tombstone',
-    name: user.name,
-    revision: nextRevision(user.document.revision, ['deleted', user.name]),
-    ancestors: withAncestor(user),
-    sessionEpoch: endSessions(user.sessionEpoch, nowSeconds),
-  }
-}
+export const toTombstone = (user: User, nowSeconds: number): Tombstone => ({
+  kind: 'tombstone',
+  name: user.name,
+  revision: nextRevision(user.document.revision, ['deleted', user.name]),
+  ancestors: withAncestor(user),
+  sessionEpoch: endSessions(user.sessionEpoch, nowSeconds),
+})
 
 export const revisionOf = (record: UserRecord | undefined): string | undefined =>
   record?.kind === 'user' ? record.document.revision : record?.revision

@@ -44,17 +44,15 @@ export function erasePerson(record: AuditRecord, erasure: AuditErasure): AuditRe
 }
 
 /** The address belongs to the actor; where there is no actor, to the user who tried to sign in. */
-function listErasable(
+const listErasable = (
   { actor, subject, peer, token }: AuditRecord['fields'],
   { name, pseudonym }: AuditErasure,
-): Readonly<Record<string, string>> {
-  return {
-    ...(actor === name && { actor: pseudonym }),
-    ...(subject === name && { subject: pseudonym }),
-    ...(token !== undefined && subject === name && { token: ERASED_VALUE }),
-    ...(peer !== undefined && (actor ?? subject) === name && { peer: ERASED_VALUE }),
-  }
-}
+): Readonly<Record<string, string>> => ({
+  ...(actor === name && { actor: pseudonym }),
+  ...(subject === name && { subject: pseudonym }),
+  ...(token !== undefined && subject === name && { token: ERASED_VALUE }),
+  ...(peer !== undefined && (actor ?? subject) === name && { peer: ERASED_VALUE }),
+})
 
 const toStatement = ({ node, sequence, hash, field, value }: ErasedValue) =>
   ['cardea-audit-erasure', 1, node, sequence, hash, field, value] as const

@@ -93,8 +93,8 @@ export class TcpSyslog {
 
 const CLOSED = 'the syslog server closed the connection'
 
-function writeAll(socket: Socket, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
+const writeAll = (socket: Socket, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error('the syslog server accepts no data')), WRITE_MS)
     socket.write(text, (error) => {
       clearTimeout(late)
@@ -102,7 +102,6 @@ function writeAll(socket: Socket, text: string): Promise<void> {
       else resolve()
     })
   })
-}
 
 /** Facility 13: log audit. */
 const FACILITY = 13

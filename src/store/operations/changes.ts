@@ -3,16 +3,14 @@ import { type Engine, numberOf, type Operation, one, type Row, textOf } from '..
 import { requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
-export function createChangeFeed(engine: Engine): ChangeFeed {
-  return {
-    sequence: async () => numberOf((await engine.ask(one(STATEMENTS.readCounters)))[0], 'sequence'),
-    async changesSince(sequence, limit) {
-      requirePageSize(limit)
-      return (await engine.ask(one(STATEMENTS.changesSince, sequence, limit))).map(readChange)
-    },
-    onWake: (listener) => engine.onWake(listener),
-  }
-}
+export const createChangeFeed = (engine: Engine): ChangeFeed => ({
+  sequence: async () => numberOf((await engine.ask(one(STATEMENTS.readCounters)))[0], 'sequence'),
+  async changesSince(sequence, limit) {
+    requirePageSize(limit)
+    return (await engine.ask(one(STATEMENTS.changesSince, sequence, limit))).map(readChange)
+  },
+  onWake: (listener) => engine.onWake(listener),
+})
 
 const readChange = (row: Row): Change => ({
   sequence: numberOf(row, 'sequence'),

@@ -4,27 +4,25 @@ import { requireKey, requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
 
-export function createSessionStore(engine: Engine): SessionStore {
-  return {
-    async endSession(session) {
-      requireKey(session.id, 'the id of a session')
-      requireKey(session.name, 'a name')
-      return engine.transact(() => endSession(session))
-    },
-    async listEndedSessions(after, limit) {
-      requirePageSize(limit)
-      return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
-    },
-    async listEndedIds(name) {
-      const rows = await engine.ask(one(STATEMENTS.listEndedIds, name))
-      return rows.map((row) => textOf(row, 'id'))
-    },
-    async forgetEndedSessions(name, upTo) {
-      await engine.ask(one(STATEMENTS.forgetEnded, name, upTo))
-    },
-    purgeEnded: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeEnded, nowSeconds),
-  }
-}
+export const createSessionStore = (engine: Engine): SessionStore => ({
+  async endSession(session) {
+    requireKey(session.id, 'the id of a session')
+    requireKey(session.name, 'a name')
+    return engine.transact(() => endSession(session))
+  },
+  async listEndedSessions(after, limit) {
+    requirePageSize(limit)
+    return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
+  },
+  async listEndedIds(name) {
+    const rows = await engine.ask(one(STATEMENTS.listEndedIds, name))
+    return rows.map((row) => textOf(row, 'id'))
+  },
+  async forgetEndedSessions(name, upTo) {
+    await engine.ask(one(STATEMENTS.forgetEnded, name, upTo))
+  },
+  purgeEnded: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeEnded, nowSeconds),
+})
 
 function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCount> {
   const counters = yield* lockCounters()

@@ -5,20 +5,18 @@ import { requireKey, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
 
-export function createSettingStore(engine: Engine): SettingStore {
-  return {
-    listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
-    async setSetting(setting) {
-      requireKeys(setting)
-      requireStorableText(setting.text, 'a setting')
-      return engine.transact(() => putSetting(setting, setting.text))
-    },
-    async unsetSetting(setting) {
-      requireKeys(setting)
-      return engine.transact(() => putSetting(setting, undefined))
-    },
-  }
-}
+export const createSettingStore = (engine: Engine): SettingStore => ({
+  listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
+  async setSetting(setting) {
+    requireKeys(setting)
+    requireStorableText(setting.text, 'a setting')
+    return engine.transact(() => putSetting(setting, setting.text))
+  },
+  async unsetSetting(setting) {
+    requireKeys(setting)
+    return engine.transact(() => putSetting(setting, undefined))
+  },
+})
 
 function requireKeys({ section, key }: SettingChange): void {
   requireKey(section, 'a section')

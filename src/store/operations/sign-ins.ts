@@ -69,16 +69,14 @@ const readUse = (row: Row): TokenUse => ({
   usedAt: numberOf(row, 'used_at'),
 })
 
-export function createFailureStore(engine: Engine): FailureStore {
-  return {
-    addFailures: (batch) => engine.transact(() => addFailures(batch)),
-    async listFailures(after, limit) {
-      requirePageSize(limit)
-      return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
-    },
-    purgeFailures: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeFailures, nowSeconds),
-  }
-}
+export const createFailureStore = (engine: Engine): FailureStore => ({
+  addFailures: (batch) => engine.transact(() => addFailures(batch)),
+  async listFailures(after, limit) {
+    requirePageSize(limit)
+    return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
+  },
+  purgeFailures: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeFailures, nowSeconds),
+})
 
 /** The lock keeps the batches of several nodes in order: no batch becomes visible before an earlier one. */
 function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): Operation<void> {

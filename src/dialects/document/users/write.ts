@@ -152,9 +152,8 @@ function withStoredKey(sent: SentDocument, old: User | undefined): SentDocument 
   return { ...sent, members }
 }
 
-function changesSecondFactor({ members }: SentDocument, old: User | undefined): boolean {
-  return JSON.stringify(members.get(TOTP_MEMBER)) !== JSON.stringify(old && findTotp(old))
-}
+const changesSecondFactor = ({ members }: SentDocument, old: User | undefined): boolean =>
+  JSON.stringify(members.get(TOTP_MEMBER)) !== JSON.stringify(old && findTotp(old))
 
 /** A `totp` that cannot be read rejects every code: its user could not sign in again. */
 function requireReadableTotp({ isDeletion, members }: SentDocument): void {
