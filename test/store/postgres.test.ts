@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/create-store.ts'
 import type { Migration } from '../../src/store/migrations.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { listUsers } from '../../src/store/operations/users.ts'
-import { migratePostgres } from '../../src/store/postgres/database.ts'
+import { createPool, migratePostgres } from '../../src/store/postgres/database.ts'
 import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
@@ -39,6 +39,22 @@ describe('a PostgreSQL that fails', () => {
       assert.equal((await store.findUser('alice'))?.sequence, 1)
     }),
   )
+
+  it('a connection that breaks after it was handed out, before its first query, ends nothing', async () => {
+    const place = await createPostgresPlace(server)
+    const pool = createPool(place.url, SILENT_LOG)
+    try {
+      const client = await pool.connect()
+      const ended = new Promise<void>((resolve) => client.once('end', resolve))
+      await place.execute(endConnections)
+      await ended
+      await assert.rejects(client.query('SELECT 1'))
+      client.release(true)
+      assert.equal((await pool.query('SELECT 1 AS one')).rows[0]?.one, 1)
+    } finally {
+      await pool.end()
+    }
+  })
 
   it('logs idle connections that break, with the reason', async () => {
     const place = await createPostgresPlace(server)

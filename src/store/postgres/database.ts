@@ -42,7 +42,8 @@ export function createPool(url: string, log: Log): Pool {
         query_timeout: STATEMENT_MS + 1000,
       }),
   )
-  // without a listener, an idle connection that breaks would end the process
+  // Without a listener, a connection that breaks would end the process. The pool has one for idle connections only.
+  pool.on('connect', (client) => client.on('error', ignore))
   pool.on('error', (error) => log.warn('a connection to the store broke', { reason: error.message }))
   return pool
 }

@@ -114,8 +114,6 @@ const attempt = <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => ex
 async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
   const client = await pool.connect()
   let isCommitted = false
-  // a broken connection rejects its query and also emits an error event, which would end the process
-  client.on('error', ignore)
   try {
     // each statement must see what was committed before it got the lock, also if the server's default differs
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
@@ -126,7 +124,6 @@ async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<
     isCommitted = true
     return result
   } finally {
-    client.removeListener('error', ignore)
     // closing the connection rolls back an open transaction
     client.release(!isCommitted)
   }

@@ -71,7 +71,9 @@ export class Node {
 
   async kill(signal = 'SIGKILL') {
     if (!this.isRunning) return
+    const crash = this.findCrash()
     this.isRunning = false
+    if (crash) throw new Error(crash)
     const ended = once(this.#child, 'exit')
     this.#child.kill(signal)
     await ended
