@@ -46,13 +46,10 @@ export function isCrossOrigin(request: Pick<SentRequest, 'client' | 'header'>): 
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return !SAME_ORIGIN.has(site)
   const origin = request.header('origin')
-  return origin !== undefined && hostOf(origin) !== request.client.host.toLowerCase()
+  return origin !== undefined && ORIGIN.exec(origin)?.[1]?.toLowerCase() !== request.client.host.toLowerCase()
 }
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@]+)$/i
-
-/** The scheme is not compared: a proxy that ends TLS need not say that it did. */
-const hostOf = (origin: string): string | undefined => ORIGIN.exec(origin)?.[1]?.toLowerCase()
 
 /**
  * An entry for every origin does not cover requests with a browser's credentials: CORS never allows those either. Any

@@ -197,14 +197,13 @@ export function readBounded(path: string, maxBytes: number, mayBePipe = false) {
   try {
     const found = fstatSync(file)
     const isPipe = found.isFIFO()
-    if (!found.isFile() && !(isPipe && mayBePipe)) throw new Error(describeKind(found))
+    if (!found.isFile() && !(isPipe && mayBePipe))
+      throw new Error(found.isDirectory() ? 'it is a folder' : 'it is not a regular file')
     return { bytes: readWhole(file, maxBytes), mode: found.mode, isPipe }
   } finally {
     closeSync(file)
   }
 }
-
-const describeKind = (found: Stats): string => (found.isDirectory() ? 'it is a folder' : 'it is not a regular file')
 
 const CHUNK = 65_536
 

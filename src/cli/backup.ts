@@ -23,7 +23,9 @@ const backup = (context: Context, file: string, { json = false }: JsonOption): P
   withBackupErrors(json, async () => {
     const { url } = loadSettingsOf(context).values.store
     const path = resolve(context.cwd, file)
-    requireOtherFile(path, url)
+    // the backup would take the place of the store
+    if (findStoreFile(`sqlite:${path}`) === findStoreFile(url))
+      throw usageError(`${path} is the store itself. Name another file for the backup.`)
     const report = createBackupReport(context, 'saving', json)
     const snapshot = await openSnapshot(url)
     try {
@@ -41,9 +43,3 @@ const backup = (context: Context, file: string, { json = false }: JsonOption): P
 
 const renderDamage = ([first = '', ...others]: readonly string[]): string =>
   `Warning: the store has damaged records (${first}${others.length > 0 ? `; ${others.length} more` : ''}). "cardea restore" refuses this file. "cardea check" names the users. Keep the last good backup.`
-
-/** The backup would take the place of the store. */
-function requireOtherFile(path: string, url: string): void {
-  if (findStoreFile(`sqlite:${path}`) !== findStoreFile(url)) return
-  throw usageError(`${path} is the store itself. Name another file for the backup.`)
-}

@@ -7,7 +7,7 @@ import { StartError } from '../kernel/start-error.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { LISTENERS } from '../live-config/endpoints.ts'
 import { toKernelSettings } from '../live-config/kernel-settings.ts'
-import { checkKeySetFiles } from '../live-config/key-sets.ts'
+import { checkKeySets } from '../live-config/key-sets.ts'
 import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
 import {
@@ -83,7 +83,7 @@ const TRIALS: readonly Trial[] = [
 /** Every problem of secrets, keys, key sets and certificates. */
 export const checkReferencedFiles = async (settings: Settings): Promise<readonly Problem[]> => [
   ...(await checkStartFiles(settings)),
-  ...checkKeySetFiles(settings.open),
+  ...checkKeySets(settings.open),
 ]
 
 /** The problems that prevent a start. A key set that cannot be read is only logged: the server starts without it. */

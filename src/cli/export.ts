@@ -55,7 +55,9 @@ export function exportCommand(context: Context): Command {
 }
 
 async function runExport(context: Context, file: string | undefined, options: ExportOptions): Promise<void> {
-  requireFit(file, options)
+  const { json, admins, to } = options
+  if (json && file === undefined) throw usageError('--json prints a report of the export: give a file for the users.')
+  if (admins !== undefined && to !== 'document') throw usageError('--admins needs --to document.')
   // without a file, standard output is for the users
   const print = file === undefined ? context.printError : context.print
   const report = createReport('exporting', options.json ?? false, print, renderSummary)
@@ -74,11 +76,6 @@ async function runExport(context: Context, file: string | undefined, options: Ex
     report.end(summary)
     requireIntact(summary)
   })
-}
-
-function requireFit(file: string | undefined, { json, admins, to }: ExportOptions): void {
-  if (json && file === undefined) throw usageError('--json prints a report of the export: give a file for the users.')
-  if (admins !== undefined && to !== 'document') throw usageError('--admins needs --to document.')
 }
 
 /** The output is kept: the other users may be needed all the more. */

@@ -20,7 +20,7 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
     print: (text) => void process.stdout.write(`${text}\n`),
     printError: (text) => void process.stderr.write(`${text}\n`),
   }
-  const section = findHelpSection(flags.rest)
+  const section = flags.rest.find((word) => word.startsWith('--help-'))?.slice('--help-'.length)
   if (section !== undefined) return printSection(section, context)
   try {
     const program = createProgram(await loadCommands(flags.rest, context))
@@ -115,9 +115,6 @@ CARDEA_SECTION__OPTION in the environment.
   --help-all           every option
 
 ${EXIT_CODES_HELP}`
-
-const findHelpSection = (words: readonly string[]): string | undefined =>
-  words.find((word) => word.startsWith('--help-'))?.slice('--help-'.length)
 
 function printSection(section: string, context: Context): number {
   const help = section === 'all' ? renderHelp() : renderHelp(section)

@@ -83,13 +83,11 @@ async function reload(
 const SAME_FILES = 'Every server must read the same files: mount this folder there, or copy its files there again.'
 
 function explainRejection(status: number, body: string): string {
-  if (isDocumentError(body)) return 'is a document door: name the multi-model door.'
+  // errors of the document door have a text in `error`, those of the multi-model door a boolean
+  if (typeof readJsonObject(body)?.['error'] === 'string') return 'is a document door: name the multi-model door.'
   if (status === 401) return `does not know the signing secret (401). Run cardea reload there. ${SAME_FILES}`
   return `did not load the secrets (${status}): ${body}`
 }
-
-/** Errors of the document door have a text in `error`, those of the multi-model door a boolean. */
-const isDocumentError = (body: string): boolean => typeof readJsonObject(body)?.['error'] === 'string'
 
 async function post(place: URL, request: Parameters<typeof send>[1]): Promise<{ status: number; body: string }> {
   const response = await send(place, request)

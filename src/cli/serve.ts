@@ -5,7 +5,6 @@ import { Command } from 'commander'
 import type { Log } from '../base/log.ts'
 import { lowerPoolPriority } from '../base/node-internals/pool-priority.ts'
 import { tuneV8 } from '../base/node-internals/v8-flags.ts'
-import type { Config } from '../config/options.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { listOpenKeyFiles } from '../live-config/certificates.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
@@ -52,7 +51,8 @@ export async function serve(
     })
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
-    logNotices(app, first.settings.values, log)
+    for (const notice of app.notices()) log.info(notice)
+    for (const warning of [...app.warnings(), ...listOpenKeyFiles(first.settings.values)]) log.warn(warning)
     log.info('listening', { ...addresses })
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
@@ -67,11 +67,6 @@ export async function serve(
   } catch (error) {
     throw error instanceof StartError ? toExit(error) : error
   }
-}
-
-function logNotices(app: App, config: Config, log: Log): void {
-  for (const notice of app.notices()) log.info(notice)
-  for (const warning of [...app.warnings(), ...listOpenKeyFiles(config)]) log.warn(warning)
 }
 
 const MAX_NOTIFY_MS = 5000

@@ -8,16 +8,14 @@ import { renderFacts, renderTable } from './table.ts'
 
 export const renderUser = (user: User): string => renderFacts(listFacts(user))
 
-export const renderDetails = (user: UserDetails): string =>
+export const renderDetails = ({ lastSignIn, ...user }: UserDetails): string =>
   renderFacts([
     ...listFacts(user),
     ['one-time code', user.totp ? 'required (TOTP)' : 'no'],
-    ['last sign-in', user.lastSignIn ? `${user.lastSignIn.at}${renderPeer(user.lastSignIn.peer)}` : 'unknown'],
+    ['last sign-in', lastSignIn ? `${lastSignIn.at}${lastSignIn.peer && ` from ${lastSignIn.peer}`}` : 'unknown'],
     ['sessions', String(user.sessions)],
     ['lockout', renderLockout(user.lockout)],
   ])
-
-const renderPeer = (peer: string): string => (peer === '' ? '' : ` from ${peer}`)
 
 export function renderLockout(lockout: UserDetails['lockout']): string {
   if (!lockout) return 'none'

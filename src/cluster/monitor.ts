@@ -46,8 +46,14 @@ export function createMonitor(deps: MonitorDeps) {
       await registry.heartbeat()
       return store.listNodes()
     },
-    listCertificates: () => toCertificates(metrics),
-    listSecretAges: () => toSecretAges(metrics),
+    listCertificates: () =>
+      metrics
+        .read('cardea_certificate_expiry_timestamp_seconds')
+        .map(({ labels, value }) => ({ listener: String(labels['listener']), expiresAt: value })),
+    listSecretAges: () =>
+      metrics
+        .read('cardea_secret_age_seconds')
+        .map(({ labels, value }) => ({ option: String(labels['option']), ageSeconds: Math.round(value) })),
   }
   return {
     ...monitor,
@@ -114,13 +120,3 @@ function toKeysHash({ ownKey, ringVersions, cookieSecret }: NodeSecrets): string
   hash.update(`cookies:${cookieSecret}`)
   return hash.digest('hex').slice(0, 16)
 }
-
-const toCertificates = (metrics: Metrics) =>
-  metrics
-    .read('cardea_certificate_expiry_timestamp_seconds')
-    .map(({ labels, value }) => ({ listener: String(labels['listener']), expiresAt: value }))
-
-const toSecretAges = (metrics: Metrics) =>
-  metrics
-    .read('cardea_secret_age_seconds')
-    .map(({ labels, value }) => ({ option: String(labels['option']), ageSeconds: Math.round(value) }))

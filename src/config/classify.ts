@@ -32,7 +32,8 @@ export function classify(assignments: readonly Assignment[], report: Notices): C
 function classifyOne(assignment: Assignment, buckets: Classified, report: Notices): void {
   const target = findTarget(assignment.section, assignment.key)
   // in no bucket, so that no list shows it as set
-  if (isBarredFromRuntime(target, assignment)) warn(report, assignment, 'this cannot be set at run time and is ignored')
+  if (assignment.source.kind === 'run time' && findFixedReason(target, assignment.key) !== undefined)
+    warn(report, assignment, 'this cannot be set at run time and is ignored')
   else if (target.kind === 'option') classifyOption(target, assignment, buckets, report)
   else if (target.kind === 'fallback') {
     addTo(buckets.fallback, target.row.name, assignment)
@@ -43,10 +44,6 @@ function classifyOne(assignment: Assignment, buckets: Classified, report: Notice
     if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
   } else classifyUnknown(target, assignment, buckets, report)
 }
-
-/** Whether an option cannot be set at run time, however it got into that layer. */
-const isBarredFromRuntime = (target: Target, { key, source }: Assignment): boolean =>
-  source.kind === 'run time' && findFixedReason(target, key) !== undefined
 
 /** Why an option cannot be changed at run time; `undefined`: it can. */
 export function findFixedReason(target: Target, key: string): string | undefined {

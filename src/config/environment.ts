@@ -59,7 +59,9 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
  * with this prefix is a problem.
  */
 function checkUnknown(name: string, value: string): readonly Problem[] {
-  if (isForeignVariable(name) || isOfKubernetes(name, value)) return []
+  // an option in a section of CouchDB or ArangoDB that Cardea does not have
+  const isForeign = FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
+  if (isForeign || isOfKubernetes(name, value)) return []
   const nearest = findNearest(name, [...OWN, ...PLACES.keys()], 3)
   return [{ kind: 'unknown-option', place: name, message: 'unknown option', ...(nearest && { nearest }) }]
 }
@@ -74,9 +76,6 @@ const isOfKubernetes = (name: string, value: string): boolean =>
   SERVICE_NAME.test(name) || LINK_PART_NAME.test(name) || (LINK_NAME.test(name) && LINK.test(value))
 
 const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(section, ''))
-
-/** An option in a section of CouchDB or ArangoDB that Cardea does not have. It has no effect. */
-const isForeignVariable = (name: string): boolean => FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
 
 function findPlace(name: string): Found | undefined {
   const place = PLACES.get(name)

@@ -85,13 +85,12 @@ export function coversGrants(own: Grants, grants: Grants): boolean {
 
 function coversDatabase(own: Grants, grants: Grants, database: string): boolean {
   if (rank(resolveDatabaseLevel(grants, database)) > rank(resolveDatabaseLevel(own, database))) return false
-  const named = [own, grants].flatMap((each) => [database, ALL].flatMap((key) => [...collectionsOf(each, key)]))
+  const named = [own, grants].flatMap((each) =>
+    [database, ALL].flatMap((key) => [...(each.get(key)?.collections.keys() ?? [])]),
+  )
   return [...new Set([...named, OTHER])].every(
     (collection) =>
       rank(resolveCollectionLevel(grants, database, collection)) <=
       rank(resolveCollectionLevel(own, database, collection)),
   )
 }
-
-const collectionsOf = (grants: Grants, database: string): Iterable<string> =>
-  grants.get(database)?.collections.keys() ?? []

@@ -34,7 +34,9 @@ export async function requirePassword(
   if (provedAt === undefined) throw new Refusal('password_required', { reason: toNeedsPassword(who) })
   const maxAge = deps.maxAgeSeconds()
   if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
-  throw new Refusal('password_required', { reason: toNeedsPasswordAgain(maxAge) })
+  throw new Refusal('password_required', {
+    reason: `The session was opened more than ${maxAge} seconds ago: send the current password as well, or sign in again.`,
+  })
 }
 
 const NEEDS_PASSWORD =
@@ -44,9 +46,6 @@ const WITHOUT_PASSWORD = 'A user without a password gets a link to set one from 
 
 const toNeedsPassword = ({ identity }: Authenticated): string =>
   isAccount(identity) && identity.links?.length ? `${NEEDS_PASSWORD} ${WITHOUT_PASSWORD}` : NEEDS_PASSWORD
-
-const toNeedsPasswordAgain = (seconds: number): string =>
-  `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
 
 /** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
 function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {

@@ -77,8 +77,10 @@ export function createRequestFilter(
       const value = raw[i + 1] as string
       const action = findAction(name)
       if (action === 'pass' || (action === 'authorization' && keepsAuthorization)) kept.push(name, value)
-      else if (action === 'cookie') pushCookies(kept, name, withoutCookies(value, ownCookies))
-      else if (action === 'connection') connection.push(value)
+      else if (action === 'cookie') {
+        const others = ownCookies.reduce(withoutCookie, value)
+        if (others !== '') kept.push(name, others)
+      } else if (action === 'connection') connection.push(value)
     }
     return withoutHopNames(kept, connection)
   }
@@ -135,12 +137,6 @@ const isIdentity = (normal: string): boolean =>
   IDENTITY_SUFFIXES.some((suffix) => normal.endsWith(suffix))
 
 const SPECIAL: ReadonlySet<string> = new Set(['authorization', 'cookie', 'connection', 'host', 'content-type'])
-
-function pushCookies(kept: string[], name: string, value: string): void {
-  if (value !== '') kept.push(name, value)
-}
-
-const withoutCookies = (header: string, cookies: readonly string[]): string => cookies.reduce(withoutCookie, header)
 
 const SEPARATOR = /[;,]/
 

@@ -28,7 +28,7 @@ export function followCookieTimeout(liveConfig: LiveConfig, timeoutSeconds: () =
 }
 
 /** Reports when cookies signed with a replaced secret stop verifying, so that streams opened with them can be ended. */
-export function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
+export function followRetirement(liveConfig: LiveConfig): () => boolean {
   const values = () => liveConfig.get().settings.values.chttpd_auth
   let { secret } = values()
   let ends: number[] = []
@@ -38,15 +38,13 @@ export function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
     // one second more: a verification may have read the clock slightly later
     ends.push(nowSeconds(SYSTEM_CLOCK) + toGraceSeconds(values().timeout) + 1)
   })
-  return {
-    isDue() {
-      if (ends.length === 0) return false
-      const now = nowSeconds(SYSTEM_CLOCK)
-      const later = ends.filter((end) => end > now)
-      const isDue = later.length < ends.length
-      ends = later
-      return isDue
-    },
+  return () => {
+    if (ends.length === 0) return false
+    const now = nowSeconds(SYSTEM_CLOCK)
+    const later = ends.filter((end) => end > now)
+    const isDue = later.length < ends.length
+    ends = later
+    return isDue
   }
 }
 

@@ -14,9 +14,6 @@ type Open = Settings['open']
 /** Texts of the files that hold key sets, by their path. */
 type KeySets = ReadonlyMap<string, string>
 
-/** Problems of the key set files that these settings name. */
-export const checkKeySetFiles = (open: Open): readonly Problem[] => checkKeySets(open, loadKeySets(open))
-
 export function loadKeySets(open: Open) {
   const sets = new Map<string, string>()
   const problems: Problem[] = []
@@ -31,7 +28,7 @@ export function loadKeySets(open: Open) {
 }
 
 /** A file that is not a key set is a problem; it may be half written. Single keys of a set may be unusable. */
-export function checkKeySets(open: Open, { sets, problems }: ReturnType<typeof loadKeySets>): readonly Problem[] {
+export function checkKeySets(open: Open, { sets, problems } = loadKeySets(open)): readonly Problem[] {
   const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
     const text = isSet({ key }) ? sets.get(path) : undefined
     const set = text === undefined ? undefined : readJwkSet(text, { secrets: true })
@@ -48,11 +45,9 @@ const toKeyProblem = ({ key, source }: Omit<OpenEntry, 'text'>, why: string): Pr
 
 const isSet = ({ key }: Pick<OpenEntry, 'key'>): boolean => key.startsWith('jwks:')
 
-export const readKeys = (open: Open, sets: KeySets): JwtKeys =>
+/** The keys that lines and files contain. Unreadable ones are skipped. */
+export const readKeys = (open: Open, sets: KeySets = loadKeySets(open).sets): JwtKeys =>
   readJwtKeys(open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
-
-/** The keys that lines and files contain now. Unreadable ones are skipped. */
-export const readConfiguredKeys = (open: Open): JwtKeys => readKeys(open, loadKeySets(open).sets)
 
 function toKeyEntry(entry: OpenEntry, sets: KeySets): readonly JwtKeyEntry[] {
   if (!isSet(entry)) return [entry]

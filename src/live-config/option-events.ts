@@ -24,11 +24,9 @@ export function recordOptionChanges(
 const toShownValues = (settings: Settings): ReadonlyMap<string, string> =>
   new Map(describeSettings(settings).map((setting) => [setting.name, toLoggedValue(setting)]))
 
-/** The value of an unknown option may be a secret, so it is masked. */
-const toLoggedValue = ({ value, note }: ShownSetting): string => (note === 'ignored' ? MASK : withoutUserInfo(value))
-
-/** User and password of a URL. */
-const withoutUserInfo = (value: string): string => value.replaceAll(/\/\/[^/@\s]*@/g, `//${MASK}@`)
+/** The value of an unknown option may be a secret, so it is masked, like the user and password of a URL. */
+const toLoggedValue = ({ value, note }: ShownSetting): string =>
+  note === 'ignored' ? MASK : value.replaceAll(/\/\/[^/@\s]*@/g, `//${MASK}@`)
 
 /** Records administrators that files, environment or flags brought, changed or removed. */
 export function recordAdministratorChanges(

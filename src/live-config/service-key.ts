@@ -28,16 +28,14 @@ export function openServiceKey({ get, secrets, generatedKey }: LiveConfig) {
   const key = loadServiceKey(get().settings, secrets, generatedKey)
   secrets.register(USES.services, () => [key.verifying])
   const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })
-  const kid = toThumbprint({ crv, kty, x, y })
+  // RFC 7638: these members, in this order
+  const kid = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
   const signer: Signer = { version: kid, sign: (claims) => signToken({ typ: 'JWT', kid }, claims, key) }
   return {
     signer,
     jwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' },
   }
 }
-
-/** RFC 7638: these members, in this order. */
-const toThumbprint = (jwk: object): string => createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
 
 function toSigning(privateKey: KeyObject): SigningKey {
   const verifying = toVerificationKey(createPublicKey(privateKey), { alg: 'ES256' })

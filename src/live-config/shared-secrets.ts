@@ -8,7 +8,7 @@ import type { AllValues, Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import type { KeyRing } from '../keys/ring.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
-import { readConfiguredKeys } from './key-sets.ts'
+import { readKeys } from './key-sets.ts'
 
 /** What a secret is used for, as messages name it. */
 export const USES = {
@@ -79,7 +79,7 @@ function listConfigured(all: AllValues): readonly Named[] {
   const texts = listTexts(all.values).filter(([, secret]) => secret !== '')
   return [
     ...texts.map(([name, secret]) => toNamed(name, [Buffer.from(secret)])),
-    ...readConfiguredKeys(all.open).keys.map(([name, key]) => toNamed(`${KEY_PREFIX}${name}`, [key])),
+    ...readKeys(all.open).keys.map(([name, key]) => toNamed(`${KEY_PREFIX}${name}`, [key])),
   ]
 }
 

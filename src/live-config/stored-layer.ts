@@ -126,7 +126,8 @@ type LayerStore = SettingStore & Pick<UserStore, 'findUser'>
 
 /** The run-time layer of the configuration, kept in the store: every node has it, and a restart does not end it. */
 export function createStoredLayer(store: LayerStore, clock: Clock) {
-  const write = createWriter(store, clock)
+  const write: Write = async (section, key, text, change = {}) =>
+    requireWritten(await store.setSetting({ section, key, text, nowSeconds: nowSeconds(clock), ...change }))
   const volatile = createMemoryLayer()
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting({ section, key, nowSeconds: nowSeconds(clock) }))
@@ -159,11 +160,6 @@ type Write = (
   text: string,
   change?: { readonly nowSeconds?: number; readonly unchangedSince?: number },
 ) => Promise<number>
-
-const createWriter =
-  (store: SettingStore, clock: Clock): Write =>
-  async (section, key, text, change = {}) =>
-    requireWritten(await store.setSetting({ section, key, text, nowSeconds: nowSeconds(clock), ...change }))
 
 const NEVER = 0
 

@@ -54,7 +54,7 @@ export function createSecurityEvents(deps: SecurityEventsDeps): RunningSecurityE
         event: kind,
         outcome: row.outcome,
         node: node(),
-        fields: toSafeFields({ ...origin, ...withoutUndefined(fields) }),
+        fields: toSafeFields(origin, fields),
       }
       onEvent?.(record)
       if (row.groupBy) groups.add(record, row.groupBy)
@@ -69,9 +69,6 @@ export const toLogSink =
   (log: Log): RecordSink =>
   ({ event, outcome, node, fields }, { level, sentence }) =>
     log[level](sentence, { event, outcome, node, ...fields })
-
-const withoutUndefined = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 const GROUP_MS = 60_000
 

@@ -12,9 +12,9 @@ export interface SecurityRecord {
 
 const MAX_LIST = 100
 
-/** Makes values safe to log, and leaves out those that are `undefined`. */
-export function toSafeFields(fields: object): SecurityRecord['fields'] {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+/** Makes values safe to log, and leaves out those that are `undefined`. The last value of a name counts. */
+export function toSafeFields(...all: readonly object[]): SecurityRecord['fields'] {
+  const given = all.flatMap((fields) => Object.entries(fields)).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given.map(([name, value]) => [name, toSafe(value)]))
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Store, WriteCheck } from '../directory/store-port/store.ts'
+import type { Store } from '../directory/store-port/store.ts'
 import type { StoreOperation } from '../observe/tracing.ts'
 import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
 import { type Engine, IncompatibleStoreError, isRead, type Operation, one, type Statement } from './engine.ts'
@@ -63,7 +63,7 @@ const createStore = (engine: Engine, damaged: DamagedRecords): Store =>
     ...createSettingStore(engine),
     ...createAuditStore(engine),
     ...createChangeFeed(engine),
-    ...createWriteCheck(engine),
+    checkWrites: () => engine.transact(() => tryToWrite(randomUUID())),
     close: () => engine.close(),
   })
 
@@ -140,10 +140,6 @@ const FIND_TABLES: Statement = {
   name: 'findTables',
   text: `SELECT 1 FROM ${TABLES.join(', ')} WHERE 1 = 0`,
 }
-
-const createWriteCheck = (engine: Engine): WriteCheck => ({
-  checkWrites: () => engine.transact(() => tryToWrite(randomUUID())),
-})
 
 /** Reads every table, and writes a row that it removes again: SQLite does not write a page that stays the same. */
 function* tryToWrite(id: string): Operation<void> {

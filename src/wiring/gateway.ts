@@ -84,10 +84,10 @@ function watchStreams(
   // In a microtask, after every other listener: streams must be revalidated with the new keys.
   liveConfig.onChange(() => queueMicrotask(revalidate))
   tokenSecrets.onReload(revalidate)
-  const retirement = followRetirement(liveConfig)
+  const isRetirementDue = followRetirement(liveConfig)
   const timer = setInterval(() => {
     streams.expire(nowSeconds(SYSTEM_CLOCK))
-    if (retirement.isDue()) revalidate()
+    if (isRetirementDue()) revalidate()
   }, EXPIRY_CHECK_MS).unref()
   return () => {
     clearInterval(timer)

@@ -115,12 +115,6 @@ export function listIdentityHeaders(config: Config): readonly string[] {
 export const isGiven = (settings: Settings, section: string, key: string): boolean =>
   settings.find(section, key)?.source.kind !== 'default'
 
-/** The text of an option that is set explicitly; `undefined` for a default. */
-const findGiven = (settings: Settings, section: string, key: string): string | undefined => {
-  const found = settings.find(section, key)
-  return found === undefined || found.source.kind === 'default' ? undefined : found.text
-}
-
 /** The credential handlers of the document door, in order. */
 export const listHandlers = ({ chttpd, ssl }: Config): readonly string[] => [
   ...chttpd.authentication_handlers,
@@ -142,7 +136,9 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
     maintenanceMode: config.couchdb.maintenance_mode,
     uuid: config.couchdb.uuid,
     handlers: listHandlers(config),
-    authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
+    authenticationDb: isGiven(settings, 'chttpd_auth', 'authentication_db')
+      ? settings.find('chttpd_auth', 'authentication_db')?.text
+      : undefined,
     authenticationRedirect: config.chttpd_auth.authentication_redirect,
     sendsToSignIn: config.gate['sign-in'],
     cookie: toSessionSettings(config),

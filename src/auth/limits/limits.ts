@@ -104,7 +104,8 @@ export function createLimits(options: LimitsOptions) {
         counters[failure.counter].addFailures(failure.key, 1, clock.nowMs())
       }
       notify()
-      warnOfOverlooked(counters, guess, log)
+      if (counters.lock.isOverlooked(toLockKey(guess)))
+        log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer: guess.peer })
       report(guess, findWait(counters, known, guess))
     },
     countSuccess(guess: Guess): void {
@@ -137,12 +138,6 @@ const createEnds = ({ onEnded, clock }: LimitsOptions, { lock }: AllCounters) =>
     (guess) => onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
     clock,
   )
-
-/** For `chttpd_auth_lockout.mode = warn`. */
-function warnOfOverlooked({ lock }: AllCounters, guess: Guess, log: Log): void {
-  if (!lock.isOverlooked(toLockKey(guess))) return
-  log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer: guess.peer })
-}
 
 function addShared(counters: AllCounters, failures: readonly Failure[], atMs: number): void {
   // a node of a newer version may have counters that this one does not know

@@ -53,14 +53,10 @@ export function createConsoleSessions(
     async end({ credential }: Authenticated): Promise<void> {
       if (credential?.session) await service.end(credential.session)
     },
-    /** The token that a page of this session sends with every request. */
+    /** The token that a page of this session sends with every request. Different for every session. */
     pageTokenOf: (session: { readonly id: string } | undefined): string | undefined =>
-      session && toPageToken(session.id, deps.ownKey()),
+      session && createHmac('sha256', deps.ownKey()).update(`page:${session.id}`).digest('base64url'),
   }
 }
 
 const FORGED = 'admin cookie ignored: it is malformed, or its signature is wrong'
-
-/** The same for every page of a session, different for every session. */
-const toPageToken = (sessionId: string, key: Uint8Array): string =>
-  createHmac('sha256', key).update(`page:${sessionId}`).digest('base64url')

@@ -111,11 +111,10 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
     const refused = { subject, reason: `[provider:${provider}] ${reason}`, handler: PROVIDER_ENDPOINT }
     deps.events.record('sign-in.refused', refused)
     // the user of the browser must know what to do
-    throw error.code === 'token_refused' ? new Refusal('forbidden', { reason: toSentence(error), cause: error }) : error
+    if (error.code !== 'token_refused') throw error
+    throw new Refusal('forbidden', { reason: `The sign-in was refused: ${refusalText(error)}.`, cause: error })
   }
 }
-
-const toSentence = (error: Refusal): string => `The sign-in was refused: ${refusalText(error)}.`
 
 /** The provider has proved the account, but not the password of the user here. */
 async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {

@@ -57,8 +57,5 @@ function checkDatabasePart(part: string, name: string): void {
 /** The path within the database: without API version, database and query, byte for byte. */
 export const toLocalPath = ({ raw, prefix = '' }: Path): string => raw.slice(prefix.length) || '/'
 
-/** Whether a path begins with an API version or a database. Then it belongs to the database, never to a service. */
-export const hasPrefix = ({ prefix = '' }: Path): boolean => prefix !== ''
-
 /** Whether a path names its database. */
 export const namesDatabase = ({ prefix = '' }: Path): boolean => /(?:^|\/)_db\/[^/]+$/.test(prefix)

@@ -2,7 +2,6 @@
 import { Refusal } from '../../base/errors.ts'
 import type { RequestContext, Route } from '../../http/request-context.ts'
 import type { DoorRight } from '../services.ts'
-import { hasPrefix } from './path.ts'
 
 /** Which credentials of a request are checked. */
 export type CheckedCredentials = 'all' | 'token' | 'none'
@@ -48,7 +47,7 @@ export function rightOf({ match, path }: Pick<RequestContext, 'match' | 'path'>)
   if (!match) return RIGHTS.database
   // every row of this dialect is a MultiModelRoute
   const right: MultiModelRight = (match.route.right as MultiModelRight | undefined) ?? RIGHTS.server
-  return right.service && hasPrefix(path) ? RIGHTS.database : right
+  return right.service && path.prefix ? RIGHTS.database : right
 }
 
 /**

@@ -47,9 +47,7 @@ function forward(deps: MultiModelDeps, context: RequestContext): PendingReply | 
   const { service } = rightOf(context)
   if (service) return service.forward(context)
   if (!upstream.isSet()) return undefined
-  if (isBatch(segments)) throw new Refusal('forbidden', { reason: 'batches are not forwarded' })
+  if (segments[0] === '_api' && segments[1] === 'batch')
+    throw new Refusal('forbidden', { reason: 'batches are not forwarded' })
   return isDatabaseCreation(context) ? createDatabase(deps, context) : upstream.forward(context)
 }
-
-/** A batch contains requests of its own, which the database would route without Cardea's checks. */
-const isBatch = ([first, second]: readonly string[]): boolean => first === '_api' && second === 'batch'

@@ -40,7 +40,7 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
             : one(STATEMENTS.searchUsers, kind, toText(last.key), toText(last.name), toText(to)),
         )
         const ofUsers = rows.filter(({ record }) => record !== null)
-        found.push(...damaged.skip(ofUsers, readFound))
+        found.push(...damaged.skip(ofUsers, (row) => ({ key: textOf(row, 'key'), record: readRecordRow(row) })))
         last = rows.length === SEARCH_ROWS ? readPosition(rows.at(-1)) : undefined
       }
       return found.slice(0, SEARCH_ROWS)
@@ -58,11 +58,6 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
 const toText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
 const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(row, 'key'), name: textOf(row, 'name') })
-
-const readFound = (row: Row): FoundUser => ({
-  key: textOf(row, 'key'),
-  record: readRecordRow(row),
-})
 
 /** In short transactions: every other write waits for one. */
 async function indexAll(engine: Engine, damaged: DamagedRecords): Promise<void> {

@@ -39,7 +39,7 @@ export function createUserStore(engine: Engine, damaged: DamagedRecords): UserSt
     async findUser(name) {
       if (!isKey(name)) return undefined
       const [row] = await engine.ask(one(STATEMENTS.findUser, name))
-      return row && damaged.require(() => readStored(row))
+      return row && damaged.require(() => ({ sequence: numberOf(row, 'sequence'), record: readRecordRow(row) }))
     },
     async listUsers(range) {
       requirePageSize(range.limit)
@@ -67,11 +67,6 @@ function findRest(range: UserRange, rows: readonly Row[], missing: number): User
   if (missing === 0 || rows.length < range.limit) return undefined
   return { ...range, from: { name: textOf(rows.at(-1), 'name'), isInclusive: false }, limit: missing }
 }
-
-const readStored = (row: Row): Stored => ({
-  sequence: numberOf(row, 'sequence'),
-  record: readRecordRow(row),
-})
 
 const readListed = (row: Row): Stored<User> => ({
   sequence: numberOf(row, 'sequence'),
@@ -138,14 +133,14 @@ export function decideWrites(
   owners: Owners = new Map(),
 ): WriteDecision {
   const versions = new Map(current)
-  const links = createLinkDecision(owners)
+  const acceptLinks = createLinkDecision(owners)
   const accepted = new Map<string, { sequence: number; record: UserRecord }>()
   let { sequence, users } = counters
   const outcomes = writes.map(({ expected, record }): UserWriteOutcome => {
     const before = versions.get(record.name)
     const found: Expected = before?.sequence ?? 'absent'
     if (found !== expected) return { kind: 'conflict', current: found }
-    if (!links.accept(record)) return { kind: 'taken' }
+    if (!acceptLinks(record)) return { kind: 'taken' }
     sequence += 1
     const isUser = record.kind === 'user'
     users += Number(isUser) - Number(before?.isLive ?? false)
@@ -159,17 +154,14 @@ export function decideWrites(
 /** An external account has one owner. A user who has it already keeps it, so that every other change stays possible. */
 function createLinkDecision(owners: Owners) {
   const names = new Map([...owners].map(([key, found]) => [key, new Set(found)]))
-  return {
-    accept(record: UserRecord): boolean {
-      const keys = new Set(listExternalKeys(record))
-      const isFree = ([key, found]: [string, Set<string>]) =>
-        !keys.has(key) || found.size === 0 || found.has(record.name)
-      if (![...names].every(isFree)) return false
-      for (const [key, found] of names)
-        if (keys.has(key)) found.add(record.name)
-        else found.delete(record.name)
-      return true
-    },
+  return (record: UserRecord): boolean => {
+    const keys = new Set(listExternalKeys(record))
+    const isFree = ([key, found]: [string, Set<string>]) => !keys.has(key) || found.size === 0 || found.has(record.name)
+    if (![...names].every(isFree)) return false
+    for (const [key, found] of names)
+      if (keys.has(key)) found.add(record.name)
+      else found.delete(record.name)
+    return true
   }
 }
 
