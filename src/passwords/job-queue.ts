@@ -65,11 +65,21 @@ export class JobQueue {
     if (this.#running < this.#jobs) this.#running += 1
     else await this.#waitForTurn(turn)
     this.#onWaited(Math.max(this.#clock.nowMs() - sinceMs, 0))
+    this.#begin(turn)
     try {
-      turn.begin?.()
       return await this.#measure(job)
     } finally {
       this.#startNext()
+    }
+  }
+
+  /** Throws if the job must not run any more. Hundreds behind it may be as late, so other requests are served between. */
+  #begin(turn: Turn): void {
+    try {
+      turn.begin?.()
+    } catch (error) {
+      setImmediate(() => this.#startNext())
+      throw error
     }
   }
 

@@ -143,6 +143,24 @@ describe('queue of jobs', () => {
     assert.deepEqual([started, queue.load()], [['first'], { running: 0, waiting: 0 }])
   })
 
+  it('lets other work have its turn between jobs that begin rejects', async () => {
+    const queue = new JobQueue({ jobs: 1, queue: () => 100 })
+    const first = createJob('first', [])
+    const running = queue.run(first.run)
+    const begin = () => {
+      throw new Refusal('account_locked')
+    }
+    const late = Array.from({ length: 50 }, () => queue.run(async () => {}, { begin }).catch(() => 'rejected'))
+    first.end()
+    await running
+    await settle()
+    await settle()
+    assert.ok(queue.load().waiting > 40, `${queue.load().waiting} wait`)
+    assert.deepEqual(new Set(await Promise.all(late)), new Set(['rejected']))
+    await settle()
+    assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
+  })
+
   it('full of jobs of one lane, it makes room for another lane', async () => {
     const queue = new JobQueue({ jobs: 1, queue: () => 3 })
     const first = createJob('first', [])
