@@ -74,6 +74,20 @@ describe('audit trail', () => {
     assert.deepEqual(seen, records)
   })
 
+  it('lets requests have their turn between two batches', async (t) => {
+    const store = await openMemory(t)
+    const trail = openTrail(store)
+    for (let i = 0; i < 1000; i += 1) trail.append(toRecord(`user-${i}`))
+    let turns = 0
+    const request = setInterval(() => {
+      turns += 1
+    })
+    t.after(() => clearInterval(request))
+    await trail.flush()
+    assert.ok(turns >= 2, `${turns} turns`)
+    assert.equal((await list(store)).length, 1000)
+  })
+
   it('writes soon without being asked', async (t) => {
     const store = await openMemory(t)
     const trail = openTrail(store)

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { messageOf, Refusal } from '../../base/errors.ts'
 import { waitAtMost } from '../../base/sleep.ts'
 import { createTurns } from '../../base/turns.ts'
@@ -120,6 +121,8 @@ export class Delivery<T> {
         throw error
       }
       this.#noteSuccess()
+      // a batch for SQLite takes up to 20 ms, in which no request is served
+      if (this.figures().waiting > 0) await nextTurn()
     }
   }
 
