@@ -168,10 +168,12 @@ export interface Flood {
   readonly protocol?: string
 }
 
-function openConnection(url, { protocol = 'http/1.1' }: Flood) {
+/** Not the address of the other client, because clients have limits of their own. */
+const ADDRESSES = { attack: '127.0.0.2', warmUp: '127.0.0.3' }
+
+function openConnection(url, localAddress: string, { protocol = 'http/1.1' }: Flood) {
   const { port, protocol: scheme } = new URL(url)
-  // another address than that of the other client, because clients have limits of their own
-  const to = { host: '127.0.0.1', localAddress: '127.0.0.2', port: Number(port), rejectUnauthorized: false }
+  const to = { host: '127.0.0.1', localAddress, port: Number(port), rejectUnauthorized: false }
   const socket = scheme === 'https:' ? connectTls({ ...to, ALPNProtocols: [protocol] }) : connect(to)
   return socket.on('error', () => {})
 }
@@ -217,7 +219,7 @@ function shareBursts(bursts: Iterator<Burst>, onFirst: () => void): () => Iterat
   }
 }
 
-async function attack(flood: Flood, { name, url, way, connections, seconds }) {
+async function attack(flood: Flood, { name, url, way, connections, seconds, address }) {
   const chosen = flood.ways[way] as Way
   const { promise: hasBegun, resolve: begin } = Promise.withResolvers<void>()
   const openBursts = shareBursts(chosen.bursts(findListener(name)), begin)
@@ -226,7 +228,7 @@ async function attack(flood: Flood, { name, url, way, connections, seconds }) {
   let requests = 0
   const run = async () => {
     while (!stop.signal.aborted) {
-      const sent = await attackOnce(openConnection(url, flood), chosen, openBursts(), stop.signal)
+      const sent = await attackOnce(openConnection(url, address, flood), chosen, openBursts(), stop.signal)
       requests += sent
       await pause(1)
     }
@@ -328,16 +330,19 @@ async function readTurns({ child, output, says }): Promise<number> {
 }
 
 async function runRow({ attacker, client, server }, { name, way, connections }) {
-  await readTurns(server)
   const { pid } = server.child
   const seconds = Number(values.seconds)
+  const job = { name, url: server.url, way, connections }
+  // V8 has compiled nothing of a new server. Its first hundred connections would take 200 ms, and later ones 20.
+  await attacker.run({ ...job, seconds: seconds / 4, address: ADDRESSES.warmUp })
+  await readTurns(server)
   let memoryMiB = 0
   const watch = setInterval(() => {
     memoryMiB = Math.max(memoryMiB, readMemory(pid))
   }, 50)
   const cpuBefore = readCpuTime(pid)
   const [attacked, probes] = await Promise.all([
-    attacker.run({ name, url: server.url, way, connections, seconds }),
+    attacker.run({ ...job, seconds, address: ADDRESSES.attack }),
     client.run({ url: server.probed ?? server.url + findListener(name).get, ms: seconds * 1000 + AFTER_MS }),
   ])
   clearInterval(watch)
