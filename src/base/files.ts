@@ -121,12 +121,14 @@ function writeAll(file: number, bytes: Uint8Array): void {
 }
 
 /** Makes a rename or link durable: it is on disk only after a sync of its folder. */
-export function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r')
+export const syncFolder = (folder: string): void => withFile(openSync(folder, 'r'), fsyncSync)
+
+/** Closes the file afterwards. */
+export function withFile<T>(file: number, work: (file: number) => T): T {
   try {
-    fsyncSync(handle)
+    return work(file)
   } finally {
-    closeSync(handle)
+    closeSync(file)
   }
 }
 
@@ -169,11 +171,7 @@ const SAME_GROUP = -1
 /** A link that has taken the place of the new folder is not followed. */
 function giveFolder(folder: string, owner: Owner): void {
   const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  try {
-    giveTo(owner, handle)
-  } finally {
-    closeSync(handle)
-  }
+  withFile(handle, () => giveTo(owner, handle))
 }
 
 type Owner = Pick<Stats, 'uid' | 'gid'>
@@ -193,16 +191,13 @@ function giveTo({ uid, gid }: Owner, handle: number): void {
  */
 export function readBounded(path: string, maxBytes: number, mayBePipe = false) {
   // opening a pipe without a writer would block
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
+  return withFile(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), (file) => {
     const found = fstatSync(file)
     const isPipe = found.isFIFO()
     if (!found.isFile() && !(isPipe && mayBePipe))
       throw new Error(found.isDirectory() ? 'it is a folder' : 'it is not a regular file')
     return { bytes: readWhole(file, maxBytes), mode: found.mode, isPipe }
-  } finally {
-    closeSync(file)
-  }
+  })
 }
 
 const CHUNK = 65_536

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { openSnapshot } from '../store/backup/engines.ts'
+import { readStore } from '../store/backup/engines.ts'
 import { countRows } from '../store/backup/format.ts'
 import { writeBackup } from '../store/backup/write-backup.ts'
 import { findStoreFile } from '../store/store-url.ts'
@@ -27,18 +27,11 @@ const backup = (context: Context, file: string, { json = false }: JsonOption): P
     if (findStoreFile(`sqlite:${path}`) === findStoreFile(url))
       throw usageError(`${path} is the store itself. Name another file for the backup.`)
     const report = createBackupReport(context, 'saving', json)
-    const snapshot = await openSnapshot(url)
-    try {
-      const { problems, ...summary } = await writeBackup(snapshot, path, {
-        nowMs: Date.now(),
-        onProgress: report.onProgress,
-      })
-      report.end('Saved', file, summary)
-      await recordAtServer(context, { event: 'store.saved', records: countRows(summary.tables) })
-      if (problems.length > 0) throw commandError(renderDamage(problems))
-    } finally {
-      await snapshot.close()
-    }
+    const options = { nowMs: Date.now(), onProgress: report.onProgress }
+    const { problems, ...summary } = await readStore(url, (snapshot) => writeBackup(snapshot, path, options))
+    report.end('Saved', file, summary)
+    await recordAtServer(context, { event: 'store.saved', records: countRows(summary.tables) })
+    if (problems.length > 0) throw commandError(renderDamage(problems))
   })
 
 const renderDamage = ([first = '', ...others]: readonly string[]): string =>

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../kernel/start-error.ts'
 import { listUnreadableUsers } from '../store/backup/check-records.ts'
-import { findSnapshot } from '../store/backup/engines.ts'
+import { hasStore, readStore } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { renderNames } from './table.ts'
@@ -58,9 +58,8 @@ const RESTORE = 'Stop the server and restore an earlier backup with "cardea rest
 /** The database does not notice damage to the text of a record, and requests of other users do not read it. */
 async function checkRecords(url: string): Promise<AreaFindings> {
   try {
-    const snapshot = await findSnapshot(url)
-    if (!snapshot) return []
-    const names = await listUnreadableUsers(snapshot).finally(() => snapshot.close())
+    if (!(await hasStore(url))) return []
+    const names = await readStore(url, listUnreadableUsers)
     const message = `records of users are damaged: ${renderNames(names)}`
     return names.length === 0 ? [] : [{ level: 'problem', message, advice: RESTORE }]
   } catch (error) {

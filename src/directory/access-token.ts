@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { digestHex, readUtf8 } from '../base/encoding.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
-import { findMember, isJsonObject, readJson } from '../base/json.ts'
+import { findMember, readJsonObject } from '../base/json.ts'
 import type { TokenScope } from './identity.ts'
 import type { SessionEpoch } from './session-epoch.ts'
 import { type AccessToken, type User, withField } from './users/user.ts'
@@ -38,8 +38,8 @@ const TEXT = /^v1\.(?:[0-9a-f]{2}){1,4096}$/
 /** The user named in the text; `undefined` if it is not an access token. The token is not verified. */
 export function findTokenUser(text: string): string | undefined {
   if (!TEXT.test(text)) return undefined
-  const reading = readJson(readUtf8(Buffer.from(text.slice(PREFIX.length), 'hex')) ?? '')
-  const user = reading.kind === 'json' && isJsonObject(reading.value) ? findMember(reading.value, 'u') : undefined
+  const content = readJsonObject(readUtf8(Buffer.from(text.slice(PREFIX.length), 'hex')) ?? '') ?? {}
+  const user = findMember(content, 'u')
   return typeof user === 'string' ? user : undefined
 }
 

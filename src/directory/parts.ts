@@ -32,7 +32,7 @@ export async function loadParts(deps: DirectoryDeps) {
     ended,
     hashWork,
     tracker,
-    writer: createUserWriter(store, cache),
+    writeRecord: createUserWriter(store, cache),
     passwords: createNewPasswords(deps.hasher, settings),
     ...createAccountFinder(administration, cache, tracker, deps),
   }

@@ -18,7 +18,7 @@ import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
-import { openSnapshot } from '../store/backup/engines.ts'
+import { readStore } from '../store/backup/engines.ts'
 import { BackupError } from '../store/backup/format.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
@@ -251,12 +251,7 @@ export async function verifyStored(
   keys: readonly VerifyingKey[],
 ): Promise<VerifiedTrail> {
   const local = keyFile === '' ? undefined : { node, ...loadCheckpoint(toCheckpointPath(keyFile)) }
-  const snapshot = await openSnapshot(storeUrl)
-  try {
-    return await verifyTrail(await readAuditContent(snapshot), { keys, local })
-  } finally {
-    await snapshot.close()
-  }
+  return readStore(storeUrl, async (snapshot) => verifyTrail(await readAuditContent(snapshot), { keys, local }))
 }
 
 /** What is recorded of a verification. */

@@ -87,18 +87,17 @@ export function renderCode({ key, digest, length }: Totp, step: number): string 
   return String(number % 10 ** length).padStart(length, '0')
 }
 
-/** Checks codes, each of which is accepted once. */
-export const createTotpCheck = (store: CodeStore, clock: Clock) => ({
-  /**
-   * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last
-   * code the user signed in with. An accepted code cannot be used again on any node. A wrong code is rejected without
-   * asking the store. Throws `store_unavailable` if a right one cannot be recorded.
-   */
-  async spend(name: string, totp: Totp, code: string): Promise<boolean> {
+/**
+ * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last code
+ * the user signed in with. An accepted code cannot be used again on any node. A wrong code is rejected without asking the
+ * store. Throws `store_unavailable` if a right one cannot be recorded.
+ */
+export const createTotpCheck =
+  (store: CodeStore, clock: Clock) =>
+  async (name: string, totp: Totp, code: string): Promise<boolean> => {
     const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
     // all three are computed and compared, so that the time does not show which one matches
     const matching = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
     const newest = matching.at(-1)
     return newest === undefined ? false : store.useCodeStep(name, newest)
-  },
-})
+  }

@@ -193,9 +193,9 @@ async function endForeignToken(parts: DirectoryParts, session: EndingSession, ma
 
 /** Revokes all sessions and tokens of a user, of an administrator or of a name in tokens of other issuers. */
 async function raiseSessionEpoch(parts: DirectoryParts, name: string): Promise<void> {
-  const { administration, clock, writer, revocations, events } = parts
+  const { administration, clock, writeRecord, revocations, events } = parts
   if (administration.accounts().has(name)) await administration.endSessions(name)
-  else await writer.write(name, (stored) => withRaisedEpoch(name, stored, nowSeconds(clock)))
+  else await writeRecord(name, (stored) => withRaisedEpoch(name, stored, nowSeconds(clock)))
   revocations.notify({ kind: 'account', name })
   events.record('session.revoked', { subject: name, reason: TOO_MANY })
 }
@@ -209,9 +209,9 @@ function withRaisedEpoch(name: string, stored: Stored | undefined, now: number):
 
 /** Removes an access token. Only the sessions opened with it are revoked. */
 async function removeAccessToken(parts: DirectoryParts, name: string, mark: string): Promise<void> {
-  const { clock, writer, revocations, events } = parts
+  const { clock, writeRecord, revocations, events } = parts
   let before: User | undefined
-  const after = await writer.write(name, (stored) => {
+  const after = await writeRecord(name, (stored) => {
     before = stored?.record.kind === 'user' ? stored.record : undefined
     const after = before && withoutToken(before, (token) => toTokenMark(token) === mark)
     return before && after && applyUpdate(before, after, { nowSeconds: nowSeconds(clock) })

@@ -84,9 +84,9 @@ async function findUpgraded({ findAccount }: DirectoryParts, account: Account): 
   return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
 
-async function hashUser({ hasher, writer, settings }: DirectoryParts, account: Account, password: string) {
+async function hashUser({ hasher, writeRecord, settings }: DirectoryParts, account: Account, password: string) {
   const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) })
-  await writer.write(account.name, (stored) => {
+  await writeRecord(account.name, (stored) => {
     const user = stored?.record
     const isSame = user?.kind === 'user' && toVersion(user.password) === account.version
     return isSame ? reviseUser(user, { ...user, password: hashed }) : undefined

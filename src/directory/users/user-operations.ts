@@ -97,13 +97,13 @@ interface Target {
 
 /** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writer, clock, revocations, events, ownKey }: DirectoryParts,
+  { writeRecord, clock, revocations, events, ownKey }: DirectoryParts,
   { name, expected, isUnguarded }: Target,
   change: (user: User, nowSeconds: number, confirmed: Authenticated | undefined) => R,
 ): Promise<R> {
   const confirmed = await confirmChange(isUnguarded ? undefined : events)
   let before: User | undefined
-  const record = await writer.write(name, (stored) => {
+  const record = await writeRecord(name, (stored) => {
     before = requireExpected(stored, expected)
     requireOwnEpoch(before, confirmed)
     const after = change(before, nowSeconds(clock), confirmed)
@@ -162,7 +162,7 @@ async function createUser(parts: DirectoryParts, draft: UserDraft, caller: Calle
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
   await confirmChange(parts.events)
-  const user = await parts.writer.write(name, (stored) => {
+  const user = await parts.writeRecord(name, (stored) => {
     // while the password was hashed, an administrator of the name may have been created
     requireNoAdministrator(parts, name)
     return toNewUser(draft, password, requireFree(stored))

@@ -11,7 +11,10 @@ export const ACCOUNT_TAKEN = 'Another user has this external account already.'
 /** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
 
-/** Replaces records safely while other writers do the same. */
+/**
+ * Replaces records safely while other writers do the same: stores what `decide` returns for the current record;
+ * `undefined` writes nothing. `decide` is called again if another node was faster. If it throws, nothing is written.
+ */
 export function createUserWriter(store: UserStore, cache: UserCache) {
   const inTurn = createKeyedQueue()
 
@@ -32,20 +35,14 @@ export function createUserWriter(store: UserStore, cache: UserCache) {
     }
   }
 
-  return {
-    /**
-     * Stores what `decide` returns for the current record; `undefined` writes nothing. `decide` is called again if another
-     * node was faster. If it throws, nothing is written.
-     */
-    write: <R extends UserRecord | undefined>(name: string, decide: (stored: Stored | undefined) => R): Promise<R> =>
-      inTurn(name, async () => {
-        for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-          const done = await attempt(name, decide)
-          if (done) return done.record
-        }
-        throw new Refusal('conflict')
-      }),
-  }
+  return <R extends UserRecord | undefined>(name: string, decide: (stored: Stored | undefined) => R): Promise<R> =>
+    inTurn(name, async () => {
+      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+        const done = await attempt(name, decide)
+        if (done) return done.record
+      }
+      throw new Refusal('conflict')
+    })
 }
 
 /** Runs work with the same key one after the other, work with different keys at the same time. */

@@ -33,9 +33,14 @@ export async function openSnapshot(url: string): Promise<StoreSnapshot> {
   }
 }
 
-/** The same; `undefined`: there is no store yet, as before the first start. */
-export const findSnapshot = async (url: string): Promise<StoreSnapshot | undefined> =>
-  (await read(url, findSchema)) === undefined ? undefined : openSnapshot(url)
+/** Reads a store, and closes it. */
+export async function readStore<T>(url: string, work: (snapshot: StoreSnapshot) => Promise<T>): Promise<T> {
+  const snapshot = await openSnapshot(url)
+  return work(snapshot).finally(() => snapshot.close())
+}
+
+/** Whether there is a store: there is none before the first start. */
+export const hasStore = async (url: string): Promise<boolean> => (await read(url, findSchema)) !== undefined
 
 const SETTINGS = `SELECT section, key, value, changed_at, sequence FROM cardea_settings
   WHERE value IS NOT NULL OR section = 'admins' ORDER BY section, key`

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from '
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../base/errors.ts'
-import { openNew, syncFolder } from '../../base/files.ts'
+import { openNew, syncFolder, withFile } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError, type Cells, notEmpty, PAGE_ROWS, refusedRow } from '../backup/format.ts'
 import type { BackupDatabase, BackupEngine, RestoreTarget } from '../backup/snapshot.ts'
@@ -136,9 +136,7 @@ function createOwnFile(path: string): void {
 
 /** The log of the existing store goes first: SQLite would apply it to the new file. */
 function replaceStore(complete: string, path: string): void {
-  const file = openSync(complete, 'r+')
-  fsyncSync(file)
-  closeSync(file)
+  withFile(openSync(complete, 'r+'), fsyncSync)
   emptyLog(path)
   removeLogs(path)
   renameSync(complete, path)

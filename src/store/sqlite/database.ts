@@ -1,9 +1,9 @@
 /** Opens, configures and migrates the database file. */
-import { closeSync, fchmodSync, fstatSync, openSync, readSync } from 'node:fs'
+import { fchmodSync, fstatSync, openSync, readSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
-import { createEmptyFile, createFolders, syncFolder } from '../../base/files.ts'
+import { createEmptyFile, createFolders, syncFolder, withFile } from '../../base/files.ts'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
@@ -62,12 +62,9 @@ function prepareFile(path: string, log: Log): string {
   try {
     createFolders(dirname(path))
     createEmptyFile(path)
-    const file = openSync(path, 'a', OWNER_ONLY)
-    try {
+    withFile(openSync(path, 'a', OWNER_ONLY), (file) => {
       if (isDatabase(path)) restrictToOwner(file, path, log)
-    } finally {
-      closeSync(file)
-    }
+    })
     syncFolder(dirname(path))
     return path
   } catch (cause) {
@@ -78,15 +75,11 @@ function prepareFile(path: string, log: Log): string {
 const MAGIC = Buffer.from('SQLite format 3\0')
 
 /** An empty file counts as a database. The mode of any other file is not changed; SQLite rejects it later. */
-function isDatabase(path: string): boolean {
-  const file = openSync(path, 'r')
-  try {
+const isDatabase = (path: string): boolean =>
+  withFile(openSync(path, 'r'), (file) => {
     const begin = Buffer.alloc(MAGIC.length)
     return readSync(file, begin) === 0 || begin.equals(MAGIC)
-  } finally {
-    closeSync(file)
-  }
-}
+  })
 
 function restrictToOwner(file: number, path: string, log: Log): void {
   if ((fstatSync(file).mode & 0o077) === 0) return

@@ -2,7 +2,7 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { toBase64Url } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import { isJsonObject, readJson } from '../../../base/json.ts'
+import { readJsonObject } from '../../../base/json.ts'
 import type { SessionPage } from '../../../directory/sessions/session-records.ts'
 import {
   describeClient,
@@ -120,8 +120,7 @@ async function readSessions({ directory }: OperationDeps, filter: SessionFilter,
 const showNext = (next: SessionPage['next']) => (next ? { next: toBase64Url(JSON.stringify(next)) } : {})
 
 function readPosition(text: string): SessionPosition {
-  const reading = readJson(Buffer.from(text, 'base64url').toString())
-  const { createdAt, id, key } = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  const { createdAt, id, key } = readJsonObject(Buffer.from(text, 'base64url').toString()) ?? {}
   if (Number.isSafeInteger(createdAt) && typeof id === 'string' && (key === undefined || typeof key === 'string'))
     return { createdAt: Number(createdAt), id, ...(key !== undefined && { key }) }
   throw badRequest('after must be the `next` of the previous page.')
