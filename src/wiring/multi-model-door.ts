@@ -19,7 +19,7 @@ import {
 } from '../dialects/multi-model/authenticate.ts'
 import { createDoorCors } from '../dialects/multi-model/cors.ts'
 import { createMultiModelDialect, withDeclinedChallenges } from '../dialects/multi-model/dialect.ts'
-import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
+import { createGrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { selectCredentials } from '../dialects/multi-model/rights.ts'
 import { createRoutes } from '../dialects/multi-model/routes.ts'
@@ -39,11 +39,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const { liveConfig, config, directory, tokenSecrets, gateway } = parts
   const settings = deriveLive(config, toMultiModelSettings)
   warnOpenAccess(liveConfig)
-  const databases = new GrantedDatabases({
-    directory,
-    hasUpstream: () => config.get().upstream['multi-model'].length > 0,
-    clock: SYSTEM_CLOCK,
-  })
+  const databases = createGrantedDatabases(directory, () => config.get().upstream['multi-model'].length > 0)
   const doorSignIns = createSignIns(parts, settings)
   const { signIns, credentials } = doorSignIns
   const own = createDoorAuthenticator(credentials, ACCEPTED.multiModel, selectCredentials)

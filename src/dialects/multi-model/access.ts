@@ -20,19 +20,16 @@ export async function authorizeRequest(
   if (right.service && !isClientOf(right.service, authenticated.identity)) throw new Refusal('authentication_required')
   const isFree = isExempt(context, settings)
   if (!isFree && !isPathAllowed(context.path, authenticated)) throw new Refusal('authentication_required')
-  const exists = await databases.exists(database)
   if (isFree || mayEnter(authenticated, database)) {
-    if (!exists) throw new Refusal('database_not_found')
-    return
+    if (await databases.exists(database)) return
+    throw new Refusal('database_not_found')
   }
-  if (exists && settings.webUiBeforeLogin && isWebUiFile(context)) {
-    // the file is public, so no identity is forwarded with the request
-    context.authenticated = ANONYMOUS
-    return
-  }
-  // A database that does not exist looks like one the client may not enter, so that names cannot be probed.
+  // a file of the web interface is public, so no identity is forwarded with the request
+  const isPublic = settings.webUiBeforeLogin && isWebUiFile(context)
   const isOpen = !needsCredential(right, segments, settings) || (right.isForUsers && !isAnonymous(authenticated))
-  if (!exists || !isOpen) throw new Refusal('authentication_required')
+  // A database that does not exist looks like one the client may not enter, so that names cannot be probed.
+  if (!(isPublic || isOpen) || !(await databases.exists(database))) throw new Refusal('authentication_required')
+  if (isPublic) context.authenticated = ANONYMOUS
 }
 
 function needsCredential(right: MultiModelRight, [first]: readonly string[], settings: MultiModelSettings): boolean {
