@@ -6,7 +6,7 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { readJsonObject } from '../../base/json.ts'
 import type { SignInStore } from '../store-port/sign-ins.ts'
 import {
   type KeyCount,
@@ -322,9 +322,7 @@ const renderPosition = ({ range, key, name }: Position): string =>
   Buffer.from(JSON.stringify({ range, key, name })).toString('base64url')
 
 function readPosition(text: string): Position {
-  const reading = readJson(Buffer.from(text, 'base64url').toString())
-  const value = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
-  const { range, key, name } = value
+  const { range, key, name } = readJsonObject(Buffer.from(text, 'base64url').toString()) ?? {}
   if (Number.isInteger(range) && typeof key === 'string' && typeof name === 'string')
     return { range: Number(range), key, name }
   throw badRequest('after must be the `next` of the previous page.')

@@ -37,7 +37,6 @@ const MAX_STREAMS = 50
 
 export function createLiveEvents(deps: LiveEventsDeps) {
   const streams = new Set<EventStream>()
-  const sampler = createSampler(deps)
   let stop: (() => void) | undefined
   const sendAll = (event: string, value: unknown) => {
     for (const stream of streams) stream.send(event, value)
@@ -55,14 +54,14 @@ export function createLiveEvents(deps: LiveEventsDeps) {
     /** Throws `overloaded` if too many clients follow. */
     open(follower: EventFollower): Feed {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
-      stop ??= startSending(deps, sampler, sendAll, confirmAll)
+      stop ??= startSending(deps, sendAll, confirmAll)
       const stream = createEventStream(follower)
       streams.add(stream)
       follower.onGone(() => {
         stream.end()
         remove(stream)
       })
-      void sampler.counts().then((counts) => stream.send('counts', counts))
+      void countProblems(deps).then((counts) => stream.send('counts', counts))
       return stream.read()
     },
     close() {
@@ -74,14 +73,13 @@ export function createLiveEvents(deps: LiveEventsDeps) {
 /** Sends figures and audit records until the returned function is called. */
 function startSending(
   deps: LiveEventsDeps,
-  sampler: ReturnType<typeof createSampler>,
   sendAll: (event: string, value: unknown) => void,
   confirmAll: () => void,
 ): () => void {
-  sampler.restart()
+  const takeOverview = createOverview(deps)
   const tick = () => {
-    sendAll('overview', sampler.overview())
-    void sampler.counts().then((counts) => sendAll('counts', counts))
+    sendAll('overview', takeOverview())
+    void countProblems(deps).then((counts) => sendAll('counts', counts))
     confirmAll()
   }
   const timer = setInterval(tick, deps.everyMs ?? EVERY_MS).unref()
@@ -95,31 +93,26 @@ function startSending(
   }
 }
 
-function createSampler(deps: LiveEventsDeps) {
-  let counted = deps.readCounts()
-  let countedAtMs = SYSTEM_CLOCK.nowMs()
-  const restart = () => {
-    counted = deps.readCounts()
-    countedAtMs = SYSTEM_CLOCK.nowMs()
-  }
-  return {
-    restart,
-    /** What happened since the last call. */
-    overview() {
-      const since = subtractCounts(deps.readCounts(), counted)
-      const seconds = Math.max((SYSTEM_CLOCK.nowMs() - countedAtMs) / 1000, 1)
-      restart()
-      return {
-        at: nowSeconds(SYSTEM_CLOCK),
-        seconds,
-        ...toSums(since),
-        latencyMs: { p50: toPercentileMs(since, 'decision', 0.5), p95: toPercentileMs(since, 'decision', 0.95) },
-      }
-    },
-    counts: async () => ({
-      lockedAccounts: deps.countLocked(),
-      failingUpstreams: await deps.countFailingUpstreams(),
-    }),
+const countProblems = async ({ countLocked, countFailingUpstreams }: LiveEventsDeps) => ({
+  lockedAccounts: countLocked(),
+  failingUpstreams: await countFailingUpstreams(),
+})
+
+/** The function it returns tells what happened since its last call. */
+function createOverview({ readCounts }: LiveEventsDeps) {
+  const read = () => ({ counts: readCounts(), atMs: SYSTEM_CLOCK.nowMs() })
+  let last = read()
+  return () => {
+    const now = read()
+    const since = subtractCounts(now.counts, last.counts)
+    const seconds = Math.max((now.atMs - last.atMs) / 1000, 1)
+    last = now
+    return {
+      at: nowSeconds(SYSTEM_CLOCK),
+      seconds,
+      ...toSums(since),
+      latencyMs: { p50: toPercentileMs(since, 'decision', 0.5), p95: toPercentileMs(since, 'decision', 0.95) },
+    }
   }
 }
 
