@@ -42,10 +42,7 @@ export function toFigures({ url, connections, isUp, open, retries }: UpstreamSer
 }
 
 /** A URL without user and password. */
-export function toPublicUrl(url: string): string {
-  const { protocol, host } = new URL(url)
-  return `${protocol}//${host}`
-}
+export const toPublicUrl = (url: string): string => new URL(url).origin
 
 export function createLiveConnections(settings: () => ConnectionSettings) {
   let seen: ConnectionSettings | undefined
