@@ -1,6 +1,7 @@
 // What a worker thread hears from the main thread, and how it follows it.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { shareRun } from '../base/turns.ts'
 import type { ReplicaConfig } from '../live-config/replica.ts'
 import { CHANGES, type SharedState, type ToWorker, type WorkerStart } from './messages.ts'
 
@@ -49,7 +50,6 @@ export function followChanges(
 ) {
   let expected = state
   let applied = -1
-  let running: Promise<void> | undefined
   const isBehind = () => Atomics.load(counters, CHANGES) !== applied
   const applyOnce = async (): Promise<void> => {
     const changes = Atomics.load(counters, CHANGES)
@@ -67,19 +67,11 @@ export function followChanges(
     if (parts.describeKeys() === expected.keyVersions) applied = changes
     else await pause(RETRY_MS)
   }
-  const run = async (): Promise<void> => {
+  // taking messages calls this function again
+  const catchUp = shareRun(async (): Promise<void> => {
     // the store may be unreachable: until then the main thread decides
     while (isBehind()) await applyOnce().catch(() => pause(RETRY_MS))
-  }
-  const catchUp = (): Promise<void> => {
-    // begins later: to take messages calls this function again
-    running ??= Promise.resolve()
-      .then(run)
-      .finally(() => {
-        running = undefined
-      })
-    return running
-  }
+  })
   inbox.onChanged(() => void catchUp())
   return { countApplied: () => (isBehind() ? undefined : applied), catchUp }
 }

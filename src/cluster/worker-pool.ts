@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '../base/log.ts'
 import { openSocketChannel, type SocketChannel } from '../base/node-internals/socket-channel.ts'
 import { waitAtMost } from '../base/sleep.ts'
-import { createTurns } from '../base/turns.ts'
+import { createTurns, shareNext } from '../base/turns.ts'
 import type { Store } from '../directory/store-port/store.ts'
 import type { TlsSettings } from '../http/server.ts'
 import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
@@ -89,15 +89,12 @@ export class WorkerPool {
   readonly #members = new Set<Member>()
   readonly #watch: NodeJS.Timeout
   readonly #inTurn = createTurns()
-  readonly #rolls = createTurns()
   /** What workers that have ended had counted. */
   #past: MetricsCopy = []
   #failures = 0
   #lastConnection = 0
   #isClosing = false
   #isPosted = false
-  /** That has not begun. */
-  #nextRoll: Promise<void> | undefined
 
   constructor(deps: WorkerPoolDeps) {
     this.#deps = deps
@@ -167,18 +164,14 @@ export class WorkerPool {
   }
 
   /** Replaces all workers, one after the other. If they are being replaced already, this begins afterwards. */
-  roll(graceMs: number): Promise<void> {
-    this.#nextRoll ??= this.#rolls(async () => {
-      this.#nextRoll = undefined
-      try {
-        for (const member of this.#ready()) await this.#replace(member, graceMs)
-        if (!this.#isClosing) this.#deps.log.info('worker threads were replaced')
-      } catch (error) {
-        this.#reportStart(error)
-      }
-    })
-    return this.#nextRoll
-  }
+  readonly roll = shareNext(async (graceMs: number): Promise<void> => {
+    try {
+      for (const member of this.#ready()) await this.#replace(member, graceMs)
+      if (!this.#isClosing) this.#deps.log.info('worker threads were replaced')
+    } catch (error) {
+      this.#reportStart(error)
+    }
+  })
 
   /** Resolves when all have ended, at the latest soon after `graceMs`. */
   async close(graceMs: number): Promise<void> {

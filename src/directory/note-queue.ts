@@ -1,5 +1,6 @@
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { createTurns } from '../base/turns.ts'
 
 export const SECONDS_BETWEEN_NOTES = 60
 const SECONDS_BETWEEN_PURGES = 60
@@ -25,7 +26,7 @@ export function createNoteQueue<T extends object>(
   /** The minute in which each key was noted last. */
   const notedAt = createLruCache<number>(MAX_REMEMBERED)
   let timer: NodeJS.Timeout | undefined
-  let writing: Promise<void> = Promise.resolve()
+  const inTurn = createTurns()
   let purgedAt = nowSeconds(clock)
   const writeAll = async () => {
     while (pending.size > 0) {
@@ -41,9 +42,8 @@ export function createNoteQueue<T extends object>(
   const flush = (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    // one after the other: a later flush waits for notes that an earlier one is writing
-    writing = writing.catch(() => {}).then(writeAll)
-    return writing
+    // a later flush waits for notes that an earlier one is writing
+    return inTurn(writeAll)
   }
   return {
     /** Calls `describe` unless the key was noted in this minute already. `earlier`: a note that is not written yet. */

@@ -5,6 +5,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
+import { shareRun } from '../base/turns.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
 import { type AuditSigningKey, readSigningKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
@@ -62,7 +63,6 @@ export class Audit implements RecordGuard {
   /** The store, the file with the checkpoint, and the copies. */
   readonly #deliveries: readonly Delivery<unknown>[]
   #timer: NodeJS.Timeout | undefined
-  #verifying: Promise<VerifiedTrail> | undefined
   #purging: Promise<void> = Promise.resolve()
 
   /** Throws a `StartError` if a key cannot be used. */
@@ -137,14 +137,7 @@ export class Audit implements RecordGuard {
   }
 
   /** Several callers at a time get the result of one verification. */
-  verify(): Promise<VerifiedTrail> {
-    this.#verifying ??= this.#verify().finally(() => {
-      this.#verifying = undefined
-    })
-    return this.#verifying
-  }
-
-  async #verify(): Promise<VerifiedTrail> {
+  readonly verify = shareRun(async (): Promise<VerifiedTrail> => {
     const { settings, storeUrl, events } = this.#options
     const { node } = settings()
     await this.#trail.delivery.flush()
@@ -157,7 +150,7 @@ export class Audit implements RecordGuard {
     const findings = all.filter((finding) => finding.kind !== 'checkpoint' || finding.node === node)
     events.record('audit.verified', countVerified({ chains, findings }))
     return { chains, findings }
-  }
+  })
 
   /** Deletes records that are too old, now and from time to time until it is closed. */
   startPurging(): void {

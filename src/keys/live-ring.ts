@@ -1,6 +1,7 @@
 import { type FSWatcher, watch as watchPlace } from 'node:fs'
 import { dirname } from 'node:path'
 import { createLive } from '../base/live.ts'
+import { shareNext } from '../base/turns.ts'
 import type { KeyRing } from './ring.ts'
 import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
 import { findFileState, listSecretFiles } from './secret-folder.ts'
@@ -133,28 +134,5 @@ function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSW
     return events.on('error', () => events.close())
   } catch {
     return undefined
-  }
-}
-
-/**
- * Runs one at a time, with at most one more waiting that all later callers share. So every caller gets the result of
- * a run that began after its call.
- */
-function shareNext<T>(run: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> | undefined
-  let waiting: Promise<T> | undefined
-  const start = () => {
-    waiting = undefined
-    const current = run()
-    const settled = () => {
-      running = undefined
-    }
-    running = current.then(settled, settled)
-    return current
-  }
-  return () => {
-    if (running === undefined) return start()
-    waiting ??= running.then(start)
-    return waiting
   }
 }

@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
+import { shareRun } from '../base/turns.ts'
 import { readJwkSet } from './jwk.ts'
 import { isKeyFor, type VerificationKey } from './key.ts'
 import type { FoundKeys, TokenHeader } from './verify.ts'
@@ -38,7 +39,7 @@ export type ProviderKeys = ReturnType<typeof createProviderKeys>
 /** `maxAgeMs`: how long the last keys count while the provider cannot be reached. */
 export function createProviderKeys(place: ProviderPlace, maxAgeMs: number, clock: Clock, log: Log) {
   const { state, refresh, pauseMs } = createFetcher(place, clock, log)
-  let next: Promise<void> | undefined
+  const refreshLater = shareRun(() => sleep(pauseMs()).then(refresh))
   return {
     /** The keys; `undefined`: none was fetched, or too long ago. */
     get(nowMs = clock.nowMs()): ProviderKeySet | undefined {
@@ -48,15 +49,8 @@ export function createProviderKeys(place: ProviderPlace, maxAgeMs: number, clock
     },
     /** Resolves after the fetch that is running, or after the next one if it is allowed soon. */
     renew(): Promise<void> {
-      const waitMs = pauseMs()
-      if (state.running || waitMs <= 0) return refresh()
-      if (state.failures > 0) return Promise.resolve()
-      next ??= sleep(waitMs)
-        .then(refresh)
-        .finally(() => {
-          next = undefined
-        })
-      return next
+      if (state.running || pauseMs() <= 0) return refresh()
+      return state.failures > 0 ? Promise.resolve() : refreshLater()
     },
     /** Whether the last fetch failed. */
     isFailing: (): boolean => state.failures > 0,

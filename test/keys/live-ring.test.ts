@@ -54,6 +54,7 @@ describe('the current ring', () => {
     const rings = [await load('one'), await load('two'), await load('three')] as const
     const live = createLiveRing(rings[0].ring, loadLater)
     const first = live.reload()
+    await new Promise(setImmediate)
     const others = [live.reload(), live.reload(), live.reload()]
     assert.equal(starts.length, 1)
     starts[0]?.(rings[1])

@@ -2,6 +2,7 @@
  * Entries by which users are searched. They are written with the user. An older version does not write them: then the
  * sequence `searched` stays behind, and the next search adds what is missing.
  */
+import { shareRun } from '../../base/turns.ts'
 import {
   type FoundUser,
   SEARCH_ROWS,
@@ -18,14 +19,10 @@ import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
 export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): UserSearchStore {
-  let running: Promise<void> | undefined
+  const index = shareRun(() => indexAll(engine, damaged))
   const addMissing = async () => {
     const [state] = await engine.ask(one(STATEMENTS.readSearched))
-    if (numberOf(state, 'searched') === numberOf(state, 'sequence')) return
-    running ??= indexAll(engine, damaged).finally(() => {
-      running = undefined
-    })
-    await running
+    if (numberOf(state, 'searched') !== numberOf(state, 'sequence')) await index()
   }
   return {
     async searchUsers({ kind, to }, after) {
