@@ -203,7 +203,8 @@ export class Http2Response extends Writable implements HttpResponse {
   }
 
   addTrailers(trailers: [string, string][]): void {
-    this.#trailers = trailers.map(([name, value]) => [name.toLowerCase(), value])
+    const named = trailers.map(([name, value]): [string, string] => [name.toLowerCase(), value])
+    this.#trailers = named.filter(([name]) => !CONNECTION_HEADERS.has(name))
   }
 
   writeContinue(): void {

@@ -70,6 +70,23 @@ test('bodies and trailers are forwarded in both directions', async (t) => {
   assert.equal(sent['x-sum'], '10')
 })
 
+test('a header that HTTP/2 does not have is removed from the response and its trailers', async (t) => {
+  const upstream: RequestListener = (_, response) => {
+    response.writeHead(200, { Trailer: 'X-Sum', 'HTTP2-Settings': 'AAMAAABk' })
+    response.write('a document')
+    response.addTrailers({ 'HTTP2-Settings': 'AAMAAABk', 'X-Sum': '10' })
+    response.end()
+  }
+  const front = await startServer(t, beforeDocument((await openServer(t, upstream)).url))
+  const stream = ask(open(t, front), '/db/doc')
+  const trailers = once(stream, 'trailers')
+  const [head] = await once(stream, 'response')
+  assert.deepEqual([head[':status'], head['http2-settings']], [200, undefined])
+  assert.equal(await text(stream), 'a document')
+  const [sent] = await trailers
+  assert.deepEqual(Object.entries(sent), [['x-sum', '10']])
+})
+
 test('a response that breaks off resets its stream, and no other', async (t) => {
   const upstream: RequestListener = (request, response) => {
     if (request.url !== '/db/broken') return void response.end('whole')
