@@ -43,9 +43,10 @@ export function loadTlsFiles({ cert, key, protocol }: TlsSource): TlsLoad {
     const privateKey = readKey(files.key, key)
     if (!certificate.checkPrivateKey(privateKey))
       throw new TlsProblem(key, `the private key does not belong to the certificate in ${cert.path}`)
-    tryContext(files, cert)
+    const offered = { ...files, ...toOffer(protocol) }
+    tryContext(offered, cert)
     const clients = protocol.clients && loadAuthorities(protocol.clients)
-    return { kind: 'files', files: { ...files, ...toOffer(protocol), ...(clients && { clients }) } }
+    return { kind: 'files', files: { ...offered, ...(clients && { clients }) } }
   } catch (error) {
     if (error instanceof TlsProblem) return { kind: 'problem', message: error.message }
     throw error
@@ -131,8 +132,8 @@ function readKey(text: string, file: NamedFile): KeyObject {
   }
 }
 
-/** What the TLS library rejects although both can be read, such as a key that is too short. */
-function tryContext(files: TlsFiles, file: NamedFile): void {
+/** What the TLS library rejects although all can be read, such as a key that is too short for the level of the ciphers. */
+function tryContext(files: TlsSettings, file: NamedFile): void {
   try {
     createSecureContext(files)
   } catch (error) {

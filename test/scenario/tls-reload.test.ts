@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Agent, get as httpsGet } from 'node:https'
@@ -18,6 +19,15 @@ const RENEWED = { cert: fixture('renewed-cert.pem'), key: fixture('renewed-key.p
 
 /** Any of the two is accepted: the tests look at which one it is. */
 const CA = [FIRST.cert, RENEWED.cert]
+
+/** With a key of 112 bits of security. */
+function createWeak(folder: string): typeof FIRST {
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp224r1', '-nodes', '-keyout', 'key.pem']
+  const args = ['req', '-x509', ...newKey, '-out', 'cert.pem', '-subj', '/CN=weak']
+  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+  const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
+  return { cert: read('cert.pem'), key: read('key.pem') }
+}
 
 interface Event {
   readonly message: string
@@ -125,6 +135,15 @@ describe('certificates are replaced while the server runs', () => {
     for (const door of doors) assert.equal(await findName(door), OLD)
     use(RENEWED)
     for (const door of doors) await waitUntil(async () => (await findName(door)) === NEW)
+  })
+
+  it('nor by one whose key is too short for the ciphers', async (t) => {
+    const { doors, use, events } = await startServer(t, { 'cipher-list': 'DEFAULT@SECLEVEL=3' })
+    use(createWeak(makeFolder(t)))
+    const isReported = () =>
+      events.some(({ fields }) => /the key of the certificate is too short$/.test(String(fields?.['reason'])))
+    await waitUntil(isReported)
+    for (const door of doors) assert.equal(await findName(door), OLD)
   })
 
   it('with other options: version, ciphers and files', async (t) => {
