@@ -1,6 +1,7 @@
 // CPU time of one request with each kind of credential, and of a baseline. With `--against=DIR`, also that of other
 // checkouts, in alternating batches: for the gain of a single change. Sizes: requests of a batch, connections, batches
 // of warm-up.
+import { randomUUID } from 'node:crypto'
 import { basename, resolve } from 'node:path'
 import { median } from '../figures.ts'
 import { OWN_CHECKOUT } from './child.ts'
@@ -17,6 +18,9 @@ export interface Comparison {
 
 const KINDS = {
   JWT: () => `Authorization: Bearer ${signToken()}\r\n`,
+  // signed before the batch: a client that signs meanwhile would let the server wait, and wake up for each request
+  'JWT, never seen': (_gateway, count: number) =>
+    Array.from({ length: count }, () => `Authorization: Bearer ${signToken(randomUUID())}\r\n`),
   cookie: async (gateway) => `Cookie: ${await signIn(gateway)}\r\n`,
   Basic: () => `Authorization: ${toBasic()}\r\n`,
   anonymous: () => '',
@@ -28,7 +32,7 @@ function listContestants(servers, checkout, { baseline }: Comparison) {
     name: isOwn ? kind : `${kind} (${basename(checkout)})`,
     url: servers.gateway,
     pids: [servers.child.pid],
-    createHeader: () => createHeader(servers.gateway),
+    createHeader: (count: number) => createHeader(servers.gateway, count),
   }))
   if (!isOwn) return gateways
   return [{ name: baseline.name, ...baseline.find(servers), createHeader: () => '' }, ...gateways]

@@ -43,18 +43,19 @@ function isWhole(text) {
 /** Sends a batch of requests over all connections. Returns the CPU time of one request. */
 export async function measureBatch({ pids, connections, createRequest }, batch) {
   // with a new session: a cookie older than a minute would be renewed by every response
-  const request = await createRequest()
+  const request = await createRequest(batch)
   const before = readCpuUs(pids)
   await sendBatch(connections, request, batch)
   return (readCpuUs(pids) - before) / batch
 }
 
+/** `request`: the same for all, or a list with one for each. */
 export async function sendBatch(connections, request, batch) {
   let left = batch
   const sendAll = async (connection) => {
     while (left > 0) {
       left -= 1
-      await new Promise((done) => connection.send(request, done))
+      await new Promise((done) => connection.send(Array.isArray(request) ? request[left] : request, done))
     }
   }
   await Promise.all(connections.map(sendAll))
@@ -65,15 +66,19 @@ export interface Target {
   /** The processes that are measured. */
   readonly pids: readonly (number | undefined)[]
   readonly path: string
-  /** Returns a header line, or nothing. */
-  createHeader?(): string | Promise<string>
+  /** Returns a header line, nothing, or a line for each of `count` requests. */
+  createHeader?(count: number): string | string[] | Promise<string>
 }
 
 /** A server that is measured: connections to it, and the request they send. */
 export async function openTarget({ url, pids, path, createHeader = () => '' }: Target, count: number) {
   const { hostname, port, host } = new URL(url)
   const opening = Array.from({ length: count }, () => openConnection({ hostname, port }))
-  const createRequest = async () => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${await createHeader()}\r\n`
+  const render = (header: string) => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${header}\r\n`
+  const createRequest = async (count = 1) => {
+    const header = await createHeader(count)
+    return Array.isArray(header) ? header.map(render) : render(header)
+  }
   return { pids, connections: await Promise.all(opening), createRequest }
 }
 

@@ -82,9 +82,9 @@ export function withGateway(work, checkout = OWN_CHECKOUT) {
   })
 }
 
-export function signToken() {
+export function signToken(jti = '1') {
   const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const claims = { sub: 'ada', '_couchdb.roles': ['reader'], exp: Math.floor(Date.now() / 1000) + 86_400 }
+  const claims = { sub: 'ada', jti, '_couchdb.roles': ['reader'], exp: Math.floor(Date.now() / 1000) + 86_400 }
   const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
   return `${signed}.${createHmac('sha256', TOKEN_SECRET).update(signed).digest('base64url')}`
 }
