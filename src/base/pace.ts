@@ -16,3 +16,22 @@ export function createPace(sliceMs: number = SLICE_MS) {
     },
   }
 }
+
+/** Tasks that go on in one iteration of the event loop. */
+const TASKS_AT_ONCE = 8
+const waiting: (() => void)[] = []
+
+function releaseSome(): void {
+  for (const goOn of waiting.splice(0, TASKS_AT_ONCE)) goOn()
+  if (waiting.length > 0) setImmediate(releaseSome)
+}
+
+/**
+ * Lets other requests be served before a task goes on. Thousands of feeds wait for the same change: with
+ * `setImmediate` alone, all of them would go on in one iteration of the event loop.
+ */
+export function yieldToOthers(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  if (waiting.push(resolve) === 1) setImmediate(releaseSome)
+  return promise
+}

@@ -1,11 +1,11 @@
 /** The bodies of this dialect: JSON in requests and in replies. */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
+import { yieldToOthers } from '../../base/pace.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
 import type { Feed, HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 

@@ -1,6 +1,6 @@
 /** `_all_docs`: the documents that the reader may see, by id. */
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { badRequest } from '../../../base/errors.ts'
+import { yieldToOthers } from '../../../base/pace.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import type { Bound } from '../../../directory/store-port/users.ts'
 import { listUserPages } from '../../../directory/users/user-operations.ts'

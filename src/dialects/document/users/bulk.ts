@@ -1,8 +1,7 @@
 /** Many documents in one request, each with its own result. */
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
-import { createPace } from '../../../base/pace.ts'
+import { createPace, yieldToOthers } from '../../../base/pace.ts'
 import { type Identity, identityOf, isAnonymous } from '../../../directory/identity.ts'
 import { readRevision } from '../../../directory/users/revisions.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'

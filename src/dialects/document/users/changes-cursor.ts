@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { yieldToOthers } from '../../../base/pace.ts'
 import type { Identity } from '../../../directory/identity.ts'
 import type { UsersDeps } from '../deps.ts'
 import type { ChangesQuery } from './changes-query.ts'

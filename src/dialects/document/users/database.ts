@@ -1,6 +1,6 @@
 /** The endpoints about the users database as a whole. */
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
+import { yieldToOthers } from '../../../base/pace.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, toJsonReply } from '../body.ts'
