@@ -179,3 +179,12 @@ const NODE_ADVICE = /; if the root CA is installed locally, try running Node\.js
 /** The message of anything that was thrown, without Node's advice. */
 export const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(NODE_ADVICE, '')
+
+/** `undefined` if the action throws, whatever it throws. */
+export function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action()
+  } catch {
+    return undefined
+  }
+}

@@ -20,7 +20,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf } from './errors.ts'
+import { attempt, codeOf } from './errors.ts'
 
 const OWNER_ONLY = 0o600
 
@@ -108,13 +108,7 @@ function writeTemporary(target: string, content: string | Uint8Array, prepare: (
 const toTemporary = (target: string): string =>
   join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
 
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path
-  }
-}
+const realPathOf = (path: string): string => attempt(() => realpathSync(path)) ?? path
 
 function writeAll(file: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at)

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { attempt } from '../base/errors.ts'
 import { type Codec, itemsOf, refuse } from './codecs.ts'
 
 /** A claim every token must have, with this value if one is given. */
@@ -61,14 +62,7 @@ const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
 const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
 
 /** Tries it: OpenSSL may list digests that it does not provide. */
-function tryDigest(name: string): boolean {
-  try {
-    createHmac(name, 'key').digest()
-    return true
-  } catch {
-    return false
-  }
-}
+const tryDigest = (name: string): boolean => attempt(() => createHmac(name, 'key').digest()) !== undefined
 
 const AVAILABLE: ReadonlySet<string> = new Set([...DIGESTS].filter(([, name]) => tryDigest(name)).map(([name]) => name))
 const isAvailable = (name: string): boolean => AVAILABLE.has(name)

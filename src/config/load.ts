@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { compareBytes, readUtf8 } from '../base/encoding.ts'
-import { codeOf, messageOf } from '../base/errors.ts'
+import { attempt, codeOf, messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
@@ -111,13 +111,8 @@ function isCutOff(path: string, text: string, filled: Set<string> | undefined): 
 
 const CUT_OFF = 'the file was not empty before: restore it, or delete it if it is no longer needed'
 
-function rereadFile(place: string): string | undefined {
-  try {
-    return readUtf8(readBounded(place, MAX_INI_BYTES).bytes)
-  } catch {
-    return undefined
-  }
-}
+const rereadFile = (place: string): string | undefined =>
+  attempt(() => readUtf8(readBounded(place, MAX_INI_BYTES).bytes))
 
 const LINE_ENDS = new Set([0x0a, 0x0d, 0x1a])
 

@@ -1,3 +1,4 @@
+import { attempt } from '../base/errors.ts'
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
 import { addProblem, findNearest, type Notices, type Problem, renderProblem, warn } from './problems.ts'
@@ -174,10 +175,6 @@ function readService({ key: name, text }: OpenEntry): Service | string {
 }
 
 function findUrl(text: string): string | undefined {
-  try {
-    const [url, ...others] = serverUrls.parse(text)
-    return others.length === 0 ? url : undefined
-  } catch {
-    return undefined
-  }
+  const urls = attempt(() => serverUrls.parse(text))
+  return urls?.length === 1 ? urls[0] : undefined
 }

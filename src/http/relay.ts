@@ -10,7 +10,7 @@ import { Agent, createServer, type IncomingMessage, request, type ServerOptions,
 import { createConnection, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { codeOf, Refusal } from '../base/errors.ts'
+import { attempt, codeOf, Refusal } from '../base/errors.ts'
 import { MAX_UPSTREAM_HEADER_BYTES, toPairs } from '../base/header-pairs.ts'
 import { RelayNeeded } from '../base/relay-needed.ts'
 import { isAccount } from '../directory/account.ts'
@@ -250,20 +250,13 @@ function restoreHead(incoming: IncomingMessage): RelayedClient {
 
 /** A process that was killed leaves its folder behind: nothing accepts connections at its socket. */
 async function removeLeftFolders(): Promise<void> {
-  for (const name of listTemporaryFolder().filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
+  // it need not be readable: left folders stay then
+  const all = attempt(() => readdirSync(tmpdir())) ?? []
+  for (const name of all.filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
     const folder = join(tmpdir(), name)
     const isOwn = statSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.()
     const isLeft = isOwn && (await probeSocket(join(folder, SOCKET_NAME))) === 'ECONNREFUSED'
     if (isLeft) rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function listTemporaryFolder(): readonly string[] {
-  try {
-    return readdirSync(tmpdir())
-  } catch {
-    // it need not be readable: left folders stay then
-    return []
   }
 }
 

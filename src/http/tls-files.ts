@@ -1,7 +1,7 @@
 // Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureVersion } from 'node:tls'
-import { codeOf, messageOf } from '../base/errors.ts'
+import { attempt, codeOf, messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { ClientAuthorities, TlsFiles, TlsSettings } from './server.ts'
 
@@ -64,12 +64,8 @@ function toOffer({ minVersion, cipherList }: TlsProtocol): Omit<TlsSettings, key
   const version = minVersion && { minVersion }
   if (!cipherList) return { ...version }
   const { option, text: ciphers } = cipherList
-  try {
-    createSecureContext({ ...version, ciphers })
-  } catch {
-    throw new TlsProblem({ option, path: ciphers }, 'the TLS library knows no cipher of this list')
-  }
-  return { ...version, ciphers }
+  if (attempt(() => createSecureContext({ ...version, ciphers }))) return { ...version, ciphers }
+  throw new TlsProblem({ option, path: ciphers }, 'the TLS library knows no cipher of this list')
 }
 
 function loadAuthorities({ ca, crl }: ClientFiles): ClientAuthorities {
@@ -83,12 +79,8 @@ function loadAuthorities({ ca, crl }: ClientFiles): ClientAuthorities {
 function loadRevocations(file: NamedFile): readonly string[] {
   const revocations = splitPem(readText(file), 'X509 CRL')
   if (revocations.length === 0) throw new TlsProblem(file, 'the file contains no revocation list in PEM')
-  try {
-    createSecureContext({ crl: revocations })
-  } catch {
-    throw new TlsProblem(file, 'a revocation list is damaged')
-  }
-  return revocations
+  if (attempt(() => createSecureContext({ crl: revocations }))) return revocations
+  throw new TlsProblem(file, 'a revocation list is damaged')
 }
 
 const splitPem = (text: string, label: string): string[] =>
@@ -113,11 +105,9 @@ const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
 function readCertificate(text: string, file: NamedFile): X509Certificate {
   if (!text.includes('-----BEGIN CERTIFICATE-----'))
     throw new TlsProblem(file, 'the file contains no certificate in PEM')
-  try {
-    return new X509Certificate(text)
-  } catch {
-    throw new TlsProblem(file, 'the certificate is damaged')
-  }
+  const certificate = attempt(() => new X509Certificate(text))
+  if (certificate) return certificate
+  throw new TlsProblem(file, 'the certificate is damaged')
 }
 
 function readKey(text: string, file: NamedFile): KeyObject {
@@ -125,11 +115,9 @@ function readKey(text: string, file: NamedFile): KeyObject {
     throw new TlsProblem(file, 'the file contains no private key in PEM')
   if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw new TlsProblem(file, 'the private key is encrypted: store it without a passphrase')
-  try {
-    return createPrivateKey(text)
-  } catch {
-    throw new TlsProblem(file, 'the private key is damaged')
-  }
+  const key = attempt(() => createPrivateKey(text))
+  if (key) return key
+  throw new TlsProblem(file, 'the private key is damaged')
 }
 
 /** What the TLS library rejects although all can be read, such as a key that is too short for the level of the ciphers. */

@@ -1,9 +1,9 @@
 import { createPublicKey } from 'node:crypto'
 import { readBase64Url } from '../base/encoding.ts'
+import { attempt } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ALGORITHMS, CURVES } from './algorithms.ts'
 import {
-  attempt,
   createHmacKey,
   isKeyFor,
   type KeyNames,

@@ -2,8 +2,10 @@
  * Keys that verify, each bound to its kind, curve and size. A PEM text or a public key must never become an HMAC
  * secret: otherwise a client that knows the public key could sign tokens.
  */
+
 import { createHash, createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { readBase64 } from '../base/encoding.ts'
+import { attempt } from '../base/errors.ts'
 import { type Algorithm, CURVES, type Curve, MINIMUM_RSA_BITS } from './algorithms.ts'
 
 interface PemBlock {
@@ -151,15 +153,6 @@ export function isPemLike(bytes: Uint8Array): boolean {
 function isPublicDer(bytes: Uint8Array): boolean {
   const key = Buffer.from(bytes)
   return (['spki', 'pkcs1'] as const).some((type) => attempt(() => createPublicKey({ key, format: 'der', type })))
-}
-
-/** `undefined` if `node:crypto` throws. */
-export function attempt<T>(action: () => T): T | undefined {
-  try {
-    return action()
-  } catch {
-    return undefined
-  }
 }
 
 /** A public key. One that is too small, weak or of an unknown kind is rejected. */

@@ -2,13 +2,15 @@
  * Verifies JSON Web Tokens in compact form. A signature is checked only with a key of the kind its algorithm is for.
  * Of the header, only `alg` and `kid` choose a key: the value of `jwk`, `jku`, `x5u` or `x5c` is never read.
  */
+
 import { constants, createHmac, verify as verifySignature } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { isSameSecret } from '../base/compare.ts'
 import { readBase64Url, readUtf8 } from '../base/encoding.ts'
+import { attempt } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ALGORITHMS, type Algorithm } from './algorithms.ts'
-import { attempt, isKeyFor, type KeyProblem, signatureBytesOf, type VerificationKey } from './key.ts'
+import { isKeyFor, type KeyProblem, signatureBytesOf, type VerificationKey } from './key.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 

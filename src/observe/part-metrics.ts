@@ -1,7 +1,9 @@
 // The metrics of the parts of a server: store, hasher, upstream servers, secrets, listeners.
+
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { attempt } from '../base/errors.ts'
 import { countOpenFiles, findOpenFileLimit } from '../base/node-internals/open-files.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { DeliveryFigures } from './audit/delivery.ts'
@@ -127,12 +129,8 @@ export function addSecretMetrics(
 
 /** Seconds since the newest file was changed, of a file or a folder of files; `undefined`: it cannot be read. */
 function findSecretAge(path: string, nowMs: number): number | undefined {
-  try {
-    const newestMs = Math.max(...listFiles(path).map((file) => statSync(file).mtimeMs))
-    return Number.isFinite(newestMs) ? Math.max(nowMs - newestMs, 0) / 1000 : undefined
-  } catch {
-    return undefined
-  }
+  const newestMs = attempt(() => Math.max(...listFiles(path).map((file) => statSync(file).mtimeMs)))
+  return Number.isFinite(newestMs) ? Math.max(nowMs - Number(newestMs), 0) / 1000 : undefined
 }
 
 function listFiles(path: string): readonly string[] {

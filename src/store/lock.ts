@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { attempt } from '../base/errors.ts'
 import { createEmptyFile, createFolders } from '../base/files.ts'
 import { isBusy, toStoreError } from './sqlite/errors.ts'
 import { findStoreFile } from './store-url.ts'
@@ -40,22 +41,16 @@ export function describeHolder(url: string): string {
 
 /** The program and script of that process, without their arguments: `node app.mjs`. */
 export function findHolderProgram(url: string): string | undefined {
-  try {
-    const [program = '', script = '-'] = readFileSync(`/proc/${findHolder(url)}/cmdline`, 'utf8').split('\0')
-    return script.startsWith('-') ? undefined : `${basename(program)} ${script}`
-  } catch {
-    return undefined
-  }
+  const command = attempt(() => readFileSync(`/proc/${findHolder(url)}/cmdline`, 'utf8'))
+  const [program = '', script = '-'] = command?.split('\0') ?? []
+  return script.startsWith('-') ? undefined : `${basename(program)} ${script}`
 }
 
-function findHolder(url: string): string | undefined {
-  try {
+const findHolder = (url: string): string | undefined =>
+  attempt(() => {
     const { ino } = statSync(toLockPath(url) ?? '')
     return new RegExp(` WRITE (\\d+) \\S+:${ino} `).exec(readFileSync('/proc/locks', 'utf8'))?.[1]
-  } catch {
-    return undefined
-  }
-}
+  })
 
 function toLockPath(url: string): string | undefined {
   const file = findStoreFile(url)

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { attempt } from '../base/errors.ts'
 
 export type StoreScheme = 'sqlite' | 'postgres'
 
@@ -22,10 +23,4 @@ export function findStoreFile(url: string): string | undefined {
   return tryRealPath(file) ?? join(tryRealPath(dirname(file)) ?? dirname(file), basename(file))
 }
 
-function tryRealPath(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    return undefined
-  }
-}
+const tryRealPath = (path: string): string | undefined => attempt(() => realpathSync(path))

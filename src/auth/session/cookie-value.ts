@@ -7,9 +7,11 @@
  * T is Unix seconds in hexadecimal. The key of the MAC is the secret followed by a salt of the user. The signed text
  * of the first form has one colon, that of the second has two or more, so neither form passes for the other.
  */
+
 import { createHash, createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
 import { readBase64Url, readUtf8, toBase64Url } from '../../base/encoding.ts'
+import { attempt } from '../../base/errors.ts'
 
 export const SESSION_ID_BYTES = 16
 
@@ -159,13 +161,7 @@ export function digestBytesOf(algorithm: string): number | undefined {
   return DIGEST_BYTES.get(algorithm)
 }
 
-function measureDigest(algorithm: string): number | undefined {
-  try {
-    return createHash(algorithm).digest().length
-  } catch {
-    return undefined
-  }
-}
+const measureDigest = (algorithm: string): number | undefined => attempt(() => createHash(algorithm).digest().length)
 
 /** Whether more than a tenth of the cookie's lifetime is over. */
 export const isRenewalDue = (issuedAt: number, nowSeconds: number, timeoutSeconds: number): boolean =>

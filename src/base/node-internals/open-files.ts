@@ -1,19 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 
 /** How many files and sockets this process may have open; `undefined` where the system does not say. */
 export function findOpenFileLimit(): number | undefined {
-  const [, limit] = /^Max open files +(\d+)/m.exec(readOrEmpty('/proc/self/limits')) ?? []
+  const limits = attempt(() => readFileSync('/proc/self/limits', 'latin1')) ?? ''
+  const [, limit] = /^Max open files +(\d+)/m.exec(limits) ?? []
   return limit === undefined ? undefined : Number(limit)
 }
 
 /** How many it has open now; `undefined` where the system does not say, or has none left to look with. */
-export function countOpenFiles(): number | undefined {
-  try {
-    return readdirSync('/proc/self/fd').length
-  } catch {
-    return undefined
-  }
-}
+export const countOpenFiles = (): number | undefined => attempt(() => readdirSync('/proc/self/fd').length)
 
 /** Beside connections of clients: the store, files, connections to the upstream servers. */
 const RESERVED_FILES = 100
@@ -23,12 +19,4 @@ export function checkOpenFileLimit(maxConnections: number, limit = findOpenFileL
   const needed = maxConnections + RESERVED_FILES
   if (limit === undefined || limit >= needed) return undefined
   return `the limit of open files is ${limit}, and door.max-connections (${maxConnections}) needs ${needed}: raise the limit (ulimit -n, or LimitNOFILE of systemd), or lower door.max-connections`
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
 }

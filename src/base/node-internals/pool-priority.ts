@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { attempt } from '../errors.ts'
 
 const THREADS = '/proc/self/task'
 const NICE = 10
@@ -18,11 +19,6 @@ export function lowerPoolPriority(): number {
 }
 
 function listPoolThreads(): number[] {
-  try {
-    return readdirSync(THREADS)
-      .filter((id) => readFileSync(`${THREADS}/${id}/comm`, 'latin1') === 'libuv-worker\n')
-      .map(Number)
-  } catch {
-    return []
-  }
+  const isOfPool = (id: string) => readFileSync(`${THREADS}/${id}/comm`, 'latin1') === 'libuv-worker\n'
+  return attempt(() => readdirSync(THREADS).filter(isOfPool).map(Number)) ?? []
 }

@@ -1,4 +1,5 @@
 /** The key of the audit trail, and what is signed with it: checkpoints and erasures. */
+
 import {
   createHash,
   createPrivateKey,
@@ -8,6 +9,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
+import { attempt } from '../../base/errors.ts'
 
 export interface VerifyingKey {
   readonly id: string
@@ -40,12 +42,9 @@ export function readSigningKey(pem: string): AuditSigningKey {
 export const readVerifyingKey = (pem: string): VerifyingKey => toVerifying(requireEd25519(() => createPublicKey(pem)))
 
 function requireEd25519(read: () => KeyObject): KeyObject {
-  try {
-    const key = read()
-    if (key.asymmetricKeyType === 'ed25519') return key
-  } catch {
-    // OpenSSL's message may quote the file
-  }
+  // OpenSSL's message may quote the file
+  const key = attempt(read)
+  if (key?.asymmetricKeyType === 'ed25519') return key
   throw new Error('it does not hold an Ed25519 key in PEM')
 }
 

@@ -5,7 +5,7 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { Refusal } from '../../base/errors.ts'
+import { attempt, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
 import { type Engine, isRead, type Operation, type Row, type Statement, type StoreStep } from '../engine.ts'
@@ -165,10 +165,4 @@ function createPlace(location: string): Place {
 const isSame = (opened: BigIntStats, found: BigIntStats | undefined): boolean =>
   opened.ino === found?.ino && opened.dev === found.dev
 
-function findStats(file: string): BigIntStats | undefined {
-  try {
-    return statSync(file, { bigint: true })
-  } catch {
-    return undefined
-  }
-}
+const findStats = (file: string): BigIntStats | undefined => attempt(() => statSync(file, { bigint: true }))
