@@ -1,6 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import { type Codec, itemsOf, listOf, matching, refuse } from './codecs.ts'
+import { type Codec, itemsOf, listOf, matching, refuse, textThat } from './codecs.ts'
 
 /** A port, `0` for any free one, or `none`: do not listen. */
 export const port: Codec<number | 'none'> = {
@@ -169,9 +169,7 @@ const STORE = 'sqlite:path, sqlite::memory: or postgres://…'
 const SQLITE = /^sqlite:(.+)$/s
 
 export const storeUrl: Codec<string> = {
-  expects: STORE,
-  parse: (value) => (SQLITE.test(value) || /^postgres(?:ql)?:\/\/\S+$/.test(value) ? value : refuse(STORE)),
-  print: (value) => value,
+  ...textThat(STORE, (value) => SQLITE.test(value) || /^postgres(?:ql)?:\/\/\S+$/.test(value)),
   resolve: (value, folder) => {
     const [, file] = SQLITE.exec(value) ?? []
     return file === undefined || file === ':memory:' ? value : `sqlite:${resolve(folder, file)}`
@@ -206,10 +204,6 @@ export const auditDestinations: Codec<readonly string[]> = {
 const PUBLIC_URL = 'an http or https URL without a user, a query or a fragment'
 
 /** The URL at which browsers reach this server; empty: not configured. */
-export const publicUrl: Codec<string> = {
-  expects: PUBLIC_URL,
-  parse: (value) => (value === '' || isPublicUrl(value) ? value : refuse(PUBLIC_URL)),
-  print: (value) => value,
-}
+export const publicUrl = textThat(PUBLIC_URL, (value) => value === '' || isPublicUrl(value))
 
 const isPublicUrl = (value: string): boolean => /^https?:\/\/[^\s@?#\\]+$/i.test(value) && URL.canParse(value)

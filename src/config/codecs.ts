@@ -39,15 +39,23 @@ export function tryParse<T>(
   }
 }
 
-const CONTROL = /[\x00-\x1f\x7f]/
 const same = (text: string): string => text
 
-/** Any text on one line. */
-export const text: Codec<string> = {
-  expects: 'text without control characters',
-  parse: (value) => (CONTROL.test(value) ? refuse(text.expects) : value),
+/** Text that is a right value. */
+export const textThat = (expects: string, isRight: (value: string) => boolean): Codec<string> => ({
+  expects,
+  parse: (value) => (isRight(value) ? value : refuse(expects)),
   print: same,
-}
+})
+
+/** Text that matches a pattern. */
+export const matching = (expects: string, pattern: RegExp): Codec<string> =>
+  textThat(expects, (value) => pattern.test(value))
+
+const ONE_LINE = /^[^\x00-\x1f\x7f]*$/
+
+/** Any text on one line. */
+export const text = matching('text without control characters', ONE_LINE)
 
 /** The same codec, with a warning if the option is set. */
 export const deprecated = (codec: Codec<string>, advice: string): Codec<string> => ({
@@ -55,18 +63,8 @@ export const deprecated = (codec: Codec<string>, advice: string): Codec<string> 
   warn: (value) => (value === '' ? undefined : advice),
 })
 
-/** Text that matches a pattern. */
-export const matching = (expects: string, pattern: RegExp): Codec<string> => ({
-  expects,
-  parse: (value) => (pattern.test(value) ? value : refuse(expects)),
-  print: same,
-})
-
-export const secretText = (maxBytes: number): Codec<string> => ({
-  expects: `text of at most ${maxBytes} bytes`,
-  parse: (value) => (Buffer.byteLength(value) > maxBytes ? refuse(`text of at most ${maxBytes} bytes`) : value),
-  print: same,
-})
+export const secretText = (maxBytes: number): Codec<string> =>
+  textThat(`text of at most ${maxBytes} bytes`, (value) => Buffer.byteLength(value) <= maxBytes)
 
 const SHORT_SECRET_CHARACTERS = 16
 
@@ -167,8 +165,8 @@ const OF_HTTP =
 /** The name of a custom header (RFC 9110, section 5.1); with `optional`, it may be empty. */
 export function headerName(optional: 'optional' | undefined = undefined): Codec<string> {
   const expects = `a header name that is not a standard HTTP header${optional ? ', or nothing' : ''}`
-  const isName = (value: string) => (TOKEN.test(value) && !OF_HTTP.test(value)) || (optional && value === '')
-  return { expects, parse: (value) => (isName(value) ? value : refuse(expects)), print: same }
+  const isEmptyRight = optional !== undefined
+  return textThat(expects, (value) => (value === '' ? isEmptyRight : TOKEN.test(value) && !OF_HTTP.test(value)))
 }
 
 /** A header value: printable ASCII, so that it cannot end the line. */
@@ -203,8 +201,6 @@ export const methods: Codec<readonly string[]> = words('HTTP methods separated b
 
 /** A file or folder. A relative path is relative to the file that contains it, otherwise to the working directory. */
 export const path: Codec<string> = {
-  expects: 'a path',
-  parse: (value) => (CONTROL.test(value) ? refuse(path.expects) : value),
-  print: same,
+  ...matching('a path', ONE_LINE),
   resolve: (value, folder) => (value === '' || isAbsolute(value) ? value : resolve(folder, value)),
 }
