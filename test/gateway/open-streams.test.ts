@@ -183,3 +183,38 @@ test('a stop ends feeds first, then everything, also what is added later', () =>
     [true, true, true],
   )
 })
+
+test('the streams are looked through once for all accounts that change together', async () => {
+  const streams = new OpenStreams()
+  let looks = 0
+  const authenticated = someone('user 999')
+  const stream = open(authenticated, false)
+  Object.defineProperty(stream, 'authenticated', {
+    get() {
+      looks += 1
+      return authenticated
+    },
+  })
+  streams.add(stream)
+  for (let user = 0; user < 1000; user += 1) streams.end({ kind: 'account', name: `user ${user}` })
+  await settled()
+  assert.ok(stream.isCut)
+  assert.ok(looks < 10, `looks: ${looks}`)
+})
+
+test('many streams are revalidated in several iterations of the event loop', async () => {
+  const streams = new OpenStreams()
+  const all = Array.from({ length: 500 }, () => open(someone('ada'), false))
+  for (const stream of all) streams.add(stream)
+  const count = () => all.filter(({ isCut }) => isCut).length
+  streams.revalidateAll()
+  let [before, most] = [0, 0]
+  while (before < all.length) {
+    await settled()
+    const now = count()
+    assert.ok(now > before)
+    most = Math.max(most, now - before)
+    before = now
+  }
+  assert.ok(most <= 100, `in one iteration: ${most}`)
+})
