@@ -1,6 +1,6 @@
 /**
- * Cardea in a few files instead of hundreds, in the form of its package: a process starts from it in half the time that
- * it takes from the sources (0.4 s of a processor instead of 0.8).
+ * Cardea in a few files instead of hundreds, in the form of its package: a process starts from it in less than half the
+ * time that it takes from the sources (0.34 s of a processor instead of 0.8).
  */
 import { createHash } from 'node:crypto'
 import {
@@ -18,6 +18,15 @@ import { build } from 'vite'
 
 /** What tests run and import. The rest is in files below `dist/assets`: as deep as the sources, so URLs lead there too. */
 const ENTRIES = ['main', 'worker', 'cli/program', 'cli/signals', 'index', 'express', 'fastify']
+
+/**
+ * All that a server loads at its start is one file: it was 88, and a start took 0.45 s. Signals stay apart, because they
+ * are caught before the rest is loaded.
+ */
+const JOINED = [
+  { name: 'signals', test: /\/src\/cli\/signals\.ts$/, priority: 1 },
+  { name: 'serve', test: /\/src\/cli\/serve\.ts$/ },
+]
 
 interface BundledFile {
   readonly path: string
@@ -54,7 +63,10 @@ async function bundleSources(): Promise<BundledFile[]> {
       ssr: true,
       minify: false,
       target: 'node26',
-      rolldownOptions: { input: Object.fromEntries(ENTRIES.map((name) => [name, `src/${name}.ts`])) },
+      rolldownOptions: {
+        input: Object.fromEntries(ENTRIES.map((name) => [name, `src/${name}.ts`])),
+        output: { codeSplitting: { groups: JOINED, includeDependenciesRecursively: true } },
+      },
     },
   })
   const [result] = [built].flat()

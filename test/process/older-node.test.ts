@@ -3,14 +3,14 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { NEEDED, OLDER } from '../support/older-node.ts'
-import { CARDEA, get, IN_MEMORY, ROOT, run, type Started, start } from '../support/process.ts'
+import { BUNDLED, CARDEA, get, IN_MEMORY, ROOT, run, type Started, start } from '../support/process.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 
-const startOlder = (scope: Scope, args: readonly string[], bin = CARDEA): Started =>
+const startOlder = (scope: Scope, args: readonly string[], bin: string): Started =>
   start(scope, args, { command: [...OLDER.command, bin] })
 
-const serve = (scope: Scope): Started => startOlder(scope, ['serve', ...IN_MEMORY, '--admins.ada', 'pw'])
+const serve = (scope: Scope): Started => startOlder(scope, ['serve', ...IN_MEMORY, '--admins.ada', 'pw'], BUNDLED)
 
 /** The process that the older Node has started. */
 function findChild({ child }: Started): number {

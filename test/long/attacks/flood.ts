@@ -98,6 +98,8 @@ function writeConfig(folder) {
     '[metrics]',
     endpoint,
     '[chttpd_auth]',
+    // no attack sends a password
+    'iterations = 1',
     'secret = a-secret-of-cookies-for-attacks-only',
     '[admins]',
     'admin = the-password-of-admin',

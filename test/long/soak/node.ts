@@ -38,7 +38,7 @@ export class Node {
     const program = env.NODE_OPTIONS === undefined ? BUNDLED : CARDEA
     this.#child = spawn(process.execPath, [program, 'serve', '--config', folder, ...place.map(String)], {
       cwd: folder,
-      env: { PATH: process.env.PATH, ...env },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.#child.stderr.setEncoding('utf8').on('data', (text) => {
