@@ -1,12 +1,14 @@
 // Which databases exist where there is no upstream: the system database, and every name that a user was granted.
 import { createLruCache } from '../../base/caches.ts'
+import { yieldToOthers } from '../../base/pace.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import type { Databases } from './settings.ts'
 
 /** Names that are remembered, whether they exist or not, until a user changes. */
 const MAX_NAMES = 1000
-const PAGE_SIZE = 500
+/** The store counts up to 10 000 users of each, which takes a millisecond. */
+const PAGE_SIZE = 20
 
 /** With an upstream every name may exist: the upstream decides. */
 export function createGrantedDatabases(
@@ -43,6 +45,7 @@ async function listGranted(directory: Pick<Directory, 'countUsersBy'>): Promise<
   do {
     const { counts, next } = await directory.countUsersBy('grant', '', PAGE_SIZE, after)
     names.push(...counts.map(({ key }) => key))
+    await yieldToOthers()
     after = next
   } while (after !== undefined)
   return names.filter((name) => name !== ALL)
