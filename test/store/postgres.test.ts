@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
@@ -14,7 +16,8 @@ import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
-import { createSharedScope } from '../support/scope.ts'
+import { createSharedScope, makeFolder } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 import { createPostgresPlace, createReusedPlaces } from './places.ts'
 import { startPostgres } from './postgres-server.ts'
 
@@ -51,6 +54,53 @@ describe('a PostgreSQL that fails', () => {
       await assert.rejects(client.query('SELECT 1'))
       client.release(true)
       assert.equal((await pool.query('SELECT 1 AS one')).rows[0]?.one, 1)
+    } finally {
+      await pool.end()
+    }
+  })
+
+  it('a file of the URL that is missing for a moment ends nothing', async (t) => {
+    const file = join(makeFolder(t), 'ca.pem')
+    writeFileSync(file, '')
+    const place = await createPostgresPlace(server)
+    let failures = 0
+    const debug: Log['debug'] = (_, fields) => {
+      failures = Number(fields?.['failures'])
+    }
+    const url = `${place.url}&sslmode=disable&sslrootcert=${file}`
+    const store = await openStore(url, { log: { ...SILENT_LOG, debug } })
+    let wakes = 0
+    store.onWake(() => {
+      wakes += 1
+    })
+    try {
+      await createIn(store, 'alice')
+      await waitUntil(() => wakes > 0)
+      rmSync(file)
+      await place.execute(endConnections)
+      await assert.rejects(store.findUser('alice'), isRefusal('store_unavailable'))
+      await waitUntil(() => failures > 1)
+      writeFileSync(file, '')
+      wakes = 0
+      await waitUntil(() => wakes > 0)
+      assert.equal((await store.findUser('alice'))?.sequence, 1)
+    } finally {
+      await store.close()
+    }
+  })
+
+  it('nor does it when a connection waits for the place of another', async (t) => {
+    const file = join(makeFolder(t), 'ca.pem')
+    writeFileSync(file, '')
+    const place = await createPostgresPlace(server)
+    const pool = createPool(`${place.url}&sslmode=disable&sslrootcert=${file}`, SILENT_LOG)
+    try {
+      const [first, ...others] = await Promise.all(Array.from({ length: pool.options.max ?? 0 }, () => pool.connect()))
+      const waiting = pool.connect()
+      rmSync(file)
+      first?.release(true)
+      await assert.rejects(waiting, { code: 'ENOENT' })
+      for (const client of others) client.release()
     } finally {
       await pool.end()
     }

@@ -1,5 +1,6 @@
 /** Connects to the server, checks it and migrates the schema. */
-import { Client, type ClientConfig, Pool, types } from 'pg'
+import { EventEmitter } from 'node:events'
+import { Client, type ClientBase, type ClientConfig, Pool, types } from 'pg'
 import { codeOf } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
@@ -33,6 +34,7 @@ export function createPool(url: string, log: Log): Pool {
     () =>
       new Pool({
         ...COMMON,
+        Client: PoolClient,
         connectionString: url,
         max: MAX_CONNECTIONS,
         idleTimeoutMillis: 30_000,
@@ -46,6 +48,32 @@ export function createPool(url: string, log: Log): Pool {
   pool.on('connect', (client) => client.on('error', ignore))
   pool.on('error', (error) => log.warn('a connection to the store broke', { reason: error.message }))
   return pool
+}
+
+/**
+ * For every connection the driver reads the files that the URL names, such as `sslrootcert`. The pool creates clients
+ * within handlers of events, where an error would end the process: one that fails to connect takes their place.
+ */
+const PoolClient = function createPoolClient(config: ClientConfig): Client | UnreadableClient {
+  try {
+    return new Client(config)
+  } catch (error) {
+    return new UnreadableClient(error)
+  }
+  // the types leave out that the pool passes its options
+} as unknown as new () => ClientBase
+
+class UnreadableClient extends EventEmitter {
+  readonly #error: unknown
+
+  constructor(error: unknown) {
+    super()
+    this.#error = error
+  }
+
+  connect(done: (error: unknown) => void): void {
+    process.nextTick(done, this.#error)
+  }
 }
 
 /** A connection outside the pool, without timeouts for its statements. */

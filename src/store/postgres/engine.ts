@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
+import { attempt } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
 import { keepRepeating } from '../../base/sleep.ts'
@@ -26,7 +27,9 @@ const BACK_OFF = { firstDelayMs: 250, maxDelayMs: 10_000 }
 function startListener(connect: () => Client, wake: () => void, log: Log): () => Promise<void> {
   let failures = 0
   return keepRepeating(async (stopped) => {
-    const hasListened = await listenOnce(connect(), wake, stopped)
+    // a file that the URL names may be unreadable for a moment
+    const client = attempt(connect)
+    const hasListened = client !== undefined && (await listenOnce(client, wake, stopped))
     failures = hasListened ? 1 : failures + 1
     if (!stopped.aborted) log.debug('listening for changes was interrupted', { failures })
     return toDelayMs(BACK_OFF, failures)
@@ -87,8 +90,8 @@ function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
   let closing: Promise<void> | undefined
   return {
     name: 'postgres',
-    ask: (step) => attempt(forReads(), async () => (await pool.query(toQuery(step))).rows),
-    transact: (begin) => attempt(FOR_WRITES, () => inTransaction(pool, begin)),
+    ask: (step) => retry(forReads(), async () => (await pool.query(toQuery(step))).rows),
+    transact: (begin) => retry(FOR_WRITES, () => inTransaction(pool, begin)),
     onWake(next) {
       // started with the first listener: a command that does not follow changes needs no connection for them
       if (!closing) stopListener ??= startListener(() => createClient(url), wake.notify, log)
@@ -109,7 +112,7 @@ function forReads(): RetryRules {
   return { ...DELAYS, attempts: 3, isRetryable: (error) => isRolledBack(error) || isStale(error) }
 }
 
-const attempt = <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => explain(() => withRetries(rules, work))
+const retry = <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => explain(() => withRetries(rules, work))
 
 async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
   const client = await pool.connect()
