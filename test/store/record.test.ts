@@ -4,10 +4,11 @@ import fc from 'fast-check'
 import { type GrantLevel, type Json, type JsonObject, type User, withField } from '../../src/directory/users/user.ts'
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
+import { ANY_CHARACTER } from '../support/any-character.ts'
 
 // JSON has no -0
-const json = fc.jsonValue({ stringUnit: 'binary' }).map((value): Json => JSON.parse(JSON.stringify(value)))
-const text = fc.string({ unit: 'binary' })
+const json = fc.jsonValue({ stringUnit: ANY_CHARACTER }).map((value): Json => JSON.parse(JSON.stringify(value)))
+const text = fc.string({ unit: ANY_CHARACTER })
 const level = fc.constantFrom<GrantLevel>('rw', 'ro', 'none')
 const grant = fc
   .tuple(fc.option(level, { nil: undefined }), fc.array(fc.tuple(text, level)))
