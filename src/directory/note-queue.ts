@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { createTurns } from '../base/turns.ts'
@@ -33,6 +34,8 @@ export function createNoteQueue<T extends object>(
       const batch = [...pending].slice(0, BATCH_SIZE)
       await write(batch.map(([, note]) => note))
       for (const [key, note] of batch) if (pending.get(key) === note) pending.delete(key)
+      // SQLite never waits: without this pause no request would be served until all of them are written
+      if (pending.size > 0) await nextTurn()
     }
     const now = nowSeconds(clock)
     if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
