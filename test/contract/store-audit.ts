@@ -52,6 +52,19 @@ const list = (store: AuditStore, range: Partial<AuditRange> = {}) =>
 const kinds = async (store: AuditStore, range: Partial<AuditRange> = {}) =>
   (await list(store, range)).map(({ event }) => event)
 
+/** How often the event loop can serve requests until the work is done. */
+async function countTurns(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  const count = () => {
+    turns += 1
+    timer = setImmediate(count)
+  }
+  let timer = setImmediate(count)
+  await work()
+  clearImmediate(timer)
+  return turns
+}
+
 export const AUDIT_TESTS: StoreTests = {
   async 'keeps records as they were sealed'({ store }) {
     const records = seal(EVENTS)
@@ -195,6 +208,20 @@ export const AUDIT_TESTS: StoreTests = {
     await append(store, seal(many))
     assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1', key: undefined }), 450)
     assert.deepEqual(await list(store, { user: 'ada' }), [])
+  },
+
+  async 'lets requests have their turn while many records are erased and deleted'({ store }) {
+    const many = Array.from({ length: 1100 }, (_, at): Given => ['sign-out', at, { subject: 'ada', actor: 'ada' }])
+    const records = seal(many)
+    await append(store, records)
+    await append(store, seal(many, CHAIN_START, 'gone@host'))
+    const erasure = { name: 'ada', pseudonym: 'erased-1', key: undefined }
+    assert.ok((await countTurns(() => store.eraseAudit(erasure))) >= 10)
+    const { sequence, hash } = records.at(-1) as AuditRecord
+    const purge = { node: NODE, beforeMs: START_MS + 2000, after: { sequence, hash }, sign: () => undefined }
+    assert.ok((await countTurns(() => store.purgeAudit(purge))) >= 2)
+    assert.ok((await countTurns(() => store.forgetAuditNodes(START_MS + 1, NODE))) >= 2)
+    assert.deepEqual(await list(store), [])
   },
 
   async 'does not change the directory'({ store }) {

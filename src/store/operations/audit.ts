@@ -1,7 +1,18 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type AuditRecord, hashRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditAppend, AuditPurge, AuditRange, AuditStore } from '../../observe/audit/audit-store.ts'
 import { type AuditErasure, erasePerson } from '../../observe/audit/erasure.ts'
-import { type Engine, many, numberOf, type OneStep, type Operation, one, textOf, type Value } from '../engine.ts'
+import {
+  type Engine,
+  many,
+  numberOf,
+  type OneStep,
+  type Operation,
+  one,
+  purgeRows,
+  textOf,
+  type Value,
+} from '../engine.ts'
 import { requirePageSize } from '../limits.ts'
 import { AUDIT_COLUMNS, STATEMENTS } from '../statements.ts'
 import { readAuditChain, readAuditRecord, toAuditRow } from './audit-row.ts'
@@ -68,10 +79,11 @@ function listAudit({ user, event, outcome, sinceMs, untilMs, order, after, limit
   return one({ name: `${name}_user`, text: `SELECT * FROM (${either.join(' UNION ')}) AS records ${tail}` }, ...values)
 }
 
-/** Repeats until nothing is left to do. Returns the total. */
+/** Repeats until nothing is left to do, with a pause each time, so that requests are served. Returns the total. */
 async function repeat(work: () => Promise<number>): Promise<number> {
   let total = 0
   for (;;) {
+    await yieldToEventLoop()
     const done = await work()
     if (done === 0) return total
     total += done
@@ -90,11 +102,9 @@ function* purgePage({ node, beforeMs, after, sign }: AuditPurge): Operation<numb
   const [first] = yield one(STATEMENTS.findFirstAudit, node, beforeMs)
   const end = first ? numberOf(first, 'sequence') : sequence + 1
   const deleted = yield one(STATEMENTS.purgeAudit, node, end)
-  const last = deleted
-    .map(readAuditRecord)
-    .toSorted((a, b) => a.sequence - b.sequence)
-    .at(-1)
-  if (!last) return 0
+  const lastRow = deleted.toSorted((a, b) => numberOf(a, 'sequence') - numberOf(b, 'sequence')).at(-1)
+  if (!lastRow) return 0
+  const last = readAuditRecord(lastRow)
   const [next] = yield one(STATEMENTS.findNextAudit, node, last.sequence)
   requireLink(last, next ? readAuditRecord(next) : undefined, hash)
   const purged = { sequence: last.sequence, hash: last.hash }
@@ -114,8 +124,7 @@ async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): P
   const quiet = (await engine.ask(one(STATEMENTS.listQuietAuditChains, beforeMs, ownNode))).map(readAuditChain)
   let total = 0
   for (const { node, sequence } of quiet) {
-    const purge = one(STATEMENTS.purgeAudit, node, sequence + 1)
-    total += await repeat(async () => (await engine.ask(purge)).length)
+    total += await purgeRows(engine, one(STATEMENTS.purgeAudit, node, sequence + 1))
     await engine.ask(one(STATEMENTS.removeAuditChain, node, beforeMs))
   }
   return total
@@ -123,7 +132,7 @@ async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): P
 
 const ERASE_PAGE = 200
 
-/** Page by page, so that other writers do not wait long. */
+/** Page by page, so that other writers and requests do not wait long. */
 async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<number> {
   let after: AuditRange['after']
   let total = 0
@@ -134,6 +143,7 @@ async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<numb
     total += erased.length
     after = page.at(-1)
     if (page.length < ERASE_PAGE) return total
+    await yieldToEventLoop()
   }
 }
 
