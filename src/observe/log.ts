@@ -5,10 +5,7 @@ import type { LogFields } from '../base/log.ts'
 /** The log of the process, on standard error. `auto`: text on a terminal, otherwise one JSON object per line. */
 export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'auto') {
   const isText = format === 'text' || (format === 'auto' && process.stderr.isTTY === true)
-  const logger = pino(
-    { level, base: null, serializers: { error: toErrorFields } },
-    isText ? TEXT : destination({ fd: 2, sync: true }),
-  )
+  const logger = pino({ level, base: null, serializers: { error: toErrorFields } }, isText ? TEXT : openStandardError())
   const write = (name: 'debug' | 'info' | 'warn' | 'error') => (message: string, fields?: LogFields) =>
     fields ? logger[name](fields, message) : logger[name](message)
   return {
@@ -21,6 +18,13 @@ export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'aut
     },
   }
 }
+
+/** While the log cannot be written, for example to a full disk, this much of it is kept, and the rest is lost. */
+const MAX_UNWRITTEN_BYTES = 1_048_576
+
+/** Without a listener, an error would end the process. */
+const openStandardError = (): DestinationStream =>
+  destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES }).on('error', () => {})
 
 /**
  * What the log has of an error. Messages of libraries may quote the data they were given, a password for example, so

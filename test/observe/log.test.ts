@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { test } from 'node:test'
 
 const SECRET = 'correct horse'
@@ -50,4 +51,22 @@ test('logs the message of a programming error', () => {
   const { error } = logError('thrown(() => undefined.member)')
   assert.equal(error['type'], 'TypeError')
   assert.match(String(error['message']), /member/)
+})
+
+const FULL = '/dev/full'
+
+test('a full disk does not end the process', { skip: !existsSync(FULL) && `there is no ${FULL}` }, (t) => {
+  const full = openSync(FULL, 'w')
+  t.after(() => closeSync(full))
+  const script = `
+    import { createLog } from ${JSON.stringify(import.meta.resolve('../../src/observe/log.ts'))}
+    const log = createLog('info', 'json')
+    log.info('one')
+    setImmediate(() => {
+      log.info('two')
+      console.log('runs')
+    })`
+  const args = ['--input-type=module', '--eval', script]
+  const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', full] })
+  assert.deepEqual([stdout, status], ['runs\n', 0])
 })
