@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -306,4 +307,21 @@ describe('audit.destinations', () => {
     'stderr',
   ])
     it(`rejects ${text}`, () => assert.throws(() => auditDestinations.parse(text), RangeError))
+})
+
+const FULL = '/dev/full'
+
+describe('a destination on standard output', () => {
+  it('that is a full disk fails, and does not end the program', { skip: !existsSync(FULL) && `no ${FULL}` }, (t) => {
+    const full = openSync(FULL, 'w')
+    t.after(() => closeSync(full))
+    const script = `
+      import { createDestination } from ${JSON.stringify(import.meta.resolve('../../src/observe/audit/destinations.ts'))}
+      const destination = createDestination('stdout', {})
+      await destination.write([${JSON.stringify(FIRST)}]).catch((error) => console.error(error.code))
+      setImmediate(() => console.error('runs'))`
+    const args = ['--input-type=module', '--eval', script]
+    const { stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', full, 'pipe'] })
+    assert.deepEqual([stderr, status], ['ENOSPC\nruns\n', 0])
+  })
 })

@@ -94,7 +94,13 @@ export function toDestinationNames(texts: readonly string[]): readonly string[] 
 const renderLines = (records: readonly AuditRecord[]): string =>
   records.map((record) => `${JSON.stringify(toShownRecord(record))}\n`).join('')
 
-const writeOut = promisify((text: string, done: (error?: Error | null) => void) => process.stdout.write(text, done))
+const writeOut = promisify((text: string, done: (error?: Error | null) => void) =>
+  process.stdout.write(text, (error) => {
+    // the stream also emits the error, next: in a program that uses the library, no listener may be there
+    if (error && process.stdout.listenerCount('error') === 0) process.stdout.once('error', () => {})
+    done(error)
+  }),
+)
 
 /** Standard output. The log goes to standard error. */
 const STDOUT: Destination = { write: (records) => writeOut(renderLines(records)) }
