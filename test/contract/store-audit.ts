@@ -9,6 +9,7 @@ import {
 } from '../../src/observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../../src/observe/audit/audit-store.ts'
 import type { StoreTests } from './store.ts'
+import { countTurns } from './store-values.ts'
 
 const NODE = 'a@host'
 const START_MS = 1_800_000_000_000
@@ -51,19 +52,6 @@ const list = (store: AuditStore, range: Partial<AuditRange> = {}) =>
 
 const kinds = async (store: AuditStore, range: Partial<AuditRange> = {}) =>
   (await list(store, range)).map(({ event }) => event)
-
-/** How often the event loop can serve requests until the work is done. */
-async function countTurns(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0
-  const count = () => {
-    turns += 1
-    timer = setImmediate(count)
-  }
-  let timer = setImmediate(count)
-  await work()
-  clearImmediate(timer)
-  return turns
-}
 
 export const AUDIT_TESTS: StoreTests = {
   async 'keeps records as they were sealed'({ store }) {

@@ -3,7 +3,7 @@ import type { Store } from '../../src/directory/store-port/store.ts'
 import { SEARCH_ROWS, type SearchKind } from '../../src/directory/store-port/users.ts'
 import { toExternalKey, type User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
-import { create, createIn, deleteIn, newUser } from './store-values.ts'
+import { countTurns, create, createIn, deleteIn, newUser } from './store-values.ts'
 
 const LAST = '\u{10ffff}'
 
@@ -166,6 +166,15 @@ export const USER_SEARCH_TESTS: StoreTests = {
     assert.deepEqual(await find(store, 'name', ''), ['alice:alice'])
     await createIn(store, 'carl')
     assert.deepEqual(await find(store, 'name', 'c'), ['carl:carl'])
+  },
+
+  async 'requests have their turn while many users of an older version are added'(scene) {
+    const names = Array.from({ length: 1100 }, (_, index) => `user-${index}`)
+    await scene.store.importUsers(names.map(create))
+    await forgetEntries(scene)
+    const store = await scene.openAnother()
+    assert.ok((await countTurns(() => find(store, 'name', 'user-1099'))) > 0)
+    assert.deepEqual(await find(store, 'name', 'user-1099'), ['user-1099:user-1099'])
   },
 
   async 'a key that no database can store finds nothing'({ store }) {

@@ -40,3 +40,16 @@ export const isRefusal =
   (code: Refusal['code']) =>
   (error: unknown): boolean =>
     error instanceof Refusal && error.code === code
+
+/** How often the event loop can serve requests until the work is done. */
+export async function countTurns(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  const count = () => {
+    turns += 1
+    timer = setImmediate(count)
+  }
+  let timer = setImmediate(count)
+  await work()
+  clearImmediate(timer)
+  return turns
+}

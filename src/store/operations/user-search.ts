@@ -2,6 +2,7 @@
  * Entries by which users are searched. They are written with the user. An older version does not write them: then the
  * sequence `searched` stays behind, and the next search adds what is missing.
  */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { shareRun } from '../../base/turns.ts'
 import {
   type FoundUser,
@@ -56,9 +57,9 @@ const toText = (text: string): string => text.toWellFormed().replaceAll('\0', '\
 
 const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(row, 'key'), name: textOf(row, 'name') })
 
-/** In short transactions: every other write waits for one. */
+/** In short transactions with a pause between them: every other write waits for one, and with SQLite every request. */
 async function indexAll(engine: Engine, damaged: DamagedRecords): Promise<void> {
-  while (await engine.transact(() => indexSome(damaged)));
+  while (await engine.transact(() => indexSome(damaged))) await yieldToEventLoop()
 }
 
 /** Returns whether there may be more. */
