@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { yieldToOthers } from '../base/pace.ts'
 import { createTurns } from '../base/turns.ts'
 
 export const SECONDS_BETWEEN_NOTES = 60
@@ -35,7 +35,7 @@ export function createNoteQueue<T extends object>(
       await write(batch.map(([, note]) => note))
       for (const [key, note] of batch) if (pending.get(key) === note) pending.delete(key)
       // SQLite never waits: without this pause no request would be served until all of them are written
-      if (pending.size > 0) await nextTurn()
+      if (pending.size > 0) await yieldToOthers()
     }
     const now = nowSeconds(clock)
     if (now - purgedAt < SECONDS_BETWEEN_PURGES) return

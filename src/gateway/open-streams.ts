@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Revocation } from '../directory/deps.ts'
 import { ANONYMOUS, type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
 
@@ -70,15 +69,18 @@ export class OpenStreams {
     else for (const stream of this.#listOf(new Set([ended.name]))) if (sessionIdOf(stream) === ended.id) stream.cut()
   }
 
-  /** Of ten thousand streams, those of a thousand accounts that an import changes are found in 1 instead of 350 ms. */
+  /**
+   * All at once, so that no stream sends anything after its credential ended. In a microtask: an import changes a
+   * thousand accounts in one turn, and to look for each among ten thousand streams would take 350 ms.
+   */
   #revalidateSoon(name: string): void {
+    if (this.#changed.size === 0)
+      queueMicrotask(() => {
+        const streams = this.#listOf(this.#changed)
+        this.#changed.clear()
+        for (const stream of streams) void cutIfInvalid(stream)
+      })
     this.#changed.add(name)
-    if (this.#changed.size > 1) return
-    queueMicrotask(() => {
-      const streams = this.#listOf(this.#changed)
-      this.#changed.clear()
-      void cutInvalid(streams)
-    })
   }
 
   #listOf(names: ReadonlySet<string | null>): OpenStream[] {
@@ -90,7 +92,7 @@ export class OpenStreams {
   /** Revalidates all streams, because keys or options have changed. */
   revalidateAll(): void {
     this.#epoch += 1
-    void cutInvalid(this.#streams.list())
+    for (const stream of this.#streams.list()) void cutIfInvalid(stream)
   }
 
   /** Ends all feeds, or all streams, and those that are added later. */
@@ -111,16 +113,6 @@ export class OpenStreams {
 
 const sessionIdOf = ({ authenticated }: OpenStream): string | undefined =>
   isAnonymous(authenticated) ? undefined : authenticated.credential?.session?.id
-
-/** They take about 4 ms, in which no request is served. */
-const REVALIDATED_AT_ONCE = 50
-
-async function cutInvalid(streams: readonly OpenStream[]): Promise<void> {
-  for (let from = 0; from < streams.length; from += REVALIDATED_AT_ONCE) {
-    if (from > 0) await nextTurn()
-    for (const stream of streams.slice(from, from + REVALIDATED_AT_ONCE)) void cutIfInvalid(stream)
-  }
-}
 
 async function cutIfInvalid(stream: OpenStream): Promise<void> {
   const isValid = await stream.revalidate().catch(() => false)

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { yieldToOthers } from '../base/pace.ts'
 import { isAnonymous } from '../directory/identity.ts'
 import { beginForOrigin, runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
@@ -165,7 +165,7 @@ interface FoundReply {
 
 async function findErrorReply(error: unknown, { request, routed, context, parts }: ActiveRequest): Promise<FoundReply> {
   // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
-  if (isChunked(request) && !request.complete) await nextTurn()
+  if (isChunked(request) && !request.complete) await yieldToOthers()
   const reply = toErrorReply(error, routed.dialect, parts.log, context)
   return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
 }

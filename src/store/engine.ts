@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { yieldToOthers } from '../base/pace.ts'
 
 /**
  * The interface between the operations and a database. An operation is a generator that yields the statements it needs;
@@ -89,7 +89,7 @@ export const purgeExpired = (engine: Engine, statement: Statement, nowSeconds: n
 export async function purgeRows(engine: Engine, step: OneStep): Promise<number> {
   let total = 0
   for (;;) {
-    await yieldToEventLoop()
+    await yieldToOthers()
     const deleted = await engine.ask(step)
     if (deleted.length === 0) return total
     total += deleted.length

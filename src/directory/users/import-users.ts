@@ -1,7 +1,7 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { yieldToOthers } from '../../base/pace.ts'
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
 import { confirmChange } from '../confirm-change.ts'
@@ -93,7 +93,7 @@ async function planAll(parts: DirectoryParts, drafts: readonly UserDraft[], rule
       plans.push(await plan(parts, draft, found[index], rules).catch(toRefused))
     }
     // SQLite never waits: without this pause no other request would be served
-    await yieldToEventLoop()
+    await yieldToOthers()
   }
   return plans
 }

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { messageOf, Refusal } from '../../base/errors.ts'
+import { yieldToOthers } from '../../base/pace.ts'
 import { waitAtMost } from '../../base/sleep.ts'
 import { createTurns } from '../../base/turns.ts'
 import type { SecurityEvents } from '../security-events.ts'
@@ -74,7 +74,7 @@ export class Delivery<T> {
     this.#schedule()
   }
 
-  /** Resolves when all items so far are written. Throws if they cannot be written now. */
+  /** Resolves when all items are written, also those that are added meanwhile. Throws if they cannot be written now. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -122,7 +122,7 @@ export class Delivery<T> {
       }
       this.#noteSuccess()
       // a batch for SQLite takes up to 20 ms, in which no request is served
-      if (this.figures().waiting > 0) await nextTurn()
+      if (this.figures().waiting > 0) await yieldToOthers()
     }
   }
 

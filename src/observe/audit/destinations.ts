@@ -96,7 +96,7 @@ const renderLines = (records: readonly AuditRecord[]): string =>
 
 const writeOut = promisify((text: string, done: (error?: Error | null) => void) =>
   process.stdout.write(text, (error) => {
-    // the stream also emits the error, next: in a program that uses the library, no listener may be there
+    // The stream emits the error after this. A program that uses the library may have no listener for it.
     if (error && process.stdout.listenerCount('error') === 0) process.stdout.once('error', () => {})
     done(error)
   }),

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { yieldToOthers } from '../../base/pace.ts'
 import { type AuditRecord, hashRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditAppend, AuditPurge, AuditRange, AuditStore } from '../../observe/audit/audit-store.ts'
 import { type AuditErasure, erasePerson } from '../../observe/audit/erasure.ts'
@@ -83,7 +83,7 @@ function listAudit({ user, event, outcome, sinceMs, untilMs, order, after, limit
 async function repeat(work: () => Promise<number>): Promise<number> {
   let total = 0
   for (;;) {
-    await yieldToEventLoop()
+    await yieldToOthers()
     const done = await work()
     if (done === 0) return total
     total += done
@@ -143,7 +143,7 @@ async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<numb
     total += erased.length
     after = page.at(-1)
     if (page.length < ERASE_PAGE) return total
-    await yieldToEventLoop()
+    await yieldToOthers()
   }
 }
 

@@ -2,7 +2,7 @@
  * Entries by which users are searched. They are written with the user. An older version does not write them: then the
  * sequence `searched` stays behind, and the next search adds what is missing.
  */
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { yieldToOthers } from '../../base/pace.ts'
 import { shareRun } from '../../base/turns.ts'
 import {
   type FoundUser,
@@ -59,7 +59,7 @@ const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(ro
 
 /** In short transactions with a pause between them: every other write waits for one, and with SQLite every request. */
 async function indexAll(engine: Engine, damaged: DamagedRecords): Promise<void> {
-  while (await engine.transact(() => indexSome(damaged))) await yieldToEventLoop()
+  while (await engine.transact(() => indexSome(damaged))) await yieldToOthers()
 }
 
 /** Returns whether there may be more. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
-import { attempt } from '../../base/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
 import { keepRepeating } from '../../base/sleep.ts'
@@ -26,10 +26,17 @@ const BACK_OFF = { firstDelayMs: 250, maxDelayMs: 10_000 }
  */
 function startListener(connect: () => Client, wake: () => void, log: Log): () => Promise<void> {
   let failures = 0
+  const tryToListen = async (stopped: AbortSignal): Promise<boolean> => {
+    try {
+      return await listenOnce(connect(), wake, stopped)
+    } catch (error) {
+      // a file that the URL names may be unreadable for a moment
+      if (failures < 2) log.warn('changes of other nodes arrive later', { reason: messageOf(error) })
+      return false
+    }
+  }
   return keepRepeating(async (stopped) => {
-    // a file that the URL names may be unreadable for a moment
-    const client = attempt(connect)
-    const hasListened = client !== undefined && (await listenOnce(client, wake, stopped))
+    const hasListened = await tryToListen(stopped)
     failures = hasListened ? 1 : failures + 1
     if (!stopped.aborted) log.debug('listening for changes was interrupted', { failures })
     return toDelayMs(BACK_OFF, failures)

@@ -42,7 +42,7 @@ function createSqliteEngine(database: DatabaseSync, place: Place, log: Log): Eng
   // From the first sign of damage nothing is read or written: a damaged page may hide that a session was revoked, and a
   // write may be lost with it.
   let damage: unknown
-  const attempt = async <T>(work: () => T): Promise<T> => {
+  const retry = async <T>(work: () => T): Promise<T> => {
     try {
       return await withRetries(WHEN_BUSY, () => {
         if (!database.isOpen) throw new Refusal('store_unavailable', { detail: 'the store is closed' })
@@ -58,12 +58,12 @@ function createSqliteEngine(database: DatabaseSync, place: Place, log: Log): Eng
     name: 'sqlite',
     ...place,
     ask: (step) =>
-      attempt(() => {
+      retry(() => {
         if (!isRead(step.statement)) place.requirePlace?.()
         return runStep(step)
       }),
     async transact(begin) {
-      const result = await attempt(() => {
+      const result = await retry(() => {
         place.requirePlace?.()
         return inTransaction(database, () => runOperation(begin(), runStep))
       })

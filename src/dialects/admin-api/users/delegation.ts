@@ -49,7 +49,7 @@ export async function requireUser({ directory }: OperationDeps, name: string): P
   return user
 }
 
-/** The user that the path names. */
+/** The user that the path names. Throws if there is none, or the caller may not manage it. */
 export async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
   const user = await requireUser(deps, nameOf(call))
   requireManaged(deps, call, user)

@@ -1,4 +1,4 @@
-import { yieldToOthers } from '../../../base/pace.ts'
+import { waitAmongFeeds, yieldToOthers } from '../../../base/pace.ts'
 import type { Identity } from '../../../directory/identity.ts'
 import type { UsersDeps } from '../deps.ts'
 import type { ChangesQuery } from './changes-query.ts'
@@ -61,7 +61,7 @@ interface ChangePage {
 const createForwardReader = ({ deps: { changes } }: CursorOptions) => ({
   async readPage(position: number): Promise<ChangePage> {
     // SQLite answers in the same tick, so other requests would wait
-    await yieldToOthers()
+    await waitAmongFeeds()
     return changes.since(position, PAGE)
   },
   countPending: async (position: number) => Math.max(0, (await changes.sequence()) - position),
