@@ -46,6 +46,7 @@ export function isCrossOrigin(request: Pick<SentRequest, 'client' | 'header'>): 
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return !SAME_ORIGIN.has(site)
   const origin = request.header('origin')
+  // The scheme is not compared: a proxy that ends TLS need not say that it did.
   return origin !== undefined && ORIGIN.exec(origin)?.[1]?.toLowerCase() !== request.client.host.toLowerCase()
 }
 

@@ -24,11 +24,11 @@ export async function authorizeRequest(
     if (await databases.exists(database)) return
     throw new Refusal('database_not_found')
   }
-  // a file of the web interface is public, so no identity is forwarded with the request
   const isPublic = settings.webUiBeforeLogin && isWebUiFile(context)
   const isOpen = !needsCredential(right, segments, settings) || (right.isForUsers && !isAnonymous(authenticated))
   // A database that does not exist looks like one the client may not enter, so that names cannot be probed.
   if (!(isPublic || isOpen) || !(await databases.exists(database))) throw new Refusal('authentication_required')
+  // a file of the web interface is public, so no identity is forwarded with the request
   if (isPublic) context.authenticated = ANONYMOUS
 }
 

@@ -47,6 +47,7 @@ function forward(deps: MultiModelDeps, context: RequestContext): PendingReply | 
   const { service } = rightOf(context)
   if (service) return service.forward(context)
   if (!upstream.isSet()) return undefined
+  // A batch contains requests of its own, which the database would route without Cardea's checks.
   if (segments[0] === '_api' && segments[1] === 'batch')
     throw new Refusal('forbidden', { reason: 'batches are not forwarded' })
   return isDatabaseCreation(context) ? createDatabase(deps, context) : upstream.forward(context)
