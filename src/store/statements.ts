@@ -17,6 +17,14 @@ export const AUDIT_COLUMNS =
   'node, sequence, time_ms, event, outcome, actor, subject, fields, salts, erased, previous, hash'
 const AUDIT_CHAIN_COLUMNS = 'node, sequence, hash, purged_sequence, purged_hash, checkpoint, written_ms'
 
+/** The first $4 keys from $2 to $3. Jumps from each to the next; `at` ends what SQLite would run to the last key. */
+const KEYS_OF_RANGE = `WITH RECURSIVE keys (key, at) AS (
+      SELECT min(key), 1 FROM cardea_user_entries WHERE kind = $1 AND key >= $2 AND key <= $3
+      UNION ALL
+      SELECT (SELECT min(key) FROM cardea_user_entries WHERE kind = $1 AND key > keys.key AND key <= $3), at + 1
+      FROM keys WHERE keys.key IS NOT NULL AND at < $4
+    )`
+
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
   findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
@@ -38,17 +46,12 @@ const TEXTS = {
     ) AS page LEFT JOIN cardea_users AS users ON users.name = page.name AND users.is_live = 1
     ORDER BY page.signed_in_at, page.name`,
   findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
-  // as `listHashWork` does; `at` ends the recursion, which SQLite would otherwise run to the last key
-  countUsersByKey: `WITH RECURSIVE keys (key, at) AS (
-      SELECT min(key), 1 FROM cardea_user_entries WHERE kind = $1 AND key >= $2
-      UNION ALL
-      SELECT (SELECT min(key) FROM cardea_user_entries WHERE kind = $1 AND key > keys.key), at + 1
-      FROM keys WHERE keys.key IS NOT NULL AND at < $4
-    )
+  listKeys: `${KEYS_OF_RANGE} SELECT key FROM keys WHERE key IS NOT NULL ORDER BY key`,
+  countUsersByKey: `${KEYS_OF_RANGE}
     SELECT key, (SELECT min(name) FROM cardea_user_entries WHERE kind = $1 AND key = keys.key) AS name,
       (SELECT count(*) FROM (SELECT 1 FROM cardea_user_entries WHERE kind = $1 AND key = keys.key
         LIMIT ${MAX_COUNTED_USERS}) AS counted) AS count
-    FROM keys WHERE key IS NOT NULL AND key <= $3 ORDER BY key`,
+    FROM keys WHERE key IS NOT NULL ORDER BY key`,
   removeEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind <> 'external-once'`,
   removeChangingEntries: `DELETE FROM cardea_user_entries WHERE name = $1 AND kind NOT IN ('part', 'external-once')`,
   putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

@@ -50,6 +50,19 @@ export const USER_SEARCH_TESTS: StoreTests = {
     assert.deepEqual(await count('x\0', 2), [])
   },
 
+  async 'the keys of a range are listed page by page, each once'({ store }) {
+    for (const name of ['ada', 'ben']) await createIn(store, name)
+    await change(store, 'ada', withRoles('editor', 'reader', 'writer'))
+    await change(store, 'ben', withRoles('reader', 'readers'))
+    const list = (from: string, to: string, limit: number) => store.listKeys({ kind: 'role', from, to }, limit)
+    assert.deepEqual(await list('', LAST, 10), ['editor', 'reader', 'readers', 'writer'])
+    assert.deepEqual(await list('', LAST, 2), ['editor', 'reader'])
+    assert.deepEqual(await list('reader\u0001', 'reader~', 10), ['readers'])
+    assert.deepEqual(await list('reader', 'reader', 1), ['reader'])
+    assert.deepEqual(await list('read', 'read', 1), [])
+    await assert.rejects(list('', LAST, 0), RangeError)
+  },
+
   async 'users are found by the beginning of the name, in any case, ordered by key'({ store }) {
     for (const name of ['Bob', 'alice', 'ALFRED', 'Élodie', 'al']) await createIn(store, name)
     assert.deepEqual(await find(store, 'name', 'al'), ['al:al', 'alfred:ALFRED', 'alice:alice'])
@@ -162,6 +175,7 @@ export const USER_SEARCH_TESTS: StoreTests = {
     await deleteIn(scene.store, 'bob')
     await forgetEntries(scene)
     const store = await scene.openAnother()
+    assert.deepEqual(await store.listKeys({ kind: 'role', from: 'reader', to: 'reader' }, 1), ['reader'])
     assert.deepEqual(await find(store, 'role', 'r'), ['reader:alice'])
     assert.deepEqual(await find(store, 'name', ''), ['alice:alice'])
     await createIn(store, 'carl')

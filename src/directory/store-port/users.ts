@@ -85,7 +85,9 @@ export const SEARCH_ROWS = 200
 export interface UserSearchStore {
   /** One page of the users with an entry in the range behind this one, ordered by key and name. */
   searchUsers(range: SearchRange, after: SearchPosition): Promise<readonly FoundUser[]>
-  /** The first keys of the range, in order, each with its number of users. Jumps from key to key in the index. */
+  /** The first keys of the range, in order. Jumps from key to key in the index, however many users each has. */
+  listKeys(range: SearchRange, limit: number): Promise<readonly string[]>
+  /** As `listKeys`, each with its number of users. */
   countUsersByKey(range: SearchRange, limit: number): Promise<readonly KeyCount[]>
 }
 

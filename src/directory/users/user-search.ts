@@ -3,6 +3,7 @@
  * Every user has some entries in the store, sorted by their keys; a search reads a range of them and checks each user
  * that it finds. A part of a name is the beginning of one of its ends, which are entries too.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
@@ -158,7 +159,25 @@ export const createUserSearch = (
       from = toEnd(next)
     }
   },
+  /** Whether a user has a grant on the database or one of its collections. Takes as long if none has. */
+  async isGranted(database: string): Promise<boolean> {
+    const [found] = await store.listKeys({ kind: 'grant', from: database, to: database }, 1)
+    return found === database
+  },
+  /** All databases with grants, in order. */
+  async listGranted(): Promise<readonly string[]> {
+    const names: string[] = []
+    for (let from = ''; ; from = `${names.at(-1)}${FIRST}`) {
+      const page = await store.listKeys({ kind: 'grant', from, to: LAST }, LISTED_KEYS)
+      names.push(...page)
+      if (page.length < LISTED_KEYS) return names
+      await nextTurn()
+    }
+  },
 })
+
+/** Read at once: with SQLite every request waits meanwhile. */
+const LISTED_KEYS = 500
 
 /** More than one role has. */
 const MAX_KEYS = 10_000

@@ -43,6 +43,12 @@ export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): 
       }
       return found.slice(0, SEARCH_ROWS)
     },
+    async listKeys({ kind, from, to }, limit) {
+      requirePageSize(limit)
+      await addMissing()
+      const rows = await engine.ask(one(STATEMENTS.listKeys, kind, toText(from), toText(to), limit))
+      return rows.map((row) => textOf(row, 'key'))
+    },
     async countUsersByKey({ kind, from, to }, limit) {
       requirePageSize(limit)
       await addMissing()

@@ -43,16 +43,35 @@ describe('databases known from grants alone', () => {
     await directory.setGrant('ann', { database: '*' }, 'rw')
     await directory.setGrant('ann', { database: 'shop', collection: 'c' }, 'ro')
     assert.deepEqual(await databases.list(), ['_system', 'shop'])
+    assert.equal(await databases.exists('shop'), true)
+    assert.equal(await databases.exists('*'), false)
   })
   it('reads nothing while no user changes', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
     await directory.setGrant('ann', { database: 'shop' }, 'ro')
-    const ask = () => Promise.all(['shop', 'none', '__proto__'].map((name) => databases.exists(name)))
-    assert.deepEqual(await ask(), [true, false, false])
+    const ask = () =>
+      Promise.all([databases.list(), ...['shop', 'none', '__proto__'].map((name) => databases.exists(name))])
+    const expected = [['_system', 'shop'], true, false, false]
+    assert.deepEqual(await ask(), expected)
     node.countQuestions()
-    assert.deepEqual(await ask(), [true, false, false])
+    assert.deepEqual(await ask(), expected)
     assert.equal(node.countQuestions(), 0)
+  })
+  it('asks as much about a database as about a name that does not exist', async (t) => {
+    const { databases, directory, create, node } = await open(t)
+    await create('ann')
+    await directory.setGrant('ann', { database: 'shop' }, 'ro')
+    await directory.setGrant('ann', { database: 'store' }, 'ro')
+    for (const [name, isDatabase] of [
+      ['shop', true],
+      ['s', false],
+      ['none', false],
+    ] as const) {
+      node.countQuestions()
+      assert.equal(await databases.exists(name), isDatabase, name)
+      assert.equal(node.countQuestions(), 1, name)
+    }
   })
   it('a database exists as long as any of many users is granted it', async (t) => {
     const { databases, directory, create } = await open(t)
@@ -90,20 +109,29 @@ describe('databases known from grants alone', () => {
     await directory.setGrant('ann', { database: 'shop' }, 'ro')
     node.cut()
     await assert.rejects(async () => databases.exists('shop'), isRefused('store_unavailable'))
+    await assert.rejects(databases.list(), isRefused('store_unavailable'))
     node.mend()
+    assert.deepEqual(await databases.list(), ['_system', 'shop'])
     assert.equal(await databases.exists('shop'), true)
   })
   it('reads again after a change that arrives while it reads', async (t) => {
     const { directory, create } = await open(t)
     await create('ann')
-    const countUsersBy: typeof directory.countUsersBy = async (...range) => {
-      const found = await directory.countUsersBy(...range)
-      await directory.setGrant('ann', { database: 'shop' }, 'ro')
+    const thenGrant = async <T>(reading: Promise<T>, database: string): Promise<T> => {
+      const found = await reading
+      await directory.setGrant('ann', { database }, 'ro')
       return found
     }
-    const databases = createGrantedDatabases({ countUsersBy, onRevoked: directory.onRevoked }, () => false)
+    const slow = {
+      ...directory,
+      isGranted: (name: string) => thenGrant(directory.isGranted(name), 'shop'),
+      listGranted: () => thenGrant(directory.listGranted(), 'store'),
+    }
+    const databases = createGrantedDatabases(slow, () => false)
     assert.equal(await databases.exists('shop'), false)
     assert.equal(await databases.exists('shop'), true)
+    assert.deepEqual(await databases.list(), ['_system', 'shop'])
+    assert.deepEqual(await databases.list(), ['_system', 'shop', 'store'])
   })
   it('is right after every change', async (t) => {
     const { databases, directory, create } = await open(t)
