@@ -125,15 +125,20 @@ function toRelayedHeaders({ client, httpVersion, rawHeaders, hasBody }: RequestC
 /** Sends the body when the main thread asks for it. Returns a function that stops it. */
 function sendBody(context: RequestContext, outgoing: ReturnType<typeof request>, fail: (error: unknown) => void) {
   let body: ReturnType<RequestContext['openBody']>
+  const giveUp = (error: unknown) => {
+    fail(error)
+    outgoing.destroy()
+  }
   if (!context.hasBody) outgoing.end()
   else {
     outgoing.once('continue', () => {
-      body = context.openBody('main-thread')
-      body?.once('error', (error) => {
-        fail(error)
-        outgoing.destroy()
-      })
-      body?.pipe(outgoing)
+      try {
+        body = context.openBody('main-thread')
+        body?.once('error', giveUp).pipe(outgoing)
+      } catch (error) {
+        // a limit of this thread may be lower for a moment than that of the main thread
+        giveUp(error)
+      }
     })
     // `flushHeaders` would send it as UTF-8, and change the bytes of headers that have others than those of ASCII
     outgoing.write(Buffer.alloc(0))
