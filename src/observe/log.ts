@@ -1,11 +1,13 @@
-import { type DestinationStream, destination, pino } from 'pino'
+import { type DestinationStream, pino } from 'pino'
 import { Refusal } from '../base/errors.ts'
 import type { LogFields } from '../base/log.ts'
+import { createStandardError } from './standard-error.ts'
 
 /** The log of the process, on standard error. `auto`: text on a terminal, otherwise one JSON object per line. */
 export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'auto') {
   const isText = format === 'text' || (format === 'auto' && process.stderr.isTTY === true)
-  const logger = pino({ level, base: null, serializers: { error: toErrorFields } }, isText ? TEXT : openStandardError())
+  const output = createStandardError((lines) => logger.error({ lines }, LOST))
+  const logger = pino({ level, base: null, serializers: { error: toErrorFields } }, isText ? toText(output) : output)
   const write = (name: 'debug' | 'info' | 'warn' | 'error') => (message: string, fields?: LogFields) =>
     fields ? logger[name](fields, message) : logger[name](message)
   return {
@@ -19,12 +21,7 @@ export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'aut
   }
 }
 
-/** While the log cannot be written, for example to a full disk, this much of it is kept, and the rest is lost. */
-const MAX_UNWRITTEN_BYTES = 1_048_576
-
-/** Without a listener, an error would end the process. */
-const openStandardError = (): DestinationStream =>
-  destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES }).on('error', () => {})
+const LOST = 'lines of the log were lost: standard error could not be written'
 
 /**
  * What the log has of an error. Messages of libraries may quote the data they were given, a password for example, so
@@ -57,13 +54,13 @@ const LEVEL_NAMES = new Map([
   [50, 'error'],
 ])
 
-const TEXT: DestinationStream = {
+const toText = (output: DestinationStream): DestinationStream => ({
   write(line) {
     const { level, time, msg, ...fields } = JSON.parse(line)
     const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${renderValue(value)}`)
-    process.stderr.write(`${new Date(time).toISOString()} ${LEVEL_NAMES.get(level) ?? level} ${msg}${rest.join('')}\n`)
+    output.write(`${new Date(time).toISOString()} ${LEVEL_NAMES.get(level) ?? level} ${msg}${rest.join('')}\n`)
   },
-}
+})
 
 const PLAIN = /^[^\s"=\p{Cc}]+$/u
 

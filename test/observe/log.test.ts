@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 
 const SECRET = 'correct horse'
@@ -55,18 +57,44 @@ test('logs the message of a programming error', () => {
 
 const FULL = '/dev/full'
 
-test('a full disk does not end the process', { skip: !existsSync(FULL) && `there is no ${FULL}` }, (t) => {
-  const full = openSync(FULL, 'w')
-  t.after(() => closeSync(full))
+for (const format of ['json', 'text'])
+  test(`a full disk does not end the process: ${format}`, { skip: !existsSync(FULL) && `there is no ${FULL}` }, (t) => {
+    const full = openSync(FULL, 'w')
+    t.after(() => closeSync(full))
+    const script = `
+      import { createLog } from ${JSON.stringify(import.meta.resolve('../../src/observe/log.ts'))}
+      const log = createLog('info', '${format}')
+      log.info('one')
+      setImmediate(() => {
+        log.info('two')
+        console.log('runs')
+      })`
+    const args = ['--input-type=module', '--eval', script]
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', full] })
+    assert.deepEqual([stdout, status], ['runs\n', 0])
+  })
+
+test('a slow reader does not block the process, and gets what was kept and how many lines were lost', async (t) => {
+  const count = 20_000
   const script = `
     import { createLog } from ${JSON.stringify(import.meta.resolve('../../src/observe/log.ts'))}
+    process.stderr // from now on, writing to a full pipe fails
     const log = createLog('info', 'json')
-    log.info('one')
-    setImmediate(() => {
-      log.info('two')
-      console.log('runs')
-    })`
-  const args = ['--input-type=module', '--eval', script]
-  const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', full] })
-  assert.deepEqual([stdout, status], ['runs\n', 0])
+    for (let number = 0; number < ${count}; number++) log.info('é'.repeat(100), { number })
+    console.log('runs')
+    process.stdin.resume()`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script])
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  const numbers: number[] = []
+  for await (const line of createInterface(child.stderr)) {
+    const { number, lines } = JSON.parse(line)
+    if (number !== undefined) numbers.push(number)
+    else {
+      assert.equal(lines, count - numbers.length)
+      child.stdin.end()
+    }
+  }
+  assert.deepEqual(numbers, [...Array(numbers.length).keys()])
+  assert.ok(numbers.length < count)
 })
