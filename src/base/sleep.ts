@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { yieldToOthers } from './pace.ts'
 
 /** A sleep that another part of the program can cut short. It does not keep the process running. */
 export function createWakeableSleep() {
@@ -9,14 +10,17 @@ export function createWakeableSleep() {
     beginWork(): void {
       isWoken = false
     },
-    sleep: (ms: number): Promise<void> =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, isWoken ? 0 : ms).unref()
+    sleep(ms: number): Promise<void> {
+      // not a timer, which would not keep the process running: someone waits for the work
+      if (isWoken) return yieldToOthers()
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms).unref()
         endSleep = () => {
           clearTimeout(timer)
           resolve()
         }
-      }),
+      })
+    },
     wake(): void {
       isWoken = true
       endSleep()
