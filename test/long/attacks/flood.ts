@@ -181,7 +181,13 @@ function openConnection(url, localAddress: string, { protocol = 'http/1.1' }: Fl
 }
 
 /** Sends as much as the server takes, until it is to reconnect or `signal`. Returns how many requests that were. */
-async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, waiting: Iterator<Burst>, signal) {
+async function attackOnce(
+  socket: Socket,
+  { ignoresReplies, reconnects }: Way,
+  waiting: Iterator<Burst>,
+  signal,
+  onSent,
+) {
   let requests = 0
   const end = () => socket.destroy()
   signal.addEventListener('abort', end)
@@ -192,7 +198,9 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
       const { value, done } = waiting.next()
       if (done) return
       const hasRoom = socket.write(value.bytes, (error) => {
-        if (!error) requests += value.requests
+        if (error) return
+        requests += value.requests
+        onSent()
       })
       if (!hasRoom) return
     }
@@ -204,14 +212,13 @@ async function attackOnce(socket: Socket, { ignoresReplies, reconnects }: Way, w
   return requests
 }
 
-/** The same bursts for every connection: building them for each would slow the attacker down. `onFirst`: one is taken. */
-function shareBursts(bursts: Iterator<Burst>, onFirst: () => void): () => Iterator<Burst> {
+/** The same bursts for every connection: building them for each would slow the attacker down. */
+function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
   const made: IteratorResult<Burst>[] = []
   return () => {
     let sent = 0
     return {
       next: () => {
-        onFirst()
         const next = made[sent] ?? bursts.next()
         made[sent] = next
         sent += 1
@@ -221,23 +228,25 @@ function shareBursts(bursts: Iterator<Burst>, onFirst: () => void): () => Iterat
   }
 }
 
+const MAX_BEGIN_MS = 5000
+
 async function attack(flood: Flood, { name, url, way, connections, seconds, address }) {
   const chosen = flood.ways[way] as Way
   const { promise: hasBegun, resolve: begin } = Promise.withResolvers<void>()
-  const openBursts = shareBursts(chosen.bursts(findListener(name)), begin)
+  const openBursts = shareBursts(chosen.bursts(findListener(name)))
   setPriority(LOWEST_PRIORITY)
   const stop = new AbortController()
   let requests = 0
   const run = async () => {
     while (!stop.signal.aborted) {
-      const sent = await attackOnce(openConnection(url, address, flood), chosen, openBursts(), stop.signal)
+      const sent = await attackOnce(openConnection(url, address, flood), chosen, openBursts(), stop.signal, begin)
       requests += sent
       await pause(1)
     }
   }
   const all = Array.from({ length: connections }, run)
   // on a busy machine it takes a while until the first bytes are sent
-  if (connections > 0) await hasBegun
+  if (connections > 0) await Promise.race([hasBegun, pause(MAX_BEGIN_MS, undefined, { ref: false })])
   await pause(seconds * 1000)
   const endedAt = now()
   stop.abort()
@@ -336,7 +345,7 @@ async function runRow({ attacker, client, server }, { name, way, connections }) 
   const seconds = Number(values.seconds)
   const job = { name, url: server.url, way, connections }
   // V8 has compiled nothing of a new server. Its first hundred connections would take 200 ms, and later ones 20.
-  await attacker.run({ ...job, seconds: seconds / 4, address: ADDRESSES.warmUp })
+  if (!values['one-server']) await attacker.run({ ...job, seconds: seconds / 4, address: ADDRESSES.warmUp })
   await readTurns(server)
   let memoryMiB = 0
   const watch = setInterval(() => {
