@@ -20,6 +20,7 @@ import type { UpgradeOptions } from '../directory/users/upgrade-hash.ts'
 import {
   checkIterations,
   type IterationLimits,
+  isAffordable,
   isWellFormed,
   isWorthComputing,
   limitWork,
@@ -168,7 +169,7 @@ async function decide(proof: Proof, account: Account | undefined, context: Conte
   const { attempt, guess, deps } = context
   deps.limits.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(explainWrong(account, deps), context)
+    refuse(explainWrong(account), context)
     // quirk: recorded case min-iterations: a stored hash that no password can give is refused for its iterations
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
@@ -184,9 +185,9 @@ async function decide(proof: Proof, account: Account | undefined, context: Conte
   return undefined
 }
 
-function explainWrong(account: Account | undefined, { hasher }: SignInDeps): string {
+function explainWrong(account: Account | undefined): string {
   if (!account) return 'no active user of this name'
-  return hasher.isAffordable(account.password) ? 'wrong password' : 'the stored password costs too much to verify'
+  return isAffordable(account.password) ? 'wrong password' : 'the stored password costs too much to verify'
 }
 
 function refuse(reason: string, { attempt, guess, deps }: Context): void {

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { tryParse } from '../config/codecs.ts'
 import { OPTIONS } from '../config/option-table.ts'
 import { toHashParameters } from '../live-config/kernel-settings.ts'
+import { maxIterationsOf } from '../passwords/hash-policy.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { isPrf, PRFS } from '../passwords/password-digest.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
@@ -59,6 +60,8 @@ async function hash(context: Context, options: Options): Promise<void> {
   const configured = toHashParameters(values)
   const { prf = configured.prf, iterations = configured.iterations, form, json } = options
   if (!isPrf(prf)) throw new TypeError('There is no such pseudo-random function')
+  if (iterations > maxIterationsOf(prf))
+    throw commandError(`A hash with more than ${maxIterationsOf(prf)} iterations of ${prf} would never be verified.`)
   const stored = await createHasher({ queue: () => 1 }).hash(password, { scheme: 'pbkdf2', prf, iterations })
   if (form === 'document') return context.print(JSON.stringify(toDocumentMembers(stored), undefined, 2))
   const text = renderAdminPassword(stored, form === 'prf' ? 'prf' : 'plain-prefix')

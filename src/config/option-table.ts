@@ -220,14 +220,17 @@ export const OPTIONS = {
       help: 'HMAC algorithms of cookies and proxy tokens.',
       more: 'The first signs, all verify. The first must be available on this machine (GET /_node/_local/_versions lists them); others that are not available are skipped with a warning.',
     }),
-    iterations: live(whole(1, MAX_ITERATIONS), 600_000, 'PBKDF2 iterations of new password hashes.'),
+    iterations: live(whole(1, MAX_ITERATIONS), 600_000, {
+      help: 'PBKDF2 iterations of new password hashes.',
+      more: 'At most ten times what OWASP recommends for the hash function: 6000000 for sha256 and sha224, 2100000 for sha512 and sha384, 13000000 for sha. A higher value is refused, for min_iterations too.',
+    }),
     min_iterations: live(whole(1, MAX_ITERATIONS), 1, {
       help: 'Minimum PBKDF2 iterations a user can sign in with.',
       more: 'A user whose hash has fewer is rejected after the password was verified.',
     }),
     max_iterations: live(whole(1, MAX_ITERATIONS), MAX_ITERATIONS, {
       help: 'Maximum PBKDF2 iterations a user can sign in with.',
-      more: 'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash that costs more than 6000000 iterations of PBKDF2 with SHA-256 and more than ten times a new hash cannot be set and is never verified.',
+      more: 'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash with more iterations than chttpd_auth.iterations can have cannot be set and is never verified.',
     }),
     password_scheme: live(oneOf(['pbkdf2', 'simple']), 'pbkdf2', {
       help: 'How new passwords are hashed.',

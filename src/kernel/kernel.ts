@@ -17,8 +17,6 @@ import { reasonOf, StartError, StoreBusy } from './start-error.ts'
 export interface KernelSettings extends AuditSettings {
   /** How many passwords may wait to be hashed. */
   readonly hashQueue: number
-  /** The highest cost of one password check. */
-  readonly maxHashStrength: number
 }
 
 export interface KernelOptions {
@@ -53,7 +51,6 @@ export async function openKernel(url: string, first: KernelSettings, options: Ke
   try {
     const hasher = createHasher({
       queue: () => settings().hashQueue,
-      maxStrength: () => settings().maxHashStrength,
       onWaited: observer?.onWaited,
     })
     // events are written to the audit trail, and the audit trail reports its failures as events

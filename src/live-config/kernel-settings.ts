@@ -1,7 +1,6 @@
 // What the options say about passwords, events and the audit trail.
 import type { Config } from '../config/options.ts'
 import type { KernelSettings } from '../kernel/kernel.ts'
-import { toMaxStrength } from '../passwords/hash-policy.ts'
 import { createLengthRule, type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 
@@ -22,7 +21,6 @@ export function toPasswordRules({ chttpd_auth, auth }: Config): PasswordRules {
 
 export const toKernelSettings = (config: Config): KernelSettings => ({
   hashQueue: config.hashing.queue,
-  maxHashStrength: toMaxStrength(toHashParameters(config)),
   node: config.node.name,
   keyFile: config.audit['key-file'],
   webhookKeyFile: config.audit['webhook-key-file'],

@@ -6,10 +6,23 @@ import { type Problem, renderProblem } from '../config/problems.ts'
 import type { ConfigReading } from '../config/read.ts'
 import { type Rule, renderSource, type Settings } from '../config/settings.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
+import { maxIterationsOf } from '../passwords/hash-policy.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
 import { loadStoredSettings } from '../store/backup/engines.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toEntries } from './stored-layer.ts'
+
+/** Every failed sign-in takes as long as the most expensive hash, and no hash above the limit is ever verified. */
+const limitIterations = (key: 'iterations' | 'min_iterations'): Rule => ({
+  about: [`chttpd_auth.${key}`, 'chttpd_auth.pbkdf2_prf'],
+  kind: 'bad-value',
+  check: ({ values: { chttpd_auth: auth } }) => {
+    const [prf, most] = [auth.pbkdf2_prf, maxIterationsOf(auth.pbkdf2_prf)]
+    return auth[key] > most
+      ? `[chttpd_auth] ${key}: ${auth[key]} iterations of PBKDF2 with ${prf} cost too much to verify: the limit is ${most}`
+      : undefined
+  },
+})
 
 /** Rules for options that only the folder which uses them can check. */
 const USER_RULES: readonly Rule[] = [
@@ -21,6 +34,8 @@ const USER_RULES: readonly Rule[] = [
       return reading.kind === 'problem' ? `[chttpd_auth] password_regexp: ${reading.message}` : undefined
     },
   },
+  limitIterations('iterations'),
+  limitIterations('min_iterations'),
 ]
 
 type Input = Omit<LoadInput, 'rules'>

@@ -1,7 +1,7 @@
 /** The options about stored hashes: which are hashed again, and which are within the iteration limits. */
 import { Refusal } from '../base/errors.ts'
 import type { HashWork } from './hash-work.ts'
-import { isPrf } from './password-digest.ts'
+import { isPrf, type Prf } from './password-digest.ts'
 import { toMaxIterations } from './schemes/pbkdf2.ts'
 import type { HashParameters } from './schemes/scheme.ts'
 import { isUsable, requireScheme, type StoredPassword } from './schemes.ts'
@@ -15,6 +15,7 @@ export function isOutdated(stored: StoredPassword, target: HashParameters): bool
   const [from, to] = [requireScheme(stored.scheme), requireScheme(target.scheme)]
   const wanted = to.create?.(target, stored.salt)
   if (!wanted || to.toStrength(wanted) === 0 || to.toStrength(wanted) < from.toStrength(stored)) return false
+  if (to.toStrength(wanted) > MAX_STRENGTH) return false
   return from.describe(stored) !== to.describe(wanted)
 }
 
@@ -31,35 +32,29 @@ export function createOutdatedCheck(parameters: () => HashParameters): (stored: 
   }
 }
 
-/** How many times the cost that OWASP recommends, or that of a new password, one check may cost. */
-const MAX_TIMES = 10
-
-/** Strength 10: 6 000 000 iterations of PBKDF2 with SHA-256, or as much with another PRF. */
-export const DEFAULT_MAX_STRENGTH = MAX_TIMES
-
 /**
- * The most that is ever computed for one check. Every failed sign-in costs as much as the most expensive stored
- * password, so a single stored hash without this limit could make all of them take seconds.
+ * The most that is ever computed to create or verify a hash: ten times what OWASP recommends, which is 6 000 000
+ * iterations of PBKDF2 with SHA-256. Every failed sign-in costs as much as the most expensive stored password, so a
+ * single stored hash without this limit could make all of them take seconds. It depends on no option: a hash that was
+ * accepted under one configuration would be refused, with the right password, under the next.
  */
-export function toMaxStrength(parameters: HashParameters): number {
-  const { create, toStrength } = requireScheme(parameters.scheme)
-  const created = create?.(parameters, '')
-  return Math.max(DEFAULT_MAX_STRENGTH, MAX_TIMES * (created ? toStrength(created) : 0))
-}
+const MAX_STRENGTH = 10
 
-/** Whether verifying a password costs no more than this. Schemes without iterations are limited when they are read. */
-export const isAffordable = (password: StoredPassword, maxStrength: number): boolean =>
-  !isUsable(password) || requireScheme(password.scheme).toStrength(password) <= maxStrength
+/** The most iterations of a PRF within the limit. */
+export const maxIterationsOf = (prf: Prf): number => toMaxIterations(prf, MAX_STRENGTH)
 
-export const toAffordableWork = (work: HashWork, maxStrength: number): HashWork =>
-  isPrf(work.unit) ? { ...work, amount: Math.min(work.amount, toMaxIterations(work.unit, maxStrength)) } : work
+/** Whether a password costs no more than the limit. Schemes without iterations are limited when they are read. */
+export const isAffordable = (password: StoredPassword): boolean =>
+  !isUsable(password) || requireScheme(password.scheme).toStrength(password) <= MAX_STRENGTH
 
-/** Throws for a stored password that is written and costs more than this. */
-export function requireAffordable(password: StoredPassword, maxStrength: number): void {
-  if (isAffordable(password, maxStrength)) return
-  const most = toMaxIterations('sha256', maxStrength)
+export const toAffordableWork = (work: HashWork): HashWork =>
+  isPrf(work.unit) ? { ...work, amount: Math.min(work.amount, maxIterationsOf(work.unit)) } : work
+
+/** Throws for a stored password that is written and costs more than the limit. */
+export function requireAffordable(password: StoredPassword): void {
+  if (isAffordable(password)) return
   throw new Refusal('bad_request', {
-    reason: `The stored password costs too much to verify: the limit is ${most} iterations of PBKDF2 with SHA-256.`,
+    reason: `The stored password costs too much to verify: the limit is ${maxIterationsOf('sha256')} iterations of PBKDF2 with SHA-256.`,
   })
 }
 

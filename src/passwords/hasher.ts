@@ -3,7 +3,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { isSameSecret } from '../base/compare.ts'
-import { DEFAULT_MAX_STRENGTH, isAffordable, toAffordableWork } from './hash-policy.ts'
+import { isAffordable, requireAffordable, toAffordableWork } from './hash-policy.ts'
 import { findMostExpensive, type HashWork, type StepCosts, toMs } from './hash-work.ts'
 import { JobQueue, type JobQueueOptions, type Turn } from './job-queue.ts'
 import { canBePassword, createSalt, type Derive, derive as deriveOnThread, isPrf } from './password-digest.ts'
@@ -26,8 +26,6 @@ export interface HasherOptions extends Omit<JobQueueOptions, 'jobs'> {
   readonly jobs?: number
   /** Milliseconds per step of a unit of work. Left out: measured. */
   readonly stepMs?: StepCosts
-  /** The highest cost of one check, read for each. Left out: ten times the recommendation of OWASP. */
-  readonly maxStrength?: () => number
   /** PBKDF2. A test replaces it to count the work. */
   readonly derive?: Derive
 }
@@ -40,19 +38,17 @@ export type Hasher = ReturnType<typeof createHasher>
 /** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions) {
   const queue = new JobQueue({ jobs, ...options })
-  const { derive = deriveOnThread, stepMs = measureStepMs, maxStrength = () => DEFAULT_MAX_STRENGTH } = options
-  const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> => {
-    const limited = toAffordableWork(decoy, maxStrength())
-    return spendWork(findRest(done && findHashWork(done), limited, stepMs), derive)
-  }
+  const { derive = deriveOnThread, stepMs = measureStepMs } = options
+  const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> =>
+    spendWork(findRest(done && findHashWork(done), toAffordableWork(decoy), stepMs), derive)
   const verify = async (given: StoredPassword | undefined, clear: string, decoy: HashWork): Promise<boolean> => {
-    const stored = given && isAffordable(given, maxStrength()) ? given : undefined
+    const stored = given && isAffordable(given) ? given : undefined
     const isRight = stored !== undefined && (await isPasswordOf(stored, clear, derive))
     if (!isRight) await pad(stored, decoy)
     return isRight
   }
   return {
-    /** Creates a salt unless one is given. */
+    /** Creates a salt unless one is given. Rejects parameters of a hash that `verify` would not compute. */
     hash: (
       clear: string,
       { salt = createSalt(), ...parameters }: HashParameters & { readonly salt?: string },
@@ -60,13 +56,11 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
     ) => queue.run(() => createStored(clear, { ...parameters, salt }, derive), turn),
     /**
      * Whether this is the password. A failed check takes as long as the decoy: for an unknown user (`undefined`) the decoy
-     * is computed, for a cheaper stored form the difference. A stored form that costs more than `maxStrength` is never
+     * is computed, for a cheaper stored form the difference. A stored form that costs more than the limit is never
      * computed: every password is wrong.
      */
     verify: (stored: StoredPassword | undefined, clear: string, { decoy, ...turn }: PasswordCheckWork) =>
       queue.run(() => verify(stored, clear, decoy), turn),
-    /** Whether the password is cheap enough for `verify` to compute it. */
-    isAffordable: (stored: StoredPassword): boolean => isAffordable(stored, maxStrength()),
     /**
      * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is
      * rejected for another reason. `undefined`: nothing was computed.
@@ -93,7 +87,9 @@ async function createStored(clear: string, parameters: HashParameters & { readon
   const created = scheme.create?.(parameters, parameters.salt)
   if (!created) throw new TypeError(`no new password is stored as ${scheme.name}`)
   // only the schemes of HashedPassword have a `create`
-  return { ...created, hash: await scheme.compute(clear, created, derive) } as HashedPassword
+  const password = { ...created, hash: '' } as HashedPassword
+  requireAffordable(password)
+  return { ...password, hash: await scheme.compute(clear, created, derive) }
 }
 
 async function isPasswordOf(stored: StoredPassword, clear: string, derive: Derive): Promise<boolean> {

@@ -82,6 +82,12 @@ const PREVIEWS: readonly [name: string, path: string, value: unknown, problem: R
     ['the present value', 'chttpd_auth/timeout', '600', undefined, /nothing changes/],
     ['the removal of a value', 'chttpd_auth/timeout', null, undefined, /default applies again/],
     ['a bad value', 'chttpd_auth/timeout', '10m', /expected a whole number, at least 1/],
+    [
+      'iterations of hashes that would not be verified',
+      'chttpd_auth/min_iterations',
+      '6000001',
+      /the limit is 6000000$/,
+    ],
     ['an option with a flag', 'chttpd_auth/secret', 'x'.repeat(32), /has precedence/],
     ['an option that is fixed', 'store/url', 'sqlite:x', /cannot be changed at run time/],
     ['an unknown option', 'chttpd_auth/timeoot', '1', /timeout/],

@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import { toPeerKey } from '../../base/peer-key.ts'
-import { isOutdated, requireAffordable, toMaxStrength } from '../../passwords/hash-policy.ts'
+import { isOutdated, requireAffordable } from '../../passwords/hash-policy.ts'
 import { type Hasher, NO_DECOY } from '../../passwords/hasher.ts'
 import type { Turn } from '../../passwords/job-queue.ts'
 import { checkPassword } from '../../passwords/password-rules.ts'
@@ -23,7 +23,7 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
     if (flaw !== undefined) throw new Refusal('password_refused', { reason: flaw })
   }
   const requireWritable = (stored: StoredPassword): StoredPassword => {
-    requireAffordable(stored, toMaxStrength(settings().parameters))
+    requireAffordable(stored)
     return stored
   }
   /** Checks the rules, then hashes with the configured parameters. */

@@ -162,6 +162,7 @@ const MISUSE: readonly Row[] = [
   { args: ['user', 'roles', 'bob', 'a', '--none'], code: 2, says: /roles or --none/ },
   { args: ['user', 'roles', 'bob', '--add', 'z', '--remove', 'z'], code: 2, says: /z cannot be added and removed/ },
   { args: ['hash', '--password-stdin', '--iterations', '1000000001'], code: 2, says: /1000000000/ },
+  { args: ['hash', '--password-stdin', '--iterations', '6000001'], input: 'long enough', code: 1, says: /6000000/ },
   { args: ['config', 'set', 'chttpd_auth.secret', 'hush'], code: 2, says: /is a secret/ },
   { args: ['config', 'set', 'admins.eve', 'secret'], code: 2, says: /cardea admin add eve/ },
   { args: ['config', 'set', 'timeout', '1'], code: 2 },
