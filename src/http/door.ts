@@ -22,6 +22,7 @@ import {
 } from './dispatch.ts'
 import { type ConnectionLimits, DoorConnections } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
+import { isHttp2 } from './http2-messages.ts'
 import { identify, runForRequest } from './identify.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { isRelayed } from './relay.ts'
@@ -190,8 +191,7 @@ const mayHaveTinyChunks = ({ bodyReader, authenticated }: IncomingRequest): bool
   bodyReader === 'main-thread' || (bodyReader === 'upstream' && !isAnonymous(authenticated))
 
 /** Whether the client decides how many pieces its body arrives in. */
-const hasChunks = (request: IncomingMessage): boolean =>
-  isChunked(request) || (request.httpVersionMajor === 2 && hasBody(request))
+const hasChunks = (request: IncomingMessage): boolean => isChunked(request) || (isHttp2(request) && hasBody(request))
 
 const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
 

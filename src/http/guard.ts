@@ -1,6 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http'
 import { Refusal } from '../base/errors.ts'
 import { createHeaderMemo } from '../base/header-memo.ts'
+import { isHttp2 } from './http2-messages.ts'
 import type { Dialect } from './request-context.ts'
 
 export interface GuardLimits {
@@ -19,8 +20,9 @@ export function checkRequest(
   limits: GuardLimits,
   { ignoresMethodOverride, methods }: Dialect,
 ): void {
-  // Node reads a request line without a version as HTTP/0.9 and ignores the headers.
-  if (!VERSIONS.has(request.httpVersion)) throw new Refusal('malformed_request', { detail: 'version' })
+  // Node reads a request line without a version as HTTP/0.9 and ignores the headers. It accepts 2.0, too.
+  if (!isHttp2(request) && !HTTP1_VERSIONS.has(request.httpVersion))
+    throw new Refusal('malformed_request', { detail: 'version' })
   checkMethod(request.method ?? '', methods)
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
   const hasMethodOverride = checkHeaders(request.rawHeaders, limits)
@@ -53,7 +55,7 @@ export function hasLargeTrailers(
   return bytes > maxHeaderBytes
 }
 
-const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1', '2.0'])
+const HTTP1_VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
 /** Those of the parser of HTTP/1.1; over HTTP/2 a method may be any word. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)

@@ -4,6 +4,7 @@ import { IncomingMessage } from 'node:http'
 import {
   constants,
   type IncomingHttpHeaders as Http2Headers,
+  Http2ServerRequest,
   type ServerHttp2Stream,
   type ServerStreamResponseOptions,
 } from 'node:http2'
@@ -100,6 +101,22 @@ export class Http2Request extends IncomingMessage {
   refuse(): void {
     this.#stream.destroy(RESET)
   }
+}
+
+/**
+ * Whether a connection of HTTP/2 has read the request: of a door, or of a program that uses Cardea. Never ask
+ * `httpVersion` for it: a client of HTTP/1 may write `HTTP/2.0` into its request line.
+ */
+export const isHttp2 = (request: IncomingMessage): boolean =>
+  request instanceof Http2Request || request instanceof Http2ServerRequest
+
+/** The headers that such a request would have in HTTP/1.1, with every value. Names and values in turn. */
+export function toHttp1Headers(raw: readonly string[]): NodeJS.Dict<string[]> {
+  const lower = raw.map((text, index) => (index % 2 === 0 ? text.toLowerCase() : text))
+  const { ':authority': authority = [], host = [], cookie, ...others } = toDistinct(lower)
+  const kept = Object.entries(others).filter(([name]) => !name.startsWith(':'))
+  const hosts = [...new Set([...authority, ...host])]
+  return { host: hosts, ...(cookie && { cookie: [cookie.join('; ')] }), ...Object.fromEntries(kept) }
 }
 
 /** If `Host` is another than `:authority`, both are kept: the guard rejects two of them. */

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { isClientError } from '../base/errors.ts'
 import { type AuthenticatedRequest, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
+import { toHttp1Headers } from './http2-messages.ts'
 import { describeOrigin, IncomingRequest, type IncomingRequestOptions } from './incoming-request.ts'
 import type { Dialect, HeaderPair, RequestContext, Step } from './request-context.ts'
 
@@ -27,7 +28,7 @@ export const identify = (
   origins: readonly string[],
 ): Promise<Identified | undefined> =>
   runForRequest(request, options, async (context) => {
-    if (context.isRepeated('authorization')) return undefined
+    if (context.isRepeated('authorization') || context.isRepeated('host')) return undefined
     const run = (name: string) => requireStep(options.dialect, name).run(context)
     try {
       await run('authenticate')
@@ -76,25 +77,30 @@ export interface RequestLike {
   readonly url?: string | undefined
   readonly method?: string | undefined
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Those of HTTP/2 have it. Of some repeated headers, `headers` has only the first. */
+  readonly rawHeaders?: readonly string[] | undefined
   readonly socket?: Socket | undefined
 }
 
 /** Converts the headers of such a request; its body is not needed. `peer`: the address of a client without a socket. */
 export function toIncoming(
-  { url = '', method = '', headers, socket: open }: RequestLike,
+  { url = '', method = '', headers, rawHeaders = toRaw(headers), socket: open }: RequestLike,
   peer?: string,
 ): IncomingMessage {
   const socket = open ?? createSocket(peer, url.startsWith('https:'))
   const incoming = new IncomingMessage(socket)
   incoming.method = method
-  const given = Object.entries(Symbol.iterator in headers ? Object.fromEntries(headers) : headers)
-  // HTTP/2 has `:authority` in place of `Host`
-  const toName = (name: string) => (name === ':authority' ? 'host' : name.toLowerCase())
-  const pairs = given.map(([name, value]) => [toName(name), [value ?? []].flat()] as const)
-  incoming.headers = Object.fromEntries(pairs.map(([name, values]) => [name, values.join(', ')]))
-  incoming.headersDistinct = Object.fromEntries(pairs.map(([name, values]) => [name, [...values]]))
+  const distinct = toHttp1Headers(rawHeaders)
+  incoming.headersDistinct = distinct
+  const pairs = Object.entries(distinct).filter(([, values = []]) => values.length > 0)
+  incoming.headers = Object.fromEntries(pairs.map(([name, values = []]) => [name, values.join(', ')]))
   return incoming
 }
+
+const toRaw = (headers: RequestLike['headers']): string[] =>
+  [...(Symbol.iterator in headers ? headers : Object.entries(headers))].flatMap(([name, value]) =>
+    [value ?? []].flat().flatMap((one) => [name, one]),
+  )
 
 /** For a request without a connection. No client and no trusted proxy has the address `0.0.0.0`. */
 function createSocket(remoteAddress = '0.0.0.0', isSecure: boolean): Socket {

@@ -10,6 +10,7 @@ import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { findOnlyCookie, readCookies } from './cookies.ts'
+import { isHttp2 } from './http2-messages.ts'
 import type {
   BodyReader,
   Client,
@@ -178,7 +179,7 @@ export class IncomingRequest implements RequestContext {
   }
 
   get isChunked(): boolean {
-    return this.#request.httpVersionMajor === 1 && this.#request.headers['transfer-encoding'] !== undefined
+    return !isHttp2(this.#request) && this.#request.headers['transfer-encoding'] !== undefined
   }
 
   get rawHeaders(): readonly string[] {

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { hasBody } from './body.ts'
+import { isHttp2 } from './http2-messages.ts'
 import { decisionHeaders, isRelayed } from './relay.ts'
 import type {
   Client,
@@ -233,7 +234,7 @@ const MAX_DISCARDED_BYTES = 65_536
  * the reply ends the body of its stream, and the connection goes on.
  */
 function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean {
-  if (request.httpVersionMajor === 2) return false
+  if (isHttp2(request)) return false
   if (request.complete || !hasBody(request)) return false
   if (isCut) return true
   // the worker thread has it, and decides
@@ -245,7 +246,7 @@ function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean {
 /** Discards the rest of a body. Closes the connection if that takes longer than `timeoutMs`. */
 function limitDrainTime(request: IncomingMessage, timeoutMs: number): void {
   const { socket } = request
-  if (request.httpVersionMajor === 2) return
+  if (isHttp2(request)) return
   if (request.complete || !hasBody(request) || socket.destroyed) return
   const timer = setTimeout(() => {
     if (!request.complete) socket.destroy()

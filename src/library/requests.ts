@@ -1,6 +1,7 @@
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { isJsonObject } from '../base/json.ts'
+import { isHttp2 } from '../http/http2-messages.ts'
 import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { type Serve, serveInMemory } from './web-request.ts'
@@ -64,7 +65,7 @@ export function serveNode(request: IncomingMessage, response: ServerResponse, ca
   const serveChecked = async (): Promise<void> => {
     requireNodePair(request, response, caller)
     // the doors read HTTP/1.1; and the socket of a request that a framework makes for tests can only be read
-    const isOwnForm = request.httpVersionMajor === 1 && 'writable' in request.socket
+    const isOwnForm = !isHttp2(request) && 'writable' in request.socket
     await (isOwnForm ? serve(request, response) : serveInMemory(request, response, serve))
   }
   const done = serveChecked()

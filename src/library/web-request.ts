@@ -12,6 +12,7 @@ import {
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CONNECTION_HEADERS } from '../base/header-pairs.ts'
+import { toHttp1Headers } from '../http/http2-messages.ts'
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -44,8 +45,7 @@ const hasBody = ({ method }: Request, status: number): boolean => method !== 'HE
 /** For a request of HTTP/2, or one that a framework has made for a test, as `fastify.inject` does. */
 export async function serveInMemory(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
   const { method, url: path = '/', socket } = request
-  const { ':authority': host = request.headers.host, ...sent } = request.headers
-  const headers = Object.fromEntries(Object.entries({ ...sent, host }).filter(([name]) => !name.startsWith(':')))
+  const headers = toHttp1Headers(request.rawHeaders)
   const target = { peer: socket.remoteAddress ?? '127.0.0.1', path, serve }
   const gone = new AbortController()
   response.once('close', () => gone.abort())
