@@ -28,18 +28,8 @@ export function toMilliseconds(value: number): string {
   return `${value < 10 ? toTenths(value) : Math.round(value)} ms`
 }
 
-const OUTLIER = 5
-
-/**
- * The upper end of an axis. Values far above nearly all others are cut off, so that one of them does not flatten the
- * rest.
- */
-export function findTop(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other)
-  const max = sorted.at(-1) ?? 0
-  const usual = sorted[Math.floor((sorted.length - 1) * 0.95)] ?? 0
-  return Math.max(1, (usual > 0 && max > usual * OUTLIER ? usual * 1.5 : max) * 1.1)
-}
+/** The upper end of an axis: above the highest value, so that every peak is seen. */
+export const findTop = (values: readonly number[]): number => Math.max(1, Math.max(0, ...values) * 1.1)
 
 /** Exact as long as a tile has room for it. */
 export const toTotal = (value: number): string => (value < 100_000 ? toCount(value) : toShort(value))

@@ -106,11 +106,13 @@ export function renderSentence(record: SentenceRecord): string {
   const details = Object.entries(record)
     .filter(([name]) => !PLACED.has(name) && !story.includes(`{${name}}`))
     .map(([name, value]) => `${name}: ${toText(value)}`)
+  const isCommand = handler === 'socket'
   const words = [
     story.replaceAll(/\{(\w+)\}/g, (_, name: string) => toText(record[name] ?? MISSING[name])),
-    actor !== undefined && actor !== subject && `by ${actor}`,
-    door !== undefined && `at the ${door} door`,
-    handler !== undefined && `with ${handler}`,
+    isCommand && 'by the owner of the server, with the command line',
+    !isCommand && actor !== undefined && actor !== subject && `by ${actor}`,
+    !isCommand && door !== undefined && `at the ${door} door`,
+    !isCommand && handler !== undefined && `with ${handler}`,
     peer !== undefined && `from ${peer}`,
   ].filter(Boolean)
   const tail = details.length === 0 ? '' : ` (${details.join('; ')})`

@@ -124,7 +124,7 @@ describe('the overview', { skip: NO_BROWSER }, () => {
 })
 
 describe('the charts', { skip: NO_BROWSER }, () => {
-  it('start with the first values, and name unit and percentile', async (t) => {
+  it('show the whole hour of a server that has just started, and name unit and percentile', async (t) => {
     const fresh = await startServer(t)
     await send(fresh.document, { path: '/' })
     const { page } = await openAsAdmin(t, browser, { url: fresh.document, at: '#/overview?view=table' })
@@ -134,7 +134,7 @@ describe('the charts', { skip: NO_BROWSER }, () => {
       .getByText(/^[\d.]+ ms$/)
       .first()
       .waitFor()
-    assert.equal(await table.locator('tbody tr').count(), 10)
+    assert.equal(await table.locator('tbody tr').count(), 60)
     await table.getByText('restart').waitFor()
     await page.keyboard.press('t')
     await page.locator('.legend').first().getByText('restart').waitFor()

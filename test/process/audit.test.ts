@@ -107,7 +107,7 @@ test('audit list prints sentences, filters and follows', async (t) => {
   const lines = stdout.trim().split('\n')
   assert.match(
     lines[0] ?? '',
-    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}User jo was created by _owner at the control door with socket$/,
+    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}User jo was created by the owner of the server, with the command line$/,
   )
   assert.match(lines[1] ?? '', /jo.* at the document door with default from 127\.0\.0\.1/)
   assert.deepEqual(
@@ -118,7 +118,7 @@ test('audit list prints sentences, filters and follows', async (t) => {
     cwd: managed.folder,
   })
   await managed.cardea(['user', 'add', 'mo', '--password-stdin'], 'a password\n')
-  await following.says(/User mo was created by _owner/)
+  await following.says(/User mo was created by the owner of the server/)
   following.child.kill('SIGTERM')
   await following.ended
   const bad = await managed.cardea(['audit', 'list', '--since', 'yesterday'])

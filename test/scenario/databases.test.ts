@@ -27,6 +27,7 @@ interface Listed {
   readonly name: string
   readonly users: number
   readonly security?: object
+  readonly securityProblem?: string
 }
 const list = async (query: string) => (await ask('GET', `/databases${query}`)).json
 const listNames = async (query: string) => (await list(query)).databases.map(({ name }: Listed) => name)
@@ -101,7 +102,8 @@ it('a `_security` of another form is not shown as empty, and not overwritten', a
   for (const odd of [null, { admins: 7 }, { members: { names: 'ada' } }, { members: { roles: [1] } }]) {
     securities.set('mail', odd)
     const { databases } = await list('?search=mail')
-    assert.deepEqual(databases, [{ name: 'mail', isInArangodb: false, users: 0 }], JSON.stringify(odd))
+    const securityProblem = 'The `_security` of the database in CouchDB is not made of lists of names and roles.'
+    assert.deepEqual(databases, [{ name: 'mail', isInArangodb: false, users: 0, securityProblem }], JSON.stringify(odd))
     const { status, json } = await ask('PUT', '/databases/mail/security', body)
     assert.deepEqual([status, json.error], [502, 'upstream_failed'])
     assert.deepEqual(securities.get('mail'), odd)
@@ -109,17 +111,17 @@ it('a `_security` of another form is not shown as empty, and not overwritten', a
   securities.set('mail', {})
 })
 
-it('a `_security` that cannot be read leaves the other rows as they are', async () => {
+it('a `_security` that cannot be read says so, and leaves the other rows as they are', async () => {
   securities.set('app', undefined)
   securities.set('billing', 'not an object')
   const { databases, couchdb: state } = await list('')
   assert.deepEqual(
-    databases.map(({ name, security }: Listed) => [name, security !== undefined]),
+    databases.map(({ name, security, securityProblem }: Listed) => [name, securityProblem ?? security !== undefined]),
     [
       ['_system', false],
       ['a/b', true],
-      ['app', false],
-      ['billing', false],
+      ['app', 'CouchDB gave no usable answer.'],
+      ['billing', 'The `_security` of the database in CouchDB is not made of lists of names and roles.'],
       ['mail', true],
       ['shop', false],
       ['zoo', false],

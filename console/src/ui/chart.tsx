@@ -34,27 +34,17 @@ const loadPlots = async () => (await import('uplot')).default
 
 /** A table, too, where the library of the charts cannot be loaded. */
 export function Chart(props: ChartProps) {
-  const { title, unit, format = toShort } = props
+  const { title, unit } = props
   const library = useResource('uplot', loadPlots)
   const isTable = props.isTable || library.error !== undefined
   return (
-    <Card
-      title={title}
-      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend {...props} format={format} />}
-    >
+    <Card title={title} actions={isTable ? <span class="quiet small">{unit}</span> : <Legend {...props} />}>
       {isTable ? <ChartTable {...props} /> : <Plot {...props} Library={library.data} />}
     </Card>
   )
 }
 
-const listValues = (lines: readonly ChartLine[]): readonly number[] =>
-  lines.flatMap(({ values }) => values.filter((value) => value !== null))
-
-interface LegendProps extends ChartProps {
-  readonly format: (value: number) => string
-}
-
-const Legend = ({ lines, unit, format, restarts = [] }: LegendProps) => (
+const Legend = ({ lines, unit, restarts = [] }: ChartProps) => (
   <ul class="legend">
     {lines.map(({ label }, index) => (
       <li key={label}>
@@ -69,15 +59,8 @@ const Legend = ({ lines, unit, format, restarts = [] }: LegendProps) => (
       </li>
     )}
     {unit && <li class="quiet">{unit}</li>}
-    <Above values={listValues(lines)} format={format} />
   </ul>
 )
-
-/** Says how large the values are that the chart cuts off. */
-function Above({ values, format }: { readonly values: readonly number[]; readonly format: (value: number) => string }) {
-  const max = Math.max(...values, 0)
-  return max > findTop(values) ? <li class="quiet">{texts.chart.above(format(max))}</li> : null
-}
 
 const HEIGHT = 180
 /** Between two lines of the grid: counts and milliseconds have no parts. */

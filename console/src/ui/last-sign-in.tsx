@@ -1,6 +1,6 @@
 import type { SignIn } from '../api/client.ts'
 import { texts } from '../texts.ts'
-import { Time } from './parts.tsx'
+import { Address, Time } from './parts.tsx'
 
 interface LastSignInProps {
   readonly signIn: SignIn | null
@@ -16,7 +16,7 @@ export function LastSignIn({ signIn, hasPeer = false }: LastSignInProps) {
       {hasPeer && signIn.peer !== '' && (
         <>
           {' '}
-          {texts.users.from} <span class="mono">{signIn.peer}</span>
+          {texts.users.from} <Address of={signIn.peer} />
         </>
       )}
     </>

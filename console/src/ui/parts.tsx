@@ -22,6 +22,9 @@ export const Chips = ({ items }: { readonly items: readonly string[] }) => (
   </span>
 )
 
+/** Of a client. A part of it would be another address, so it is never broken. */
+export const Address = ({ of }: { readonly of: string }) => <span class="mono exact">{of}</span>
+
 interface SectionProps {
   readonly title: string
   readonly actions?: ComponentChildren

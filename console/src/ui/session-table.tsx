@@ -3,7 +3,7 @@ import { api, toPath, type UserSession } from '../api/client.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { ActionButton } from './action-button.tsx'
-import { Badge, Time } from './parts.tsx'
+import { Address, Badge, Time } from './parts.tsx'
 import { Loaded } from './states.tsx'
 import { type Column, Table } from './table.tsx'
 import { notify } from './toast.tsx'
@@ -69,7 +69,7 @@ const toEndButton = (end: EndSession) => (session: UserSession) =>
 const Client = ({ session: { peer, door, userAgent } }: { readonly session: UserSession }) => (
   <div class="two-lines">
     <div>
-      <span class="mono">{peer}</span> <span class="quiet">{texts.doors[door] ?? door}</span>
+      <Address of={peer} /> <span class="quiet">{texts.doors[door] ?? door}</span>
     </div>
     <div class="quiet small cut" title={userAgent}>
       {describeClient(userAgent) || texts.sessions.noAgent}

@@ -103,15 +103,20 @@ export interface SessionRecordStore {
   purgeSessionRecords(nowSeconds: number): Promise<number>
 }
 
+/** The first that matches: most of them also name the browsers they are compatible with. */
 const BROWSERS = [
-  ['Firefox', /Firefox\//],
-  ['Edge', /Edg\//],
+  ['App', /Electron\//],
+  ['Firefox', /(?:Firefox|FxiOS)\//],
+  ['Edge', /Edg(?:e|A|iOS)?\//],
   ['Opera', /OPR\//],
-  ['Chrome', /Chrom(e|ium)\//],
+  ['Samsung Internet', /SamsungBrowser\//],
+  ['Chrome', /(?:Chrom(?:e|ium)|CriOS)\//],
   ['Safari', /Safari\//],
+  ['App', /^Mozilla\/.*AppleWebKit\//],
 ] as const
 const SYSTEMS = [
   ['Android', /Android/],
+  ['ChromeOS', /CrOS/],
   ['iOS', /iPhone|iPad/],
   ['Windows', /Windows/],
   ['macOS', /Mac OS X/],

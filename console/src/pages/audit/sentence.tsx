@@ -2,6 +2,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { AuditEventKind, AuditRecord } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
+import { describeActor, listCircumstances } from './words.ts'
 
 /** The kinds of events, as the server describes them. */
 export const EventKinds = createContext<readonly AuditEventKind[]>([])
@@ -13,7 +14,7 @@ export function Sentence({ record }: { readonly record: AuditRecord }) {
   return (
     <>
       {fill(template, record)}
-      <Actor record={record} template={template} />
+      <Actor name={describeActor(record, template)} />
       {listCircumstances(record)}
       {record.reason !== undefined && <span class="quiet">: {toPhrase(record.reason)}</span>}
     </>
@@ -43,24 +44,12 @@ const toText = (value: unknown): string =>
 const toPhrase = (reason: string): string =>
   reason.replace(/^[A-Z](?=[a-z]* )/, (first) => first.toLowerCase()).replace(/\.$/, '')
 
-/** Who did it, unless the sentence says so already. */
-function Actor({ record: { actor, subject }, template }: { readonly record: AuditRecord; readonly template: string }) {
-  if (actor === undefined || actor === subject || template.includes('{actor}')) return null
+function Actor({ name }: { readonly name: string | undefined }) {
+  if (name === undefined) return null
   return (
     <>
       {' '}
-      {texts.audit.by} <strong>{actor}</strong>
+      {texts.audit.by} <strong>{name}</strong>
     </>
   )
-}
-
-/** Where and how. */
-function listCircumstances({ door, handler, peer, count }: AuditRecord): string {
-  const { audit, doors } = texts
-  const words = [
-    door !== undefined && audit.at(doors[door] ?? door),
-    handler !== undefined && audit.with(audit.handlers[handler] ?? handler),
-    peer !== undefined && audit.from(peer),
-  ].filter((each) => each !== false)
-  return `${words.map((each) => ` ${each}`).join('')}${count === undefined ? '' : audit.times(count)}`
 }

@@ -14,18 +14,20 @@ interface DatabasePanelProps {
   readonly name: string
   /** `undefined`: the list does not have it. */
   readonly database: Database | undefined
+  /** Whether grants on it are shown. */
+  readonly hasGrants: boolean
   readonly back: string
   readonly onChange: () => void
 }
 
-export const DatabasePanel = ({ name, database, back, onChange }: DatabasePanelProps) => (
+export const DatabasePanel = ({ name, database, hasGrants, back, onChange }: DatabasePanelProps) => (
   <SidePanel title={name === '*' ? texts.databases.all : name} back={back}>
+    {!database && <Empty title={texts.databases.notListed} text={texts.databases.notListedText} />}
     {database?.security && <SecurityForm name={name} security={database.security} onChange={onChange} />}
-    {database ? (
-      <Grants name={name} version={database.users} onChange={onChange} />
-    ) : (
-      <Empty title={texts.databases.notListed} text={texts.databases.notListedText} />
+    {database?.securityProblem && (
+      <p class="notice warning">{texts.databases.unreadableText(database.securityProblem)}</p>
     )}
+    {database && hasGrants && <Grants name={name} version={database.users} onChange={onChange} />}
   </SidePanel>
 )
 

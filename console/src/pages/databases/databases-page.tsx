@@ -3,7 +3,8 @@ import { Page } from '../../frame/page.tsx'
 import { type Route, toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
-import { Badge, Chips, Heading } from '../../ui/parts.tsx'
+import { Badge, Button, Chips, Heading } from '../../ui/parts.tsx'
+import { Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Toolbar } from '../../ui/toolbar.tsx'
 import { DatabasePanel } from './database-panel.tsx'
@@ -14,49 +15,80 @@ export function DatabasesPage() {
   const { search = '' } = query
   const found = data?.databases.find(({ name }) => name === open)
   const panel = open !== undefined && data && (
-    <DatabasePanel key={open} name={open} database={found} back={list.back} onChange={list.reload} />
+    <DatabasePanel
+      key={open}
+      name={open}
+      database={found}
+      hasGrants={hasGrants(data, found)}
+      back={list.back}
+      onChange={list.reload}
+    />
   )
   return (
     <Page panel={panel}>
       <Heading text={texts.databases.intro} />
       <div class="wide">
         <Toolbar name="search" label={texts.databases.search} value={search} found={data && describeCount(data)} />
-        {[data?.couchdb, data?.arangodb].map(
-          (each) =>
-            each?.problem && (
-              <p key={each.problem} class="notice warning" role="status">
-                {each.problem}
-              </p>
-            ),
-        )}
+        {data && data.databases.length > 0 && <Problems of={data} />}
         <List
           list={list}
           what={texts.databases.what}
           caption={texts.pages.databases}
-          columns={toColumns(query, data?.couchdb.isSet ?? false)}
+          columns={data ? toColumns(query, data) : []}
           rowsOf={({ databases }) => databases}
           keyOf={({ name }) => name}
           count={describeCount}
           narrow={texts.databases.narrow}
-          none={
-            <NoRows
-              page="databases"
-              isFiltered={search !== ''}
-              fill={toHref(['settings'], { search: 'upstream' })}
-              words={texts.databases}
-            />
-          }
+          none={data && <NoDatabases of={data} isFiltered={search !== ''} onRetry={list.reload} />}
         />
       </div>
     </Page>
   )
 }
 
+const listProblems = ({ couchdb, arangodb }: DatabasePage): readonly string[] =>
+  [couchdb.problem, arangodb.problem].filter((problem) => problem !== undefined)
+
+const Problems = ({ of }: { readonly of: DatabasePage }) => (
+  <>
+    {listProblems(of).map((problem) => (
+      <p key={problem} class="notice warning" role="status">
+        {problem}
+      </p>
+    ))}
+  </>
+)
+
+interface NoDatabasesProps {
+  readonly of: DatabasePage
+  readonly isFiltered: boolean
+  readonly onRetry: () => void
+}
+
+/** Where a server does not answer, it is not known that there are none. */
+function NoDatabases({ of, isFiltered, onRetry }: NoDatabasesProps) {
+  const problems = listProblems(of)
+  if (problems.length > 0)
+    return (
+      <Empty title={texts.databases.unknown} text={problems.join(' ')}>
+        <Button onClick={onRetry}>{texts.actions.retry}</Button>
+      </Empty>
+    )
+  const isSet = of.couchdb.isSet || of.arangodb.isSet
+  const words = { ...texts.databases, ...(isSet && texts.databases.noneThere) }
+  const fill = isSet ? {} : { fill: toHref(['settings'], { search: 'upstream' }) }
+  return <NoRows page="databases" isFiltered={isFiltered} words={words} {...fill} />
+}
+
+/** Grants count in ArangoDB. Without one they are shown only where there are some, so that they can be removed. */
+const hasGrants = ({ arangodb }: DatabasePage, database?: Database): boolean =>
+  arangodb.isSet || (database?.users ?? 0) > 0
+
 const describeCount = ({ databases, next }: DatabasePage): string =>
   texts.databases.count(databases.length, next !== undefined)
 
 /** A door without a database has no columns. */
-const toColumns = (query: Route['query'], hasCouchdb: boolean): readonly Column<Database>[] => [
+const toColumns = (query: Route['query'], page: DatabasePage): readonly Column<Database>[] => [
   {
     label: texts.databases.name,
     render: ({ name }) => (
@@ -65,21 +97,35 @@ const toColumns = (query: Route['query'], hasCouchdb: boolean): readonly Column<
       </NameLink>
     ),
   },
-  ...(hasCouchdb
+  ...(page.couchdb.isSet
     ? [
         {
           label: texts.databases.admins,
           isMinor: true,
-          render: ({ security }: Database) => security && <Holders of={security.admins} />,
+          render: ({ security, securityProblem }: Database) =>
+            security ? <Holders of={security.admins} /> : securityProblem && <Unreadable problem={securityProblem} />,
         },
         {
           label: texts.databases.members,
-          render: ({ name, security }: Database) => security && <Members database={name} security={security} />,
+          render: ({ name, security, securityProblem }: Database) =>
+            security ? (
+              <Members database={name} security={security} />
+            ) : (
+              securityProblem && <Unreadable problem={securityProblem} />
+            ),
         },
       ]
     : []),
-  { label: texts.databases.granted, render: showGranted },
+  ...(page.databases.some((database) => hasGrants(page, database))
+    ? [{ label: texts.databases.granted, render: showGranted }]
+    : []),
 ]
+
+const Unreadable = ({ problem }: { readonly problem: string }) => (
+  <span title={problem}>
+    <Badge tone="warning">{texts.databases.unreadable}</Badge>
+  </span>
+)
 
 const Holders = ({ of: { names, roles } }: { readonly of: Security['admins'] }) =>
   names.length + roles.length === 0 ? (

@@ -4,7 +4,7 @@ import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { toClock } from '../../times.ts'
-import { Card } from '../../ui/parts.tsx'
+import { Address, Card } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 
@@ -69,7 +69,7 @@ function Refused({ rows, range }: { readonly rows: readonly Row[]; readonly rang
             </a>
           ),
         },
-        { label: overview.mostRefusedPeer, render: ({ peer }) => <span class="mono">{peer}</span> },
+        { label: overview.mostRefusedPeer, render: ({ peer }) => <Address of={peer} /> },
         { label: overview.times, kind: 'number', render: ({ times }) => toCount(times) },
       ]}
     />

@@ -71,9 +71,6 @@ function findStart({ series }: Overview): number {
   return firsts.length === 0 ? 0 : Math.min(...firsts)
 }
 
-/** An axis of fewer steps says nothing. */
-const MIN_STEPS = 10
-
 /**
  * The server reports every few seconds; a long range changes only with each of its steps. A locked account is shown at
  * once, because it needs attention.
@@ -119,14 +116,10 @@ const withoutRunning = (line: Line): Line =>
   line.slice(0, -1).some((value) => value !== null) ? [...line.slice(0, -1), null] : line
 
 function Charts({ overview, isTable }: { readonly overview: Overview; readonly isTable: boolean }) {
-  const { stepSeconds, series } = overview
-  const count = Object.values(series.requests)[0]?.length ?? 0
-  const start = Math.max(Math.min(findStart(overview), count - MIN_STEPS), 0)
-  const from = overview.from + start * stepSeconds
-  const restarts = useRestarts(overview).filter((time) => time >= from)
-  const common = { from, stepSeconds, isTable, restarts }
+  const { from, stepSeconds, series } = overview
+  const common = { from, stepSeconds, isTable, restarts: useRestarts(overview) }
   const perStep = texts.chart.perStep(stepSeconds)
-  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values).slice(start) })
+  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values) })
   const doorLines = (lines: Readonly<Record<string, Line>>) =>
     Object.entries(lines).map(([door, values]) => toLine(texts.doors[door] ?? door, values))
   return (

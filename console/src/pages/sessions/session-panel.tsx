@@ -2,7 +2,7 @@ import { api, type ListedSession } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
-import { Badge, ButtonLink, Facts, Time } from '../../ui/parts.tsx'
+import { Address, Badge, ButtonLink, Facts, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { notify } from '../../ui/toast.tsx'
@@ -41,6 +41,7 @@ export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
               {name}
             </a>,
           ],
+          ...(peer === '' ? [] : [[texts.sessions.address, <Address key="address" of={peer} />] as const]),
           [texts.sessions.client, client || texts.sessions.noAgent],
           [texts.sessions.door, texts.doors[door] ?? door],
           [texts.sessions.opened, <Time key="opened" at={createdAt} />],

@@ -3,7 +3,7 @@ import { Page } from '../../frame/page.tsx'
 import { closeDialog, openDialog, type Route, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { List, NameLink, NoRows, SelectionBar, useList } from '../../ui/list.tsx'
-import { Badge, Button, Heading, Time } from '../../ui/parts.tsx'
+import { Address, Badge, Button, Heading, Time } from '../../ui/parts.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { EndAll, EndSome } from './end-sessions.tsx'
@@ -99,7 +99,7 @@ const toColumns = (query: Route['query']): readonly Column<ListedSession>[] => [
   {
     label: texts.sessions.address,
     sortBy: ({ peer }) => peer,
-    render: ({ peer }) => <span class="mono">{peer}</span>,
+    render: ({ peer }) => <Address of={peer} />,
   },
   {
     label: texts.sessions.client,

@@ -8,6 +8,7 @@ export type Security = Static<typeof SECURITY>
 const DATABASE = namedObject('Database', {
   name: text('`*`: grants on all databases.'),
   'security?': SECURITY,
+  'securityProblem?': text('Why `_security` of a CouchDB database is not shown.'),
   isInArangodb: flag('Whether ArangoDB has it.'),
   users: integer('Users with a grant on it, or on one of its collections. At most 10000 are counted.'),
 })

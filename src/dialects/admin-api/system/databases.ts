@@ -108,9 +108,14 @@ async function listFrom(what: string, listed: Promise<readonly string[]> | undef
   try {
     return { names: (await listed) ?? [], state: { isSet: listed !== undefined } }
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return { names: [], state: { isSet: true, problem: PROBLEMS[error.code]?.(what) ?? `${what}: ${error.message}` } }
+    return { names: [], state: { isSet: true, problem: describeProblem(what, error) } }
   }
+}
+
+/** Throws what is not an expected failure. */
+function describeProblem(what: string, error: unknown): string {
+  if (!(error instanceof Refusal)) throw error
+  return error.reason ?? PROBLEMS[error.code]?.(what) ?? `${what}: ${error.message}`
 }
 
 const PROBLEMS: Readonly<Record<string, (what: string) => string>> = {
@@ -157,7 +162,7 @@ const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_
 const CONCURRENCY = 8
 
 async function readSecurities(ask: Ask, names: readonly string[]) {
-  const found = new Map<string, Pick<Database, 'security'>>()
+  const found = new Map<string, Pick<Database, 'security' | 'securityProblem'>>()
   const waiting = names.values()
   const work = async () => {
     // all of them take the next name
@@ -167,7 +172,7 @@ async function readSecurities(ask: Ask, names: readonly string[]) {
         found.set(name, { security: readSecurity(status, body) })
       } catch (error) {
         // A database may be deleted meanwhile, be too slow or reject this administrator. The other rows stay as they are.
-        if (!(error instanceof Refusal)) throw error
+        found.set(name, { securityProblem: describeProblem('CouchDB', error) })
       }
     }
   }
