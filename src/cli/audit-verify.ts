@@ -30,7 +30,7 @@ async function readTrail(context: Context, { key: files = [] }: AuditVerifyOptio
   const keyFile = audit['key-file']
   const own = files.length === 0 ? loadAuditKey(keyFile) : undefined
   const keys = own ? [own] : files.map((file) => loadKeyFile('--key', resolve(context.cwd, file), readVerifyingKey))
-  const verified = await verifyStored(store.url, { keyFile, node: node.name }, keys)
+  const verified = await verifyStored(store.url, { keyFile, node: node.name }, { keys })
   return { verified, hasKeys: keys.length > 0 }
 }
 
@@ -45,8 +45,9 @@ function renderTrail({ chains, findings }: VerifiedTrail, hasKeys: boolean): str
   return [...chains.map(renderChain), ...lines, ...advice].join('\n')
 }
 
-function renderChain({ node, records, first, last, signedTo, findings }: VerifiedChain): string {
+function renderChain({ node, records, first, last, signedTo, hasFile, findings }: VerifiedChain): string {
   const range = records === 0 ? 'no records' : `records ${first} to ${last}`
-  const signed = signedTo === undefined ? 'no checkpoint' : `signed up to ${signedTo}`
+  const signature = `signed up to ${signedTo}${hasFile ? '' : ' (its checkpoint file is not here: verify it on that node)'}`
+  const signed = signedTo === undefined ? 'no checkpoint' : signature
   return `${toPrintable(node)}: ${range}, ${signed}, ${findings.length === 0 ? 'unchanged' : 'changed'}`
 }

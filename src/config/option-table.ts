@@ -662,7 +662,7 @@ export const OPTIONS = {
     keep: live(whole(0, 36_500), 30, 'Days that the store keeps audit records. 0 means forever.'),
     'key-file': restart(path, '', {
       help: 'PEM file with the private key (Ed25519) that signs the checkpoints of the audit trail.',
-      more: 'The newest checkpoint is kept in the store and beside this file, in a file whose name ends with .checkpoint. If empty, nothing is signed, and audit verify cannot find out whether the newest records were removed.',
+      more: 'The newest checkpoint of each node is kept in the store and beside this file, in a file whose name ends with .checkpoint. If empty, nothing is signed, and audit verify cannot find out whether the newest records were removed.',
     }),
     destinations: restart(auditDestinations, [], {
       help: 'Where audit records are copied to, besides the store.',

@@ -7,15 +7,15 @@ import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { shareRun } from '../base/turns.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import { type AuditSigningKey, readSigningKey, type VerifyingKey } from '../observe/audit/audit-key.ts'
+import { type AuditSigningKey, readSigningKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { AuditTrail } from '../observe/audit/audit-trail.ts'
-import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint.ts'
+import { forgetCheckpoints, loadCheckpoints } from '../observe/audit/checkpoint-files.ts'
 import { Checkpoints } from '../observe/audit/checkpoints.ts'
 import type { Delivery } from '../observe/audit/delivery.ts'
 import { Copy, createDestination, toDestinationNames } from '../observe/audit/destinations.ts'
-import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify.ts'
+import { type VerifiedTrail, type VerifyOptions, verifyTrail } from '../observe/audit/verify.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
@@ -72,7 +72,7 @@ export class Audit implements RecordGuard {
     const { keyFile } = options.settings()
     this.#key = loadAuditKey(keyFile)
     const node = () => options.settings().node
-    const checkpoints = new Checkpoints({ node, store, key: this.#key, path: toCheckpointPath(keyFile), events })
+    const checkpoints = new Checkpoints({ node, store, key: this.#key, keyFile, events })
     this.#trail = new AuditTrail({ node, store, checkpoints, events, log })
     this.#copies = openCopies(options)
     this.#deliveries = [this.#trail.delivery, checkpoints.file, ...this.#copies]
@@ -139,17 +139,13 @@ export class Audit implements RecordGuard {
   /** Several callers at a time get the result of one verification. */
   readonly verify = shareRun(async (): Promise<VerifiedTrail> => {
     const { settings, storeUrl, events } = this.#options
-    const { node } = settings()
     await this.#trail.delivery.flush()
-    const { chains, findings: all } = await verifyStored(storeUrl, settings(), this.#key ? [this.#key] : []).catch(
-      (error) => {
-        throw error instanceof BackupError ? badRequest(error.message) : error
-      },
-    )
-    // other nodes may have other keys: only they can check their checkpoints
-    const findings = all.filter((finding) => finding.kind !== 'checkpoint' || finding.node === node)
-    events.record('audit.verified', countVerified({ chains, findings }))
-    return { chains, findings }
+    const keys = { keys: this.#key ? [this.#key] : [], hasOwnKeyOnly: true }
+    const verified = await verifyStored(storeUrl, settings(), keys).catch((error) => {
+      throw error instanceof BackupError ? badRequest(error.message) : error
+    })
+    events.record('audit.verified', countVerified(verified))
+    return verified
   })
 
   /** Deletes records that are too old, now and from time to time until it is closed. */
@@ -184,10 +180,11 @@ export class Audit implements RecordGuard {
 
   async #purge(): Promise<void> {
     const { settings, store } = this.#options
-    const { keepDays, node } = settings()
+    const { keepDays, node, keyFile } = settings()
     if (keepDays === 0) return
     const beforeMs = SYSTEM_CLOCK.nowMs() - keepDays * DAY_MS
     await this.#trail.purge(beforeMs)
+    if (keyFile !== '') forgetCheckpoints(keyFile, node, beforeMs)
     await store.forgetAuditNodes(beforeMs, node)
   }
 }
@@ -237,14 +234,14 @@ function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
   if (findFailing(deliveries)) throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
 }
 
-/** Reads the store by itself, and before it the checkpoint beside the key, which must not be newer. */
+/** Reads the store by itself, and before it the checkpoints beside the key, which must not be newer. */
 export async function verifyStored(
   storeUrl: string,
   { keyFile, node }: Pick<AuditSettings, 'keyFile' | 'node'>,
-  keys: readonly VerifyingKey[],
+  keys: Omit<VerifyOptions, 'local'>,
 ): Promise<VerifiedTrail> {
-  const local = keyFile === '' ? undefined : { node, ...loadCheckpoint(toCheckpointPath(keyFile)) }
-  return readStore(storeUrl, async (snapshot) => verifyTrail(await readAuditContent(snapshot), { keys, local }))
+  const local = keyFile === '' ? undefined : loadCheckpoints(keyFile, node)
+  return readStore(storeUrl, async (snapshot) => verifyTrail(await readAuditContent(snapshot), { ...keys, local }))
 }
 
 /** What is recorded of a verification. */

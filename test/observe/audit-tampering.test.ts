@@ -1,102 +1,21 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
-import { SILENT_LOG } from '../../src/base/log.ts'
 import { type AuditSigningKey, makeAuditKey, readSigningKey } from '../../src/observe/audit/audit-key.ts'
-import { AuditTrail } from '../../src/observe/audit/audit-trail.ts'
-import { loadCheckpoint } from '../../src/observe/audit/checkpoint.ts'
-import { Checkpoints } from '../../src/observe/audit/checkpoints.ts'
-import { verifyTrail } from '../../src/observe/audit/verify.ts'
-import type { SecurityRecord } from '../../src/observe/security-record.ts'
-import { readAuditContent } from '../../src/store/backup/audit-content.ts'
-import { openSnapshot } from '../../src/store/backup/engines.ts'
-import { openStore } from '../../src/store/create-store.ts'
-import { reportTo } from '../support/audit-reports.ts'
+import {
+  type AuditPlace,
+  changeAudit as change,
+  AUDIT_KEY as KEY,
+  makeAuditPlace as makePlace,
+  runAuditNode as run,
+  verifyAudit as verify,
+  withKeyFile,
+} from '../support/audit-node.ts'
 
-const NODE = 'n@host'
-const KEY = readSigningKey(makeAuditKey())
 const OTHER_KEY = readSigningKey(makeAuditKey())
-
-/** The files of one node. */
-interface Place {
-  readonly database: string
-  readonly checkpoint: string
-}
-
-function makePlace(t: TestContext): Place {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-audit-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  return { database: join(folder, 'cardea.db'), checkpoint: join(folder, 'audit.pem.checkpoint') }
-}
-
-const toUrl = ({ database }: Place): string => `sqlite:${database}`
-
-interface Running {
-  readonly trail: AuditTrail
-  /** The events about the trail. */
-  readonly reported: readonly string[]
-  write(...names: readonly string[]): Promise<void>
-  erase(name: string, pseudonym: string, key: AuditSigningKey): Promise<void>
-  stop(): Promise<void>
-}
-
-async function run(place: Place, key: AuditSigningKey = KEY): Promise<Running> {
-  const store = await openStore(toUrl(place), { log: SILENT_LOG })
-  const reported: string[] = []
-  const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
-  const checkpoints = new Checkpoints({ ...base, key, path: place.checkpoint })
-  const trail = new AuditTrail({ ...base, checkpoints })
-  const { delivery } = trail
-  return {
-    trail,
-    reported,
-    async write(...names) {
-      for (const name of names) delivery.add(toRecord(name))
-      await delivery.flush()
-    },
-    async erase(name, pseudonym, by) {
-      await delivery.flush()
-      const records = await store.eraseAudit({ name, pseudonym, key: by })
-      delivery.add({ ...toRecord(pseudonym), event: 'user.erased', fields: { subject: pseudonym, records } })
-      await delivery.flush()
-    },
-    async stop() {
-      await delivery.close()
-      await checkpoints.file.close()
-      await store.close()
-    },
-  }
-}
-
-const toRecord = (subject: string): SecurityRecord => ({
-  time: SYSTEM_CLOCK.nowMs(),
-  event: 'sign-out',
-  outcome: 'success',
-  node: NODE,
-  fields: { subject, actor: subject, peer: '192.0.2.1', count: 3 },
-})
-
-const change = ({ database }: Place, sql: string): void => {
-  const opened = new DatabaseSync(database)
-  opened.exec(sql)
-  opened.close()
-}
-
-async function verify(place: Place, keys: readonly AuditSigningKey[] = [KEY]) {
-  const snapshot = await openSnapshot(toUrl(place))
-  try {
-    const local = { node: NODE, ...loadCheckpoint(place.checkpoint) }
-    const { findings } = await verifyTrail(await readAuditContent(snapshot), { keys, local })
-    return findings.map(({ kind, message }) => `${kind}: ${message}`)
-  } finally {
-    await snapshot.close()
-  }
-}
 
 const CUT = `DELETE FROM cardea_audit WHERE sequence > 2;
   UPDATE cardea_audit_chains SET sequence = 2, checkpoint = NULL,
@@ -153,9 +72,9 @@ describe('tampering with a stored audit trail', () => {
     await node.write('a')
     await node.stop()
     writeFileSync(place.checkpoint, 'x')
-    assert.match((await verify(place)).join(), /^checkpoint: .*audit\.pem\.checkpoint is damaged$/)
+    assert.match((await verify(place)).join(), /^checkpoint: .*\.checkpoint is damaged$/)
     rmSync(place.checkpoint)
-    assert.match((await verify(place)).join(), /^checkpoint: .*audit\.pem\.checkpoint is missing or cannot be read$/)
+    assert.match((await verify(place)).join(), /^checkpoint: .*\.checkpoint is missing or cannot be read$/)
     const next = await run(place)
     await next.write('b')
     await next.stop()
@@ -239,7 +158,7 @@ describe('a node whose audit trail was replaced', () => {
 describe('tampering with erased records', () => {
   const [P1, P2] = ['erased-000000000001', 'erased-000000000002']
 
-  async function makeErased(t: TestContext, key: AuditSigningKey): Promise<Place> {
+  async function makeErased(t: TestContext, key: AuditSigningKey): Promise<AuditPlace> {
     const place = makePlace(t)
     const node = await run(place)
     await node.write('ada', 'bob', 'eve')
@@ -291,7 +210,7 @@ describe('a checkpoint file that cannot be written', () => {
   it('is reported once, and written as soon as it can be', async (t) => {
     const place = makePlace(t)
     const folder = join(place.database, '..', 'later')
-    const later = { ...place, checkpoint: join(folder, 'checkpoint') }
+    const later = withKeyFile(place, join(folder, 'audit.pem'))
     const node = await run(later)
     await node.write('a')
     for (let turn = 0; turn < MAX_TURNS && node.reported.length === 0; turn += 1) await nextTurn()

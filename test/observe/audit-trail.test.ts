@@ -37,7 +37,7 @@ interface TrailOptions {
 
 function openTrail(store: Store, { reported = [], pace }: TrailOptions = {}) {
   const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
-  const checkpoints = new Checkpoints({ ...base, key: undefined, path: '' })
+  const checkpoints = new Checkpoints({ ...base, key: undefined, keyFile: '' })
   const trail = new AuditTrail({ ...base, checkpoints, pace: { lingerMs: 1, ...pace } })
   const { delivery } = trail
   return {
@@ -257,7 +257,7 @@ describe('verification of the audit trail', () => {
     const chain = toChain(at(2))
     assert.deepEqual(verify(records, chain, { keys: [KEY] }).findings, [])
     const checkpoint = readCheckpoint(toChain().checkpoint ?? '')
-    const local = { node: NODE, checkpoint, problem: undefined }
+    const local = { node: NODE, files: [{ path: '', checkpoint, problem: undefined }], missing: undefined }
     const { findings } = verify(records, chain, { keys: [KEY], local })
     assert.deepEqual(
       findings.map(({ message }) => message),
@@ -269,6 +269,6 @@ describe('verification of the audit trail', () => {
     const chain = { node: NODE, ...place(at(4)), purged: place(at(1)) }
     const checkpoint = signCheckpoint({ ...chain, time: 1 }, KEY)
     const result = verify(RECORDS.slice(2), { ...chain, checkpoint }, { keys: [KEY] })
-    assert.deepEqual(result, { node: NODE, records: 3, first: 3, last: 5, signedTo: 5, findings: [] })
+    assert.deepEqual(result, { node: NODE, records: 3, first: 3, last: 5, signedTo: 5, hasFile: false, findings: [] })
   })
 })

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { makeAuditKey } from '../../src/observe/audit/audit-key.ts'
+import { toCheckpointPath } from '../../src/observe/audit/checkpoint-files.ts'
 import { ADMIN_PASSWORD, type Managed, makeManaged } from '../support/managed.ts'
 import { start } from '../support/process.ts'
 import { send } from '../support/request.ts'
@@ -70,8 +71,9 @@ test('the chain continues after kill -9 and a restart, and verify finds what is 
     assert.ok(kinds.includes(kind), `${kind} in ${kinds}`)
   assert.equal(kinds.filter((kind) => kind === 'server.started').length, 2)
 
-  const checkpoint = readFileSync(join(managed.folder, 'audit.pem.checkpoint'), 'utf8')
-  assert.equal(statSync(join(managed.folder, 'audit.pem.checkpoint')).mode & 0o777, 0o600)
+  const checkpoint = toCheckpointPath(join(managed.folder, 'audit.pem'), 'cardea@127.0.0.1')
+  assert.ok(readFileSync(checkpoint).length > 0)
+  assert.equal(statSync(checkpoint).mode & 0o777, 0o600)
   change(managed, `UPDATE cardea_audit SET subject = 'eve' WHERE event = 'user.created'`)
   const altered = await managed.cardea(['audit', 'verify'])
   assert.equal(altered.code, 1)
@@ -89,7 +91,6 @@ test('the chain continues after kill -9 and a restart, and verify finds what is 
     [...new Set(JSON.parse(truncated.stdout).findings.map(({ kind }: { kind: string }) => kind))],
     ['truncated'],
   )
-  assert.ok(checkpoint.length > 0)
   const third = await managed.serve()
   const [found] = await list(managed, '--event', 'audit.broken')
   assert.equal(found?.['found'], 3)
@@ -270,7 +271,7 @@ test('start makes the key of the audit trail where a folder has none', async (t)
   server.child.kill('SIGTERM')
   await server.ended
   assert.match(readFileSync(join(managed.folder, 'keys/audit.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/)
-  assert.ok(existsSync(join(managed.folder, 'keys/audit.pem.checkpoint')))
+  assert.ok(existsSync(toCheckpointPath(join(managed.folder, 'keys/audit.pem'), 'cardea@127.0.0.1')))
   rmSync(join(managed.folder, 'keys/audit.pem'))
   const failed = await managed.cardea(['serve'])
   assert.match(failed.stderr, /audit\.key-file: .*audit\.pem cannot be used/)

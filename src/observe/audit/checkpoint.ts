@@ -1,9 +1,8 @@
 /**
  * A signed statement: the chain of a node had this end, and its oldest records up to here were deleted because of their
  * age. Without it, an attacker who can write to the store could remove the newest records. The newest checkpoint is also
- * in a file outside the store, so that such an attacker cannot replace both.
+ * in a file outside the store (`checkpoint-files.ts`), so that such an attacker cannot replace both.
  */
-import { readFileSync } from 'node:fs'
 import { isJsonObject, readJsonObject } from '../../base/json.ts'
 import { type AuditSigningKey, checkSignature, type Signature, signStatement, type VerifyingKey } from './audit-key.ts'
 import type { ChainPlace } from './audit-record.ts'
@@ -41,21 +40,4 @@ export function readCheckpoint(text: string): SignedCheckpoint | undefined {
 function readPlace(value: unknown): ChainPlace | undefined {
   const { sequence, hash } = isJsonObject(value) ? value : {}
   return Number.isSafeInteger(sequence) && typeof hash === 'string' ? { sequence: Number(sequence), hash } : undefined
-}
-
-export const toCheckpointPath = (keyFile: string): string => `${keyFile}.checkpoint`
-
-export interface LoadedCheckpoint {
-  readonly checkpoint: SignedCheckpoint | undefined
-  /** Why there is none. */
-  readonly problem: string | undefined
-}
-
-export function loadCheckpoint(path: string): LoadedCheckpoint {
-  try {
-    const checkpoint = readCheckpoint(readFileSync(path, 'utf8'))
-    return { checkpoint, problem: checkpoint ? undefined : `${path} is damaged` }
-  } catch {
-    return { checkpoint: undefined, problem: `${path} is missing or cannot be read` }
-  }
 }

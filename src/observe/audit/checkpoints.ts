@@ -2,14 +2,13 @@
  * The checkpoints of this node. Before a chain of the store is continued and signed, it is compared with the last
  * checkpoint. Otherwise an attacker who can write to the store could have another history signed.
  */
-import { open, rename } from 'node:fs/promises'
 import { SYSTEM_CLOCK } from '../../base/clock.ts'
-import { createEmptyFile } from '../../base/files.ts'
 import type { SecurityEvents } from '../security-events.ts'
 import type { AuditSigningKey } from './audit-key.ts'
 import { CHAIN_START, type ChainPlace } from './audit-record.ts'
 import type { AuditChain, AuditStore, SignChain } from './audit-store.ts'
-import { checkCheckpoint, loadCheckpoint, readCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { checkCheckpoint, readCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { adoptSharedCheckpoint, loadOwnCheckpoint, toCheckpointPath, writeCheckpoint } from './checkpoint-files.ts'
 import { Delivery } from './delivery.ts'
 
 export interface CheckpointsOptions {
@@ -18,8 +17,8 @@ export interface CheckpointsOptions {
   readonly store: Pick<AuditStore, 'findAuditHash'>
   /** `undefined`: nothing is signed, and nothing is remembered after the end of the process. */
   readonly key: AuditSigningKey | undefined
-  /** The file with the newest checkpoint. */
-  readonly path: string
+  /** The file of the key. The newest checkpoint is in a file beside it. */
+  readonly keyFile: string
   readonly events: Pick<SecurityEvents, 'record'>
 }
 
@@ -35,7 +34,7 @@ export class Checkpoints {
   constructor(options: CheckpointsOptions) {
     this.#options = options
     const write = async (waiting: readonly 'newest'[]) => {
-      await replaceFile(options.path, this.#newest)
+      await writeCheckpoint(toCheckpointPath(options.keyFile, options.node()), this.#newest)
       return waiting.length
     }
     this.file = new Delivery({ name: 'checkpoint', write }, options.events)
@@ -78,12 +77,13 @@ export class Checkpoints {
   /** The file counts even if another key has signed it: an attacker who can write to the store cannot write it. */
   #load(chain: AuditChain | undefined): void {
     this.#isLoaded = true
-    const { key, path, node, events } = this.#options
+    const { key, keyFile, node, events } = this.#options
     if (!key) return
     const onUnchecked = (reason: string) => events.record('audit.unchecked', { reason })
-    const { checkpoint, problem } = loadCheckpoint(path)
+    adoptSharedCheckpoint(keyFile)
+    const { checkpoint, problem } = loadOwnCheckpoint(keyFile, node())
     if (problem !== undefined && chain?.checkpoint !== undefined) onUnchecked(problem)
-    if (checkpoint?.node !== node()) return
+    if (!checkpoint) return
     this.#last = { sequence: checkpoint.sequence, hash: checkpoint.hash }
     const check = checkCheckpoint(checkpoint, [key])
     if (check === 'unknown') onUnchecked(`it was signed with the key ${checkpoint.key}; the key is now ${key.id}`)
@@ -108,17 +108,4 @@ export class Checkpoints {
     const signed = readCheckpoint(text ?? '')
     return signed !== undefined && checkCheckpoint({ ...signed, ...chain }, [key]) === 'valid'
   }
-}
-
-async function replaceFile(path: string, content: string): Promise<void> {
-  const temporary = `${path}.tmp`
-  createEmptyFile(temporary)
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(`${content}\n`)
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, path)
 }

@@ -6,7 +6,8 @@ import { createPace } from '../../base/pace.ts'
 import type { VerifyingKey } from './audit-key.ts'
 import { type AuditRecord, CHAIN_START, type ChainPlace, hashRecord } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
-import { checkCheckpoint, type LoadedCheckpoint, readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { checkCheckpoint, readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import type { LocalCheckpoints } from './checkpoint-files.ts'
 import { checkErasures } from './erasure.ts'
 
 export interface AuditFinding {
@@ -18,8 +19,10 @@ export interface AuditFinding {
 
 export interface VerifyOptions {
   readonly keys: readonly VerifyingKey[]
-  /** The checkpoint beside the key of this node. `undefined`: this node has no key. */
-  readonly local?: (LoadedCheckpoint & { readonly node: string }) | undefined
+  /** The checkpoints beside the key of this node. `undefined`: this node has no key. */
+  readonly local?: LocalCheckpoints | undefined
+  /** Whether only the key of this node is known. Other nodes may have other keys, or none: that is no finding then. */
+  readonly hasOwnKeyOnly?: boolean
 }
 
 export interface VerifiedChain {
@@ -29,6 +32,8 @@ export interface VerifiedChain {
   readonly last: number
   /** Up to where a valid checkpoint covers the chain; `undefined`: there is none. */
   readonly signedTo: number | undefined
+  /** Whether a checkpoint beside the key was compared with it. Without one, a chain that was rolled back is not found. */
+  readonly hasFile: boolean
   readonly findings: readonly AuditFinding[]
 }
 
@@ -62,15 +67,26 @@ export async function verifyTrail({ chains, records }: TrailContent, options: Ve
   const lost = [...orphans].map(
     (node) => ({ node, kind: 'missing', message: 'the end of the chain is missing' }) as const,
   )
-  return { chains: verified, findings: [...verified.flatMap(({ findings }) => findings), ...lost, ...erasures.list()] }
+  const found = [...listUnreadable(options), ...verified.flatMap(({ findings }) => findings)]
+  return { chains: verified, findings: [...found, ...lost, ...erasures.list()] }
 }
 
-/** With a chain of which only the checkpoint beside the key is left. */
+/** With the chains of which only a checkpoint beside the key is left. */
 function listExpected(chains: readonly AuditChain[], { local }: VerifyOptions): readonly AuditChain[] {
-  const known = local?.checkpoint
-  if (!known || chains.some(({ node }) => node === known.node)) return chains
-  return [...chains, { node: known.node, ...CHAIN_START, purged: known.purged, checkpoint: undefined }]
+  const expected = new Map(chains.map((chain) => [chain.node, chain]))
+  for (const { checkpoint } of local?.files ?? [])
+    if (checkpoint && !expected.has(checkpoint.node)) {
+      const { node, purged } = checkpoint
+      expected.set(node, { node, ...CHAIN_START, purged, checkpoint: undefined })
+    }
+  return [...expected.values()]
 }
+
+/** Files beside the key that are no checkpoints do not say whose they were. */
+const listUnreadable = ({ local }: VerifyOptions): readonly AuditFinding[] =>
+  (local?.files ?? []).flatMap(({ problem: message }) =>
+    local && message !== undefined ? [{ node: local.node, kind: 'checkpoint', message }] : [],
+  )
 
 /** From this one on, the findings of a chain are only counted. */
 const MAX_FINDINGS = 100
@@ -81,7 +97,10 @@ const MAX_COMPARED = 100
 export class ChainVerifier {
   readonly #chain: AuditChain
   readonly #keys: readonly VerifyingKey[]
+  /** Whether a checkpoint of this chain must be there, signed with one of the keys. */
+  readonly #requiresKey: boolean
   readonly #checkpoints: readonly SignedCheckpoint[]
+  readonly #hasFile: boolean
   readonly #findings: AuditFinding[] = []
   #further: { readonly count: number; readonly last: AuditFinding } | undefined
   /** Records whose hash is wrong at their place. */
@@ -91,15 +110,18 @@ export class ChainVerifier {
   #records = 0
   #signedTo: number | undefined
 
-  constructor(chain: AuditChain, { keys, local }: VerifyOptions) {
+  constructor(chain: AuditChain, { keys, local, hasOwnKeyOnly = false }: VerifyOptions) {
     this.#chain = chain
     this.#keys = keys
+    const isOwn = local?.node === chain.node
+    this.#requiresKey = keys.length > 0 && (isOwn || !hasOwnKeyOnly)
     const stored = chain.checkpoint === undefined ? undefined : readCheckpoint(chain.checkpoint)
     if (chain.checkpoint !== undefined && !stored) this.#find('checkpoint', 'the checkpoint in the store is damaged')
-    if (chain.checkpoint === undefined && keys.length > 0) this.#find('checkpoint', 'the store has no checkpoint')
-    if (local?.problem !== undefined && local.node === chain.node) this.#find('checkpoint', local.problem)
-    const own = local?.checkpoint?.node === chain.node ? local.checkpoint : undefined
-    this.#checkpoints = [stored, own].filter((found) => found !== undefined).filter((found) => this.#isTrusted(found))
+    if (chain.checkpoint === undefined && this.#requiresKey) this.#find('checkpoint', 'the store has no checkpoint')
+    if (isOwn && local.missing !== undefined) this.#find('checkpoint', local.missing)
+    const kept = (local?.files ?? []).map(({ checkpoint }) => checkpoint).filter((each) => each?.node === chain.node)
+    this.#checkpoints = [stored, ...kept].filter((each) => each !== undefined).filter((each) => this.#isTrusted(each))
+    this.#hasFile = this.#checkpoints.some((each) => each !== stored)
     this.#last = this.#findStart(stored)
     this.#first = this.#last.sequence + 1
   }
@@ -128,6 +150,7 @@ export class ChainVerifier {
       first: this.#first,
       last: this.#last.sequence,
       signedTo: this.#signedTo,
+      hasFile: this.#hasFile,
       findings: [...this.#findings, ...this.#countFurther()],
     }
   }
@@ -136,7 +159,7 @@ export class ChainVerifier {
     const check = checkCheckpoint(checkpoint, this.#keys)
     if (checkpoint.node !== this.#chain.node) this.#find('checkpoint', 'the checkpoint belongs to another node')
     if (check === 'invalid') this.#find('checkpoint', 'the signature of the checkpoint is wrong')
-    if (check === 'unknown' && this.#keys.length > 0)
+    if (check === 'unknown' && this.#requiresKey)
       this.#find('checkpoint', `the checkpoint is signed with the key ${checkpoint.key}, which is not given: use --key`)
     return check === 'valid' && checkpoint.node === this.#chain.node
   }
