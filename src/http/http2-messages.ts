@@ -67,14 +67,18 @@ export class Http2Request extends IncomingMessage {
         this.#bytesRead += FRAME_HEAD_BYTES + chunk.length
         if (!this.#isDiscarded && !this.push(chunk)) this.#stream.pause()
       })
-      .on('end', () => {
-        // Node ends the body of a stream that was reset, too
-        if (this.#isDiscarded || this.#stream.aborted || this.#stream.rstCode !== NGHTTP2_NO_ERROR) return
-        this.complete = true
-        this.push(null)
-      })
+      .on('end', () => this.#endBody())
       .on('close', () => this.destroy())
       .pause()
+    // Node ends an empty body as soon as it arrives, before the turn of its request
+    if (this.#stream.readableEnded) this.#endBody()
+  }
+
+  #endBody(): void {
+    // Node ends the body of a stream that was reset, too
+    if (this.#isDiscarded || this.#stream.aborted || this.#stream.rstCode !== NGHTTP2_NO_ERROR) return
+    this.complete = true
+    this.push(null)
   }
 
   override _read(): void {

@@ -6,6 +6,7 @@ import { createConnection } from 'node:net'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { sendHttp2 } from '../support/http2.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -55,6 +56,21 @@ test('a client signs in at the multi-model door without the length of its body',
   const [headers] = await once(stream, 'response')
   assert.equal(headers[':status'], 200)
 })
+
+/** Requests that clients of both databases send with an empty body, whose length they need not say. */
+const EMPTY_BODIES: readonly { door: 'document' | 'multiModel'; method: string; path: string; status: number }[] = [
+  { door: 'document', method: 'POST', path: '/_session', status: 400 },
+  { door: 'document', method: 'PUT', path: '/shop', status: 201 },
+  { door: 'multiModel', method: 'POST', path: '/_open/auth', status: 400 },
+]
+
+for (const { door, method, path, status } of EMPTY_BODIES)
+  test(`${method} ${path} with an empty body of unknown length is answered at once`, async (t) => {
+    const upstream = await openBackend(t, (_request, response) => void response.writeHead(201).end())
+    const server = await startServer(t, beforeDocument(upstream.url))
+    const headers = { 'content-type': 'application/json', ...ADMIN }
+    assert.equal((await sendHttp2(server[door] + path, { method, headers })).status, status)
+  })
 
 const HAPROXY = {
   files: ['haproxy', '/usr/sbin/haproxy'],

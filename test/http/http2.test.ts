@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { START, request as toFrame } from '../support/frames.ts'
+import { block, exchange, FLAG, frame, START, TYPE, request as toFrame, toHead } from '../support/frames.ts'
 import { sendRaw, request as toText } from '../support/raw.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -132,6 +132,22 @@ test('`100 Continue` is sent when the body is read', async (t) => {
   stream.end('abc')
   assert.deepEqual(await loaded, { status: 200, body: 'read 3' })
 })
+
+/** How a client ends a body of unknown length in which it sends nothing, or nothing more. */
+const EMPTY_ENDS: Readonly<Record<string, readonly Buffer[]>> = {
+  'an empty frame': [frame(TYPE.data, FLAG.endStream, 1)],
+  'an empty frame after another': [frame(TYPE.data, 0, 1), frame(TYPE.data, FLAG.endStream, 1)],
+  trailers: [frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, 1, block([['x-a', 'b']]))],
+  'an empty frame with padding': [frame(TYPE.data, FLAG.endStream | FLAG.padded, 1, Buffer.of(2, 0, 0))],
+}
+const POST = frame(TYPE.headers, FLAG.endHeaders, 1, block([[':method', 'POST'], ...toHead('/echo').slice(1)]))
+
+for (const [name, end] of Object.entries(EMPTY_ENDS))
+  for (const dialect of ['document', 'multi-model'] as const)
+    test(`${dialect}: a body without a length that ends with ${name} is empty`, async (t) => {
+      const door = await open(t, { dialect, limits: { bodyTimeoutMs: 10_000, bodyDeadlineMs: 10_000 } })
+      assert.equal(await exchange(door.port, [POST, ...end]), '200')
+    })
 
 test('a body that is too large ends its stream alone, with a reply', async (t) => {
   const door = await open(t)
