@@ -10,7 +10,7 @@ import { nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { badRequest, messageOf, Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, withGivenRoles } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { isSameAccount } from '../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../directory/identity.ts'
@@ -193,8 +193,9 @@ const listGiven = ({ provider, roles }: Arrival): readonly string[] => (provider
 
 async function requireFactor(name: string, arrival: Arrival, deps: ProviderSignInDeps): Promise<Account> {
   const account = withoutFactorSetup(await requireAccount(name, deps.directory))
-  createFactorCheck(arrival, deps)([...account.roles, ...listGiven(arrival)])
-  return account
+  const acting = withGivenRoles(account, listGiven(arrival))
+  createFactorCheck(arrival, deps)(acting.roles)
+  return acting
 }
 
 const createFactorCheck =

@@ -5,13 +5,18 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { badRequest, Refusal, refusalText } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, withGivenRoles } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
-import { isLinkedTo, isSameAccount } from '../directory/external-accounts.ts'
-import { type CredentialKind, type Identity, withoutFactorSetup } from '../directory/identity.ts'
+import { isLinkedTo } from '../directory/external-accounts.ts'
+import { type CredentialKind, withoutFactorSetup } from '../directory/identity.ts'
 import { hasInvisible } from '../directory/users/check-user.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
-import { ACCESS_TOKEN_TYPES, type ProviderClaims, readProviderClaims } from '../keys/provider-claims.ts'
+import {
+  ACCESS_TOKEN_TYPES,
+  checkFreshSignIn,
+  type ProviderClaims,
+  readProviderClaims,
+} from '../keys/provider-claims.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import { findIssuer, type ReadToken, type RefusedToken, readToken, type VerifiedToken } from '../keys/verify.ts'
 import {
@@ -34,7 +39,7 @@ export interface ProviderTokenDeps {
   readonly directory: Pick<
     Directory,
     | ('findAccount' | 'peekAccount' | 'peekTokenAccount' | 'listLinked' | 'createLinked' | 'findConfusion')
-    | ('isForeignTokenLive' | 'isForeignTokenKnownLive' | 'findGivenRoles')
+    | ('isForeignTokenLive' | 'isForeignTokenKnownLive')
   >
   /** Roles whose members need a second factor. The same list until the configuration changes. */
   factorRoles(): readonly string[]
@@ -97,16 +102,26 @@ export const refuse = (why: string): Refusal => new Refusal('token_refused', { r
 
 export const NOT_LINKED = 'this account is not linked to a user'
 
-/** For a user who links the account of a token. Throws a `Refusal` if no provider accepts it as an access token. */
+/**
+ * For a user who links the account of a token. Throws a `Refusal` if no provider accepts it as an access token, or it does
+ * not prove that the user has signed in there just now.
+ */
 export const createExternalAccountFinder =
   ({ providers, clock }: Pick<ProviderTokenDeps, 'providers' | 'clock'>) =>
   async (text: string): Promise<Omit<ExternalAccount, 'linkedAt'>> => {
     const provider = providers.get(findIssuer(text) ?? '')
     if (!provider) throw badRequest('The token is not of a configured identity provider.')
     const claims = readClaims(await verifyWithProvider(readToken(text), provider, ACCESS_TOKEN_TYPES), provider, clock)
-    if (!(claims instanceof Refusal)) return { provider: provider.name, issuer: claims.issuer, subject: claims.subject }
-    throw claims.code === 'provider_unavailable' ? claims : badRequest(`The token is refused: ${refusalText(claims)}.`)
+    if (claims instanceof Refusal)
+      throw claims.code === 'provider_unavailable'
+        ? claims
+        : badRequest(`The token is refused: ${refusalText(claims)}.`)
+    const flaw = checkFreshSignIn(claims, { ...provider.rules, nowSeconds: nowSeconds(clock) })
+    if (flaw !== undefined) throw new Refusal('forbidden', { reason: `The token is refused: ${flaw}. ${INSTEAD}` })
+    return { provider: provider.name, issuer: claims.issuer, subject: claims.subject }
   }
+
+const INSTEAD = 'Link the account on the sign-in page instead, where you sign in at the provider.'
 
 function readClaims(token: VerifiedToken | RefusedToken | undefined, provider: Provider, clock: Clock) {
   if (token === undefined) return unavailable(`[provider:${provider.name}] its keys cannot be fetched`)
@@ -151,7 +166,14 @@ type UserDeps = Pick<ProviderTokenDeps, 'factorRoles'> & {
 /** The user of the external account. With `create` the first sign-in creates it. `roles` are mapped. */
 export async function findUser(
   provider: Provider,
-  { issuer, subject, name, issuedAt, roles, hasFactor }: Omit<ProviderClaims, 'kind' | 'expiresAt'>,
+  {
+    issuer,
+    subject,
+    name,
+    issuedAt,
+    roles,
+    hasFactor,
+  }: Pick<ProviderClaims, 'issuer' | 'subject' | 'name' | 'issuedAt' | 'roles' | 'hasFactor'>,
   { directory, factorRoles }: UserDeps,
 ): Promise<string | Refusal> {
   const [linked, ...others] = await directory.listLinked({ issuer, subject })
@@ -204,8 +226,12 @@ function accept(reading: Reading, account: Account | undefined, handler: string,
     reading.isOutdated = true
     return reject(refuse(NOT_LINKED))
   }
+  // the roles are those that the token says: those stored at the last sign-in of a browser may be older. The second
+  // factor of the provider counts, none needs to be set up here
   const identity =
-    account && !isAsserted ? withRoles(account, reading, deps) : toExternalIdentity(reading.name, reading.roles)
+    account && !isAsserted
+      ? withGivenRoles(withoutFactorSetup(account), reading.roles)
+      : toExternalIdentity(reading.name, reading.roles)
   const flaw = checkFactor({ ...claims, roles: identity.roles }, factorRoles)
   if (flaw !== undefined) return reject(refuse(flaw))
   const credential = { kind: PROVIDER_TOKEN, handler, expiresAt: claims.expiresAt, keyVersion }
@@ -221,14 +247,4 @@ function accept(reading: Reading, account: Account | undefined, handler: string,
 function findOtherOwner({ keepsNames }: Provider, account: Account | undefined): string | undefined {
   if (account?.isAdmin) return 'an administrator'
   return account && !keepsNames ? 'a user' : undefined
-}
-
-/**
- * The token says which roles its account gives now: those stored at the last sign-in of a browser may be older. `_admin` is
- * given to asserted users only. The second factor of the provider counts, none needs to be set up here.
- */
-function withRoles(account: Account, { claims, roles }: Reading, { directory }: ProviderTokenDeps): Identity {
-  const others = account.links?.filter((link) => !isSameAccount(link, claims)) ?? []
-  const given = [...others.flatMap((link) => directory.findGivenRoles(link) ?? []), ...roles]
-  return { ...withoutFactorSetup(account), roles: Object.freeze([...new Set([...(account.ownRoles ?? []), ...given])]) }
 }

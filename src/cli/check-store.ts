@@ -4,10 +4,11 @@ import { dirname } from 'node:path'
 import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../kernel/start-error.ts'
-import { listUnreadableUsers } from '../store/backup/check-records.ts'
+import { listUnreadableUsers, listUsersWithGivenRoles } from '../store/backup/check-records.ts'
 import { hasStore, readStore } from '../store/backup/engines.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { toRoleIssuers } from '../wiring/settings.ts'
 import { renderNames } from './table.ts'
 
 export interface AreaFinding {
@@ -65,6 +66,20 @@ async function checkRecords(url: string): Promise<AreaFindings> {
   } catch (error) {
     return [{ level: 'problem', message: reasonOf(error) }]
   }
+}
+
+const REMOVE_ROLES =
+  'Their own roles count with every credential, those that a provider gives only in its own sessions and tokens. Remove the roles that the provider shall give.'
+
+/** An operator may have given users the roles of their provider, which they keep when the provider no longer gives them. */
+export async function checkGivenRoles({ settings, storeProblem }: Machine): Promise<AreaFindings> {
+  const { url } = settings.values.store
+  const issuers = toRoleIssuers(settings.open.provider)
+  const isStored = findStoreFile(url) !== undefined || !url.startsWith('sqlite:')
+  if (issuers.size === 0 || !isStored || storeProblem !== undefined || !(await hasStore(url))) return []
+  const names = await readStore(url, (snapshot) => listUsersWithGivenRoles(snapshot, issuers))
+  const message = `users have roles of their own that their identity provider can give: ${renderNames(names)}`
+  return names.length === 0 ? [] : [{ level: 'warning', message, advice: REMOVE_ROLES }]
 }
 
 function checkStoreFolder(folder: string): AreaFindings {

@@ -17,7 +17,7 @@ import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
 import { toProviderSettings } from '../wiring/settings.ts'
-import { type AreaFinding, type AreaFindings, checkStore, type Machine } from './check-store.ts'
+import { type AreaFinding, type AreaFindings, checkGivenRoles, checkStore, type Machine } from './check-store.ts'
 import { explainFailure, send } from './remote.ts'
 
 interface Examined extends Machine {
@@ -188,7 +188,8 @@ const PROVIDER_ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = 
 ]
 
 /** Fetches what the server would fetch. */
-async function checkProviders({ settings }: Examined): Promise<AreaFindings> {
+async function checkProviders(examined: Examined): Promise<AreaFindings> {
+  const { settings } = examined
   const found = settings.open.provider.map(async ({ name, values }): Promise<AreaFindings> => {
     const { place, client, algorithms } = toProviderSettings({ name, values })
     try {
@@ -207,7 +208,7 @@ async function checkProviders({ settings }: Examined): Promise<AreaFindings> {
       return [{ level: 'problem', message: `[provider:${name}] ${why}`, advice }]
     }
   })
-  return (await Promise.all(found)).flat()
+  return [...(await Promise.all(found)).flat(), ...(await checkGivenRoles(examined))]
 }
 
 function hasKeyFor(keys: ProviderKeySet, name: string, issuer: string | undefined): boolean {

@@ -2,15 +2,7 @@ import { digestHex, frame } from '../base/encoding.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { SessionEpoch } from './session-epoch.ts'
-import {
-  type AccessToken,
-  findTotp,
-  type Json,
-  listRoles,
-  type RecordFields,
-  type RoleIssuers,
-  type User,
-} from './users/user.ts'
+import { type AccessToken, findTotp, type Json, type RecordFields, type User } from './users/user.ts'
 
 /** An identity that can sign in with a password, with the fields of the user's record. */
 export interface Account extends Identity, Partial<Omit<RecordFields, keyof Identity | 'isActive'>> {
@@ -24,20 +16,17 @@ export interface Account extends Identity, Partial<Omit<RecordFields, keyof Iden
   readonly totp?: Json | undefined
   /** Accepted in place of the password at the multi-model door. */
   readonly tokens: readonly AccessToken[]
-  /** The roles of a user that no identity provider gave. */
-  readonly ownRoles?: readonly string[]
 }
 
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
-/** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
-export const toAccount = (
-  { kind: _kind, isActive: _isActive, document, multiModel, ...user }: User,
-  roleIssuers: RoleIssuers,
-): Account => ({
+/**
+ * The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. Roles that
+ * identity providers give are not among its roles: most credentials must not have them.
+ */
+export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiModel, ...user }: User): Account => ({
   ...user,
-  roles: Object.freeze(listRoles({ ...user, document }, roleIssuers).filter(isOfUser)),
-  ownRoles: document.roles.filter(isOfUser),
+  roles: Object.freeze(document.roles.filter(isOfUser)),
   isAdmin: false,
   grants: multiModel.grants,
   version: toVersion(user.password),
@@ -46,6 +35,12 @@ export const toAccount = (
 })
 
 const isOfUser = (role: string): boolean => role !== ADMIN_ROLE
+
+/** For a session or a token of an identity provider: the account with the roles that this provider gives it. */
+export const withGivenRoles = <A extends Pick<Account, 'roles'>>(account: A, given: readonly string[]): A => ({
+  ...account,
+  roles: Object.freeze([...new Set([...account.roles, ...given.filter(isOfUser)])]),
+})
 
 /**
  * Never changes, and no later account of the name has it. The first user of a name has one that comes from the name, so

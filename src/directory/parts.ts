@@ -1,5 +1,4 @@
 import { createNotifier } from '../base/notifier.ts'
-import { toAccount } from './account.ts'
 import { createAccountFinder, createHashWorkList } from './accounts.ts'
 import { createChangeTracker } from './change-tracker.ts'
 import type { DirectoryDeps, Revocation } from './deps.ts'
@@ -14,12 +13,7 @@ export type DirectoryParts = Awaited<ReturnType<typeof loadParts>>
 /** Resolves when all sessions ended so far are loaded. */
 export async function loadParts(deps: DirectoryDeps) {
   const { store, administration, settings } = deps
-  const cache = createUserCache(
-    store,
-    (user) => toAccount(user, settings().roleIssuers),
-    () => settings().cacheSize,
-    deps.cacheCounts,
-  )
+  const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
   const revocations = createNotifier<Revocation>(deps.log)
   const ended = new EndedSessions(store, deps.steadyClock)
   const hashWork = createHashWorkList(store, administration)

@@ -31,6 +31,10 @@ export interface ProviderClaims {
   /** `iat` minus the skew: the clock of the provider may be ahead, and a token that was revoked must stay so. */
   readonly issuedAt: number
   readonly expiresAt: number
+  /** The client that the token was given to. */
+  readonly client: string | undefined
+  /** When the user signed in at the provider (`auth_time`), in seconds. */
+  readonly signedInAt: number | undefined
 }
 
 /** `typ` in the header of an access token. A logout token has another one. */
@@ -65,6 +69,8 @@ export function readProviderClaims(
     hasFactor: claimsFactor(claims, rules.factors),
     issuedAt: findIssueTime(claims, rules),
     expiresAt: (findNumber(claims, 'exp') ?? 0) + rules.skewSeconds,
+    client: findClient(claims),
+    signedInAt: findNumber(claims, 'auth_time'),
   }
 }
 
@@ -121,9 +127,33 @@ function checkUse(claims: Claims, { typ }: TokenHeader, { clientId }: ProviderCl
 }
 
 function checkClient(claims: Claims, { clients }: ProviderClaimRules): string | undefined {
-  const client = findMember(claims, 'azp') ?? findMember(claims, 'client_id')
-  if (clients.length === 0 || (typeof client === 'string' && clients.includes(client))) return undefined
+  const client = findClient(claims)
+  if (clients.length === 0 || (client !== undefined && clients.includes(client))) return undefined
   return 'the token was given to another client'
+}
+
+function findClient(claims: Claims): string | undefined {
+  const client = findMember(claims, 'azp') ?? findMember(claims, 'client_id')
+  return typeof client === 'string' ? client : undefined
+}
+
+/** Seconds for which a sign-in at the provider proves who holds the token. */
+const FRESH_SECONDS = 300
+
+/**
+ * Why a token does not prove that its holder has signed in at the provider just now, with Cardea's own client. Any program
+ * that a user has given a token could use it otherwise, to make the account its own.
+ */
+export function checkFreshSignIn(
+  { client, signedInAt = 0 }: ProviderClaims,
+  { clientId, skewSeconds, nowSeconds }: ProviderClaimRules,
+): string | undefined {
+  if (clientId === '') return 'the provider has no client-id here'
+  if (client !== clientId) return `it was not given to the client ${clientId} (azp)`
+  const isFresh = Math.abs(nowSeconds - signedInAt) <= FRESH_SECONDS + skewSeconds
+  return isFresh
+    ? undefined
+    : `its sign-in (auth_time) is more than ${FRESH_SECONDS} seconds ago, or it does not say when`
 }
 
 export function findText(claims: Claims, place: ClaimPlace): string | undefined {

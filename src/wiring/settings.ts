@@ -16,6 +16,7 @@ import type { ProviderEntry, Settings } from '../config/settings.ts'
 import type { DocumentSettings, UsersSettings } from '../dialects/document/deps.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/settings.ts'
 import type { DirectorySettings } from '../directory/deps.ts'
+import type { RoleIssuers } from '../directory/users/user.ts'
 import type { UpstreamSettings } from '../gateway/upstream-request.ts'
 import type { DoorLimits } from '../http/door.ts'
 import type { ListenerLimits } from '../http/server.ts'
@@ -201,13 +202,17 @@ export const toDirectorySettings = (config: Config, providers: readonly Provider
   reservedPrefixes: providers.flatMap(({ name, values }) =>
     values.users === 'asserted' && values.names === 'prefixed' ? `${name}/` : [],
   ),
-  roleIssuers: new Map(
+  roleIssuers: toRoleIssuers(providers),
+})
+
+/** The issuers of the providers that give roles to users, and which roles. */
+export const toRoleIssuers = (providers: readonly Pick<ProviderEntry, 'values'>[]): RoleIssuers =>
+  new Map(
     providers.flatMap(({ values }) => {
       const canGive = createRoleMapCheck({ roleMap: values['role-map'] })
       return values.users === 'create' ? listIssuers(values).map((issuer) => [issuer, canGive]) : []
     }),
-  ),
-})
+  )
 
 /** The longest lifetime that any door gives to a cookie or token. */
 const toMaxSessionSeconds = ({ chttpd_auth, admin, server, auth }: Config): number =>

@@ -28,7 +28,7 @@ const SOURCE: CredentialSource = {
 }
 
 async function check(nowMs: number, source: CredentialSource = SOURCE, totp?: string) {
-  const account = toAccount(createUser('ada', { scheme: 'unusable', reason: 'absent', members: {} }), new Map())
+  const account = toAccount(createUser('ada', { scheme: 'unusable', reason: 'absent', members: {} }))
   const handler = createCertificateHandler({
     directory: { findAccount: async () => ({ ...account, totp }) },
     clock: { nowMs: () => nowMs },

@@ -22,7 +22,6 @@ const NO_DIRECTORY: ProviderTokenDeps['directory'] = {
   findAccount: async () => undefined,
   peekAccount: () => undefined,
   peekTokenAccount: () => undefined,
-  findGivenRoles: unused,
   isForeignTokenLive: async () => true,
   isForeignTokenKnownLive: () => true,
 }
@@ -76,7 +75,7 @@ describe('tokens of an identity provider', () => {
   })
 
   it('assert no name that a user has', async (t) => {
-    const account = toAccount(createUser('open/u-1', NO_PASSWORD), new Map())
+    const account = toAccount(createUser('open/u-1', NO_PASSWORD))
     let isTaken = false
     const { read } = await openTokens(t, 'asserted', { peekAccount: () => (isTaken ? account : undefined) })
     assert.equal(await read(), 'open/u-1')

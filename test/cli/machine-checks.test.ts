@@ -8,6 +8,8 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { AreaFinding } from '../../src/cli/check-store.ts'
 import { checkMachine } from '../../src/cli/machine-checks.ts'
+import { toNewUser } from '../../src/directory/users/revisions.ts'
+import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import { read } from '../config/given.ts'
 import { withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
@@ -156,6 +158,33 @@ test('names the users whose records are damaged, of either engine', async () => 
     assert.match(finding?.advice ?? '', /restore an earlier backup/)
     await place.remove()
   }
+})
+
+test('names the users with roles of their own that their identity provider can give', async (t) => {
+  const { issuer } = await startProvider(t)
+  const place = await createSqlitePlace()
+  const link = { provider: 'staff', issuer, subject: '1', linkedAt: 1 }
+  await withStore(place, async (store) => {
+    const create = (name: string, roles: readonly string[], change: object = {}) => {
+      const links = [{ ...link, subject: name, ...change }]
+      const record = toNewUser({ name, roles, links }, NO_PASSWORD, undefined)
+      return store.writeUser({ expected: 'absent', record })
+    }
+    await create('ada', ['finance', 'own'])
+    await create('bob', ['own'], { roles: ['finance'] })
+    await create('dan', ['finance'], { issuer: 'https://other.example.com' })
+  })
+  const provider = ['--provider:staff.audience', 'cardea', '--provider:staff.issuer', issuer]
+  const map = ['--provider:staff.users', 'create', '--provider:staff.role-map', 'money=finance']
+  const find = async (...more: readonly string[]) =>
+    inArea(await check(['--store.url', place.url, ...provider, ...more]), 'providers')
+  const [finding] = await find(...map)
+  assert.deepEqual(
+    [finding?.level, finding?.message],
+    ['warning', 'users have roles of their own that their identity provider can give: "ada"'],
+  )
+  assert.equal((await find())[0]?.level, 'ok', 'a provider that gives no roles')
+  await place.remove()
 })
 
 test('explains why the keys of an identity provider cannot be used', async (t) => {

@@ -1,6 +1,8 @@
 // The roles that identity providers gave, and which of them count.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { SessionOpening } from '../../src/directory/sessions/session.ts'
+import { toExternalKey } from '../../src/directory/users/user.ts'
 import { openTestNode } from '../support/directory.ts'
 
 const ISSUER = 'https://id.example.com'
@@ -18,9 +20,26 @@ async function openNode(t: Parameters<typeof openTestNode>[0], roleIssuers: read
 }
 
 describe('roles that an identity provider gave', () => {
-  it('count while the provider gives roles, also for searches', async (t) => {
+  it('count in its sessions while the provider gives roles, and for searches', async (t) => {
     const { directory, search } = await openNode(t, [ISSUER])
-    assert.deepEqual((await directory.findAccount('wim'))?.roles, ['own', 'Writer'])
+    const account = (await directory.findAccount('wim')) ?? assert.fail()
+    assert.deepEqual(account.roles, ['own'])
+    const open = (opening: Partial<SessionOpening>) =>
+      directory.createSession(account, { hasPassword: false, hasFactor: false, ...opening }).id
+    const rolesIn = (id: string) => directory.toActing(account, id).roles
+    const provider = { account: toExternalKey(ACCOUNT) }
+    for (const hasFactor of [false, true])
+      assert.deepEqual(rolesIn(open({ provider, hasFactor })), ['own', 'Writer'], String(hasFactor))
+    const others: readonly Partial<SessionOpening>[] = [
+      {},
+      { hasPassword: true },
+      { hasPassword: true, provider },
+      { accessToken: 'a'.repeat(32) },
+      { provider: { account: toExternalKey({ ...ACCOUNT, subject: '2' }) } },
+      // of a version that did not keep the account
+      { provider: { account: undefined } },
+    ]
+    for (const opening of others) assert.deepEqual(rolesIn(open(opening)), ['own'], JSON.stringify(opening))
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
       assert.deepEqual(await search(query), ['wim'], JSON.stringify(query))
     const { counts } = await directory.countUsersBy('role', '', 10)

@@ -64,7 +64,6 @@ const ALLOWED: Readonly<Record<string, Right>> = {
   'account.link-account': 'self',
   'account.unlink-account': 'self',
   'user.external-accounts': 'userAdmin',
-  'user.link-account': 'userAdmin',
   'user.unlink-account': 'userAdmin',
   'account.sessions': 'self',
   'account.end-session': 'self',

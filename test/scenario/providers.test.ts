@@ -355,7 +355,8 @@ describe('a token of an identity provider', () => {
   })
 
   it('is linked by the user, who proves both accounts', async () => {
-    const sign = (claims: object = {}) => provider.signToken({ sub: 'u-9', ...claims })
+    const at = Math.floor(Date.now() / 1000)
+    const sign = (claims: object = {}) => provider.signToken({ sub: 'u-9', azp: 'web', auth_time: at, ...claims })
     const link = (headers: Record<string, string>, token: string, current_password?: string) =>
       fetch(`${document}/_cardea/account/external-accounts`, {
         method: 'POST',
@@ -365,6 +366,24 @@ describe('a token of an identity provider', () => {
     const password = { authorization: `Basic ${Buffer.from('ada:correct horse 1').toString('base64')}` }
     assert.equal((await link(password, sign({ aud: 'shop' }))).status, 400)
     assert.equal((await link(password, `${sign()}x`)).status, 400)
+    // any program of the victim may hold such a token
+    const borrowed: readonly object[] = [
+      { azp: undefined },
+      { azp: 'shop' },
+      { azp: ['web'] },
+      { azp: 'shop', client_id: 'web' },
+      { auth_time: undefined },
+      { auth_time: String(at) },
+      { auth_time: at - 310 },
+      { auth_time: at + 310 },
+    ]
+    for (const claims of borrowed) {
+      const refused = await link(password, sign(claims))
+      assert.equal(refused.status, 403, JSON.stringify(claims))
+      assert.match(await refused.text(), /sign-in page/)
+    }
+    const unregistered = other.signToken({ sub: 'u-9', azp: '', auth_time: at })
+    assert.equal((await link(password, unregistered)).status, 403, 'a provider without a client')
     const body = { name: 'ada', password: 'correct horse 1' }
     const session = await send(document, { method: 'POST', path: '/_session', body })
     const cookie = { cookie: session.headers['set-cookie']?.[0]?.split(';')[0] ?? '' }

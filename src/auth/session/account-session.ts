@@ -212,6 +212,7 @@ interface FoundSession {
 /** The session of a verified cookie, and what its signature was checked with. */
 interface RememberedSession {
   readonly session: FoundSession
+  readonly account: Account
   readonly accepted: AcceptedCredential
   readonly salt: string
   readonly generation: number
@@ -238,12 +239,12 @@ function rememberSessions(deps: Deps): (cookie: ReadCookie, account: Account) =>
     const isSameAccount = before?.salt === salt && before.generation === generation
     const isSameState = before?.secrets === secrets && before.timeouts === timeouts && before.settings === settings
     const isVerified = isSameAccount && isSameState
-    if (isVerified && before.accepted.identity === account) return before
+    if (isVerified && before.account === account) return before
     const verify = () => verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
     const session = isVerified ? before.session : verify()
     if (!session) return undefined
     const accepted = toCredential(account, session, deps)
-    const found = { session, accepted, salt, generation, secrets, timeouts, settings }
+    const found = { session, account, accepted, salt, generation, secrets, timeouts, settings }
     known.set(cookie, found)
     return found
   }

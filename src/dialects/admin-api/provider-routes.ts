@@ -11,6 +11,7 @@ import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal, refusalText } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
+import { toExternalKey } from '../../directory/users/user.ts'
 import { readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
@@ -123,7 +124,8 @@ async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderR
   const requireFactor = (name: string) => providerSignIn.requireFactor(name, arrival)
   if (passwordLink !== undefined) await linkByPasswordLink(deps, passwordLink, external, requireFactor)
   const account = await providerSignIn.findAccount(arrival)
-  const opening = { hasPassword: false, hasFactor: arrival.hasFactor, isProvided: true }
+  const provider = { account: toExternalKey(external) }
+  const opening = { hasPassword: false, hasFactor: arrival.hasFactor, provider }
   const { header } = await openSession(account, context, opening)
   return { identity: account, headers: [header] }
 }

@@ -55,6 +55,8 @@ export function showRights(identity: Identity, role: string): Rights {
 export interface Guarded {
   /** Who may call it. */
   readonly allowed: Right
+  /** What a caller without the right can do instead, in a sentence. */
+  readonly instead?: string
   /** Whether a user may call it before the required actions, such as a change of the password, are done. */
   readonly isBeforeRequiredActions?: true
   /** Whether a user who must set up a second factor may call it before that. */
@@ -63,11 +65,12 @@ export interface Guarded {
 
 /** Throws unless the request has the right that the operation needs. */
 export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
-  const { allowed, isBeforeRequiredActions = false, setsUpFactor = false } = operation
+  const { allowed, instead, isBeforeRequiredActions = false, setsUpFactor = false } = operation
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const { identity } = authenticated
-  if (ORDER.indexOf(findRight(identity, role)) < ORDER.indexOf(allowed)) throw new Refusal('admin_required')
+  if (ORDER.indexOf(findRight(identity, role)) < ORDER.indexOf(allowed))
+    throw new Refusal('admin_required', instead === undefined ? {} : { reason: instead })
   if (!isBeforeRequiredActions) requireNoAction(setsUpFactor ? withoutFactorSetup(identity) : identity)
 }
 

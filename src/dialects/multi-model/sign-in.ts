@@ -59,9 +59,9 @@ export function createSignInService(deps: SignInServiceDeps) {
       const signedInAt = deps.directory.findSignInTime(id, account)
       // without the time of the sign-in, the session itself cannot be renewed
       const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + maxLifetimeSeconds
-      const isProvided = signedInAt !== undefined && deps.directory.findPasswordTime(id, account) === undefined
+      const provider = deps.directory.findProvidedSignIn(id, account)
       const opening = {
-        ...{ hasPassword: false, hasFactor: deps.directory.hasProvidedFactor(id, account), isProvided },
+        ...{ hasPassword: false, hasFactor: provider?.hasFactor ?? false, provider },
         validUntil: maxLifetimeSeconds === 0 ? undefined : end,
         lifetimeSeconds: Math.trunc(sessionTimeoutSeconds),
       }

@@ -13,6 +13,7 @@ import { isSameSecret } from '../../base/compare.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { generationOf, type SessionEpoch } from '../session-epoch.ts'
 import type { EndedSession, SessionRecord } from '../store-port/sessions.ts'
+import { type ExternalAccount, toExternalKey } from '../users/user.ts'
 
 /** One sign-in, carried by a cookie or a token. */
 export interface Session {
@@ -30,6 +31,7 @@ export interface Session {
 export interface SessionOwner {
   readonly name: string
   readonly sessionEpoch: Pick<SessionEpoch, 'generation' | 'kept'>
+  readonly links?: readonly ExternalAccount[] | undefined
 }
 
 /** The session a request came with. */
@@ -87,18 +89,18 @@ export const compareOpening = (a: string, b: string): number => Buffer.compare(h
 
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
-/** How the user signed in, and how the proof of each way begins. A provider may have asked for a second factor of its own. */
-const SIGN_INS = {
-  password: 'session',
-  'second factor': 'second-factor',
-  provider: 'provider',
-  'provider with factor': 'provider-factor',
-} as const
+/** How the user signed in here, and how the proof of each way begins. */
+const SIGN_INS = { password: 'session', 'second factor': 'second-factor' } as const
 
-type SignInProof = keyof typeof SIGN_INS
+/** How a session was opened: by a sign-in here or at a provider, or with the access token of this mark. */
+export type SessionProof = keyof typeof SIGN_INS | ProviderProof | { readonly accessToken: string }
 
-/** How a session was opened: by a sign-in, or with the access token of this mark. */
-export type SessionProof = SignInProof | { readonly accessToken: string }
+/** By a sign-in at an identity provider, which may have asked for a second factor of its own. */
+interface ProviderProof {
+  /** The key of the external account. `undefined` in sessions of versions that did not keep it. */
+  readonly account: string | undefined
+  readonly hasFactor: boolean
+}
 
 /** The id of a session opened now, which proves how. */
 export function createProvenId(owner: SessionOwner, proof: SessionProof, nowMs: number, key: Uint8Array): string {
@@ -123,17 +125,41 @@ export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Arra
 
 /** When its user signed in, in any way. */
 export const findSignInTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
-  findPasswordTime(id, owner, key) ??
-  findOpeningTime(id, owner, 'provider', key) ??
-  findOpeningTime(id, owner, 'provider with factor', key)
+  findPasswordTime(id, owner, key) ?? findProvidedSignIn(id, owner, key)?.at
+
+/** The sign-in at an identity provider that opened a session. */
+export interface ProvidedSignIn extends ProviderProof {
+  /** In seconds. */
+  readonly at: number
+  /** The external account, if the session proves which one it was. */
+  readonly link: ExternalAccount | undefined
+}
+
+/** `undefined`: the id does not prove one. A user without external accounts has no such session. */
+export function findProvidedSignIn(id: string, owner: SessionOwner, key: Uint8Array): ProvidedSignIn | undefined {
+  const { links = [] } = owner
+  for (const link of links.length === 0 ? [] : [...links, undefined])
+    for (const hasFactor of [false, true]) {
+      const proof = { account: link && toExternalKey(link), hasFactor }
+      const at = findOpeningTime(id, owner, proof, key)
+      if (at !== undefined) return { ...proof, at, link }
+    }
+  return undefined
+}
 
 /** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
 export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   owner.sessionEpoch.kept?.id === id || findOpeningTime(id, owner, 'second factor', key) !== undefined
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {
-  const way = typeof proof === 'string' ? SIGN_INS[proof] : `access-token:${proof.accessToken}`
-  return `${way}:${generation}:${name}:`
+  return `${toWay(proof)}:${generation}:${name}:`
+}
+
+function toWay(proof: SessionProof): string {
+  if (typeof proof === 'string') return SIGN_INS[proof]
+  if ('accessToken' in proof) return `access-token:${proof.accessToken}`
+  const way = proof.hasFactor ? 'provider-factor' : 'provider'
+  return proof.account === undefined ? way : `${way}:${proof.account}`
 }
 
 const macOf = (head: Uint8Array, label: string, key: Uint8Array): Buffer =>
@@ -157,8 +183,8 @@ export interface SessionOpening {
   readonly hasPassword: boolean
   /** Whether it was opened with a code of the account's second factor too, or with one that the provider asked for. */
   readonly hasFactor: boolean
-  /** Whether an identity provider has signed the user in. */
-  readonly isProvided?: boolean
+  /** The external account that an identity provider has signed in. */
+  readonly provider?: Pick<ProviderProof, 'account'> | undefined
   /** The mark of the access token it was opened with. */
   readonly accessToken?: string | undefined
 }

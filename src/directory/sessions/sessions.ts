@@ -1,7 +1,7 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
 import { toTokenMark, withoutToken } from '../access-token.ts'
-import type { Account } from '../account.ts'
+import { type Account, withGivenRoles } from '../account.ts'
 import { isValid, needsFactor } from '../accounts.ts'
 import type { Revocation } from '../deps.ts'
 import { type Authenticated, withoutFactorSetup } from '../identity.ts'
@@ -10,7 +10,7 @@ import { hasProvedFactor } from '../password-proof.ts'
 import { endSessions, generationOf, NO_SESSIONS_ENDED } from '../session-epoch.ts'
 import type { Stored } from '../store-port/users.ts'
 import { applyUpdate, nextRevision } from '../users/revisions.ts'
-import type { User, UserRecord } from '../users/user.ts'
+import { findGivenRoles, type User, type UserRecord } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
 import { recordUserChange } from '../users/user-events.ts'
 import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
@@ -21,7 +21,9 @@ import {
   type ForeignToken,
   findOpeningTime,
   findPasswordTime,
+  findProvidedSignIn,
   findSignInTime,
+  type ProvidedSignIn,
   type Session,
   type SessionOpening,
   type SessionOwner,
@@ -45,11 +47,17 @@ export function createSessions(parts: DirectoryParts) {
     findPasswordTime: (id: string, owner: SessionOwner) => findPasswordTime(id, owner, ownKey()),
     /** When its user signed in, with the password or at a provider, in seconds; `undefined`: the id does not prove it. */
     findSignInTime: (id: string, owner: SessionOwner) => findSignInTime(id, owner, ownKey()),
-    /** Whether a provider has signed the user in and asked for a second factor. */
-    hasProvidedFactor: (id: string, owner: SessionOwner) => hasProvidedFactor(id, owner, ownKey()),
-    /** The account as its session acts: if the provider has asked for a second factor, none needs to be set up here. */
-    toActing: (account: Account, id: string): Account =>
-      account.mustSetUpFactor && hasProvidedFactor(id, account, ownKey()) ? withoutFactorSetup(account) : account,
+    /** The sign-in at an identity provider that opened the session; `undefined`: the id does not prove one. */
+    findProvidedSignIn: (id: string, owner: SessionOwner) => findProvidedSignIn(id, owner, ownKey()),
+    /**
+     * The account as its session acts. In one that a provider opened it has the roles that the provider gives that external
+     * account, and if the provider has asked for a second factor, none needs to be set up here.
+     */
+    toActing(account: Account, id: string): Account {
+      const provided = findProvidedSignIn(id, account, ownKey())
+      if (!provided) return account
+      return toProvided(parts, provided.hasFactor ? withoutFactorSetup(account) : account, provided)
+    },
     /**
      * Whether the id proves that the session was opened here: with the access token of this mark, or without one by a
      * sign-in. A program that knows the secret of the tokens can make up ids, but no proof.
@@ -92,16 +100,16 @@ export function createSessions(parts: DirectoryParts) {
 
 const NO_PROOF: SessionOpening = Object.freeze({ hasPassword: false, hasFactor: false })
 
-const toProof = ({ hasPassword, hasFactor, isProvided, accessToken }: SessionOpening): SessionProof | undefined => {
+const toProof = ({ hasPassword, hasFactor, provider, accessToken }: SessionOpening): SessionProof | undefined => {
   if (hasPassword) return hasFactor ? 'second factor' : 'password'
-  if (isProvided) return hasFactor ? 'provider with factor' : 'provider'
+  if (provider) return { account: provider.account, hasFactor }
   return accessToken === undefined ? undefined : { accessToken }
 }
 
 const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sha256', value))
 
-const hasProvidedFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
-  findOpeningTime(id, owner, 'provider with factor', key) !== undefined
+const toProvided = ({ settings }: DirectoryParts, account: Account, { link }: ProvidedSignIn): Account =>
+  withGivenRoles(account, (link && findGivenRoles(link, settings().roleIssuers)) ?? [])
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
 async function isSessionLive(parts: DirectoryParts, session: Session): Promise<boolean> {
@@ -128,8 +136,12 @@ async function isLiveAsKnown(parts: DirectoryParts, session: Session): Promise<b
  * Whether a provider that asked for no second factor has signed the user in, and a role of the user needs one. A session
  * opened with the password has it, or can do nothing else than set it up.
  */
-const isWithoutFactor = ({ settings, ownKey }: DirectoryParts, id: string, owner: Account): boolean =>
-  needsFactor(owner.roles, settings().factorRoles) && findOpeningTime(id, owner, 'provider', ownKey()) !== undefined
+function isWithoutFactor(parts: DirectoryParts, id: string, owner: Account): boolean {
+  const { factorRoles } = parts.settings()
+  if (factorRoles.length === 0) return false
+  const provided = findProvidedSignIn(id, owner, parts.ownKey())
+  return provided?.hasFactor === false && needsFactor(toProvided(parts, owner, provided).roles, factorRoles)
+}
 
 const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
   ids.some((id) => id !== undefined && ended.has(id))

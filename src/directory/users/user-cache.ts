@@ -1,7 +1,7 @@
 import { CacheCounts, createLiveCache } from '../../base/caches.ts'
-import type { Account } from '../account.ts'
+import { type Account, toAccount } from '../account.ts'
 import type { Stored, UserStore } from '../store-port/users.ts'
-import type { User, UserRecord } from './user.ts'
+import type { UserRecord } from './user.ts'
 
 /** What the store has under a name. */
 export interface CachedUser {
@@ -15,12 +15,7 @@ export interface CachedUser {
 export type UserCache = ReturnType<typeof createUserCache>
 
 /** Users as last read, each removed as soon as a change of it is known. */
-export function createUserCache(
-  store: Pick<UserStore, 'findUser'>,
-  toAccount: (user: User) => Account,
-  size: () => number,
-  counts = new CacheCounts(),
-) {
+export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => number, counts = new CacheCounts()) {
   const cached = createLiveCache<CachedUser>(size)
   const loading = new Map<string, Promise<CachedUser>>()
   const toCached = (stored: Stored | undefined): CachedUser => {

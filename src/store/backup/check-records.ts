@@ -1,5 +1,5 @@
 import { describeNameFlaw } from '../../directory/users/check-user.ts'
-import { listExternalKeys } from '../../directory/users/user.ts'
+import { listExternalKeys, type RoleIssuers } from '../../directory/users/user.ts'
 import { type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
@@ -102,9 +102,21 @@ export function createOwnerCheck() {
 }
 
 /** The names of the users whose records a server could not read. */
-export async function listUnreadableUsers(snapshot: StoreSnapshot): Promise<readonly string[]> {
-  const unreadable: string[] = []
-  for await (const row of readRows(snapshot, USERS))
-    if (checkUser(row) !== undefined) unreadable.push(String(row['name']))
-  return unreadable
+export const listUnreadableUsers = (snapshot: StoreSnapshot): Promise<readonly string[]> =>
+  listUsers(snapshot, (row) => checkUser(row) !== undefined)
+
+/** The names of the users who have, as their own, a role that the provider of one of their external accounts can give. */
+export const listUsersWithGivenRoles = (snapshot: StoreSnapshot, issuers: RoleIssuers): Promise<readonly string[]> =>
+  listUsers(snapshot, (row) => {
+    if (!textOf(row, 'record').includes('"links"') || checkUser(row) !== undefined) return false
+    const record = readRecordRow(row)
+    if (record.kind !== 'user') return false
+    const { links = [], document } = record
+    return links.some(({ issuer }) => document.roles.some(issuers.get(issuer) ?? (() => false)))
+  })
+
+async function listUsers(snapshot: StoreSnapshot, isListed: (row: Row) => boolean): Promise<readonly string[]> {
+  const names: string[] = []
+  for await (const row of readRows(snapshot, USERS)) if (isListed(row)) names.push(String(row['name']))
+  return names
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { toAccount } from '../../../src/directory/account.ts'
 import type { Stored } from '../../../src/directory/store-port/users.ts'
 import { createUserCache } from '../../../src/directory/users/user-cache.ts'
 import { newUser } from '../../contract/store-values.ts'
@@ -17,11 +16,7 @@ function createSlowStore() {
   }
   const answer = (index: number, with_: Stored | undefined) => questions[index]?.resolve(with_)
   return {
-    cache: createUserCache(
-      { findUser },
-      (user) => toAccount(user, new Map()),
-      () => 10,
-    ),
+    cache: createUserCache({ findUser }, () => 10),
     questions,
     answer,
   }

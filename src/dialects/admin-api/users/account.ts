@@ -2,7 +2,7 @@
 import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { PRODUCT } from '../../../base/product.ts'
-import type { Account } from '../../../directory/account.ts'
+import { type Account, isAccount } from '../../../directory/account.ts'
 import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
@@ -18,7 +18,10 @@ export const ACCOUNT_OPERATIONS = {
     reply: ACCOUNT,
     async run(deps, call) {
       const account = await requireAccount(deps, call)
-      return showAccount(deps, account, await deps.directory.countRecoveryCodes(account))
+      const codes = await deps.directory.countRecoveryCodes(account)
+      // in a session of an identity provider, the user has more roles
+      const acting = call.caller && isAccount(call.caller.identity) ? call.caller.identity : account
+      return showAccount(deps, acting, codes)
     },
   }),
   'account.check-password': operation('POST /account/check-password', 'self', {

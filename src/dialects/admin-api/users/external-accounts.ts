@@ -4,6 +4,7 @@ import { toExternalKey, type User } from '../../../directory/users/user.ts'
 import {
   type Call,
   CURRENT_PASSWORD,
+  nameOf,
   type OperationDeps,
   operation,
   PROOF,
@@ -23,7 +24,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
   }),
   'account.link-account': operation('POST /account/external-accounts', 'self', {
     summary: 'Let your account at an identity provider sign in as you',
-    body: object({ token: text('An access token of that account.'), ...CURRENT_PASSWORD }),
+    body: object({ token: text('An access token of that account, after a sign-in just now.'), ...CURRENT_PASSWORD }),
     reply: EXTERNAL_ACCOUNTS,
     async run(deps, call) {
       const { name } = await requireUser(deps, requireAccountName(call))
@@ -46,8 +47,11 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
     reply: EXTERNAL_ACCOUNTS,
     run: async (deps, call) => showLinks(deps, await requireManagedUser(deps, call)),
   }),
-  'user.link-account': operation('POST /users/{name}/external-accounts', 'userAdmin', {
+  // the id proves nothing: a user administrator could make the account of another person sign in as a user of its own
+  'user.link-account': operation('POST /users/{name}/external-accounts', 'administrator', {
     summary: 'Let an account at an identity provider sign in as a user',
+    instead:
+      'Only administrators link an account by its id. Create a password link for the user, who then links the account by signing in there.',
     body: object({
       provider: text('Its name in the configuration.'),
       issuer: text('The claim `iss` of its tokens.'),
@@ -56,7 +60,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
     }),
     reply: EXTERNAL_ACCOUNTS,
     async run(deps, call) {
-      const { name } = await requireManagedUser(deps, call)
+      const { name } = await requireUser(deps, nameOf(call))
       await requireOwnPassword(call, name, call.body.current_password)
       const { provider, issuer, subject } = call.body
       if (!deps.listIssuers(provider).includes(issuer))

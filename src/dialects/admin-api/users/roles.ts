@@ -68,7 +68,8 @@ export const ROLE_OPERATIONS = {
         const { users, next } = await directory.searchUsers({ role, hasNoFactor: true, limit: MAX_OF_ROLE })
         if (next !== undefined) isComplete = false
         for (const user of users) {
-          const roles = directory.listRoles(user)
+          // those that a provider gives count in its own sessions only, and need the second factor of the provider
+          const { roles } = user.document
           if (user.isActive && roles.includes(role) && !directory.isAdministrator(user.name))
             found.set(user.name, {
               name: user.name,
@@ -97,8 +98,7 @@ async function findSpelling(directory: OperationDeps['directory'], member: strin
 const MAX_EXAMINED = 500
 
 /** A user who has this role and nothing else. */
-const toMember = (role: string): Account =>
-  toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]), new Map())
+const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]))
 
 function countGrants(users: readonly User[]): RoleDetails['grants'] {
   const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
