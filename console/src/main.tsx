@@ -9,7 +9,15 @@ import 'uplot/dist/uPlot.min.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { applyTheme } from './frame/apply-theme.ts'
+import { StillWaiting } from './ui/states.tsx'
 
 applyTheme()
 const root = document.getElementById('app')
-if (root) render(<App />, root)
+if (root)
+  render(
+    <>
+      <StillWaiting />
+      <App />
+    </>,
+    root,
+  )

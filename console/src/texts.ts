@@ -73,6 +73,7 @@ export const texts = {
   },
   states: {
     loading: 'Loading',
+    waiting: 'Still waiting for the server.',
     failed: (what: string) => `${what} could not be loaded`,
     onlyThis: 'Only this view is affected.',
     storeDown:

@@ -500,6 +500,10 @@ export const OPTIONS = {
   },
 
   console: {
+    name: live(matching('at most 64 characters, none of them invisible', /^[^\p{C}]{0,64}$/u), '', {
+      help: 'Name of this installation, shown where people sign in and in the console.',
+      more: 'For example Shop, production. Everyone who reaches the sign-in page sees it. Empty: the host of the address.',
+    }),
     'public-url': live(publicUrl, '', {
       help: 'URL at which users reach the console, without /_cardea/.',
       more: 'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',

@@ -110,6 +110,7 @@ function createAdminDialect(
       sessions,
       files: findConsoleFiles(),
       isOwnOrigin,
+      instanceName: () => parts.config.get().console.name,
       userAdminRole: deps.userAdminRole,
     },
   })
@@ -181,6 +182,7 @@ export function mountSignIn(
     openSession: createAccountSignIn(parts, PROVIDER_ENDPOINT).signIn.open,
     requireCurrentPassword: createRequireCurrentPassword(parts.passwordProof),
     publicUrl: () => parts.config.get().console['public-url'],
+    instanceName: () => parts.config.get().console.name,
     page: findConsoleFiles().signInPage,
     authenticate: authenticator.authenticate,
     confirmCredential: createRevalidation([authenticator], parts).confirmCredential,

@@ -15,6 +15,7 @@ const provider = await startProvider(scope)
 const { cardea, document, multiModel, addresses } = await startServer(scope, {
   admin: { endpoint: 'tcp://127.0.0.1:0' },
   chttpd_auth: { allow_sign_up: true, same_site: 'strict' },
+  console: { name: 'Shop & lab' },
 })
 await cardea.users.create({ name: 'ada', password: 'analytical engine' })
 
@@ -44,6 +45,33 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
       const after = await page.request.get(`${document}/_session`)
       assert.equal((await after.json()).userCtx.name, null)
     })
+
+  it('names the instance, shows the password on request, and says that it waits after 3 seconds', async (t) => {
+    const page = await openPage(t, document)
+    await page.getByText('Shop & lab').waitFor()
+    assert.equal(await page.title(), 'Sign in · Shop & lab')
+    await page.getByLabel('Name').fill('ada')
+    const password = page.getByLabel('Password')
+    await password.fill('analytical engine')
+    await page.getByRole('button', { name: 'Show' }).click()
+    assert.equal(await password.getAttribute('type'), 'text')
+    await page.getByRole('button', { name: 'Hide' }).click()
+    assert.equal(await password.getAttribute('type'), 'password')
+    await page.clock.install()
+    let goOn = () => {}
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    await page.route('**/_cardea/sign-in/sign-in', async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.clock.fastForward(3100)
+    await page.getByText('Still waiting for the server.').waitFor()
+    goOn()
+    await page.getByText('You are signed in as ada.').waitFor()
+  })
 
   it('asks for a one-time code as a second step, then goes to the path in next', async (t) => {
     await cardea.users.create({ name: 'hedy', password: 'frequency hopping' })

@@ -8,7 +8,8 @@ import { startServer } from '../support/server.ts'
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
-const server = await startServer(scope, { admin: { endpoint: 'tcp://127.0.0.1:0' } })
+const NAME = 'Shop <b>"production"</b>'
+const server = await startServer(scope, { admin: { endpoint: 'tcp://127.0.0.1:0' }, console: { name: NAME } })
 
 describe('the sign-in page', { skip: NO_BROWSER }, () => {
   for (const [door, url] of Object.entries({ document: server.document, 'multi-model': server.multiModel }))
@@ -20,6 +21,53 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('button', { name: 'Sign in' }).waitFor()
     })
+
+  it('names the instance, and shows the password on request', async (t) => {
+    const { page, signIn } = await openWindow(t, browser, { url: server.document, at: '#/nodes' })
+    await page.getByText(NAME).waitFor()
+    assert.equal(await page.title(), `Sign in · ${NAME}`)
+    const password = page.getByLabel('Password', { exact: true })
+    await password.fill('adminpw')
+    assert.equal(await password.getAttribute('type'), 'password')
+    await page.getByRole('button', { name: 'Show' }).click()
+    assert.equal(await password.getAttribute('type'), 'text')
+    await page.getByRole('button', { name: 'Hide' }).click()
+    assert.equal(await password.getAttribute('type'), 'password')
+    await signIn('admin', 'adminpw')
+    await page.getByRole('link', { name: NAME }).waitFor()
+  })
+
+  it('says "still waiting" after 3 seconds, before and after the sign-in, and stops with the reply', async (t) => {
+    const { page, signIn, open } = await openWindow(t, browser, { url: server.document, at: '#/nodes' })
+    const waiting = page.getByText('Still waiting for the server.')
+    let goOn = () => {}
+    const hold = async (path: string) => {
+      const held = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      await page.route(path, async (route) => {
+        await held
+        await route.continue()
+      })
+    }
+    await page.clock.install()
+    await hold('**/_cardea/api/session')
+    await signIn('admin', 'adminpw')
+    await page.clock.fastForward(2900)
+    assert.equal(await waiting.count(), 0)
+    await page.clock.fastForward(200)
+    await waiting.waitFor()
+    goOn()
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    assert.equal(await waiting.count(), 0)
+    await hold('**/_cardea/api/roles*')
+    await open('#/roles')
+    await page.getByRole('status', { name: 'Loading' }).waitFor()
+    await page.clock.fastForward(3100)
+    await waiting.waitFor()
+    goOn()
+    await waiting.waitFor({ state: 'detached' })
+  })
 
   it('says that a password is wrong and keeps the name', async (t) => {
     const { page, signIn } = await openWindow(t, browser, { url: server.document })

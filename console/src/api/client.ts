@@ -1,5 +1,6 @@
 // Requests to the admin API. The page token shows that a request comes from this page and not from another of its origin.
 import { texts } from '../texts.ts'
+import { watchWaiting } from './waiting.ts'
 
 // What it returns: the types of its schemas. `…At` is in seconds since the epoch.
 export type {
@@ -66,6 +67,9 @@ export const setPageToken = (token: string): void => {
 
 /** Whether a browser may sign in at this address. */
 export const isSignInOpen = readMeta('sign-in') !== 'closed'
+
+/** The name of this installation; empty: it has none. */
+export const instanceName = decodeURIComponent(readMeta('name'))
 
 export type Query = Readonly<Record<string, string | number | undefined>>
 
@@ -157,10 +161,11 @@ async function sendOnce(path: string, { method = 'GET', query = {}, body, signal
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const rest = { ...(body && { body: JSON.stringify(body) }), ...(signal && { signal }) }
-  const response = await fetch(toUrl(path, query), { method, headers, ...rest }).catch((error: unknown) => {
+  const sent = fetch(toUrl(path, query), { method, headers, ...rest }).catch((error: unknown) => {
     if (signal?.aborted) throw error
     throw new ApiError(0, 'unreachable', texts.errors.unreachable)
   })
+  const response = await watchWaiting(sent)
   if (!response.ok) throw await readError(response)
   return response
 }

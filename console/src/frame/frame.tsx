@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api } from '../api/client.ts'
+import { api, instanceName } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { navigate, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
@@ -99,7 +99,10 @@ function TopBar({ title, isOffline, onFind, onHelp }: TopBarProps) {
     <header>
       <a class="brand" href="#/">
         <Logo />
-        {texts.product}
+        <span>
+          {texts.product}
+          {instanceName && <span class="instance">{instanceName}</span>}
+        </span>
       </a>
       <div class="topbar">
         <h1 class="where">{title}</h1>

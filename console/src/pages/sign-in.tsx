@@ -1,6 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { api, isCodeMissing, isRefused, onSessionEnd, type Session, setPageToken, toMessage } from '../api/client.ts'
+import {
+  api,
+  instanceName,
+  isCodeMissing,
+  isRefused,
+  onSessionEnd,
+  type Session,
+  setPageToken,
+  toMessage,
+} from '../api/client.ts'
 import { texts } from '../texts.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Problem, TextField } from '../ui/field.tsx'
@@ -17,6 +26,7 @@ export function Entrance({ title, children }: { readonly title: string; readonly
         <Logo />
         {texts.product}
       </div>
+      <p class="instance">{instanceName || location.host}</p>
       {children}
     </main>
   )

@@ -21,6 +21,8 @@ export interface Options {
   readonly providers: readonly Provider[]
   /** The URL at which providers send browsers back; empty: not configured. */
   readonly publicUrl: string
+  /** The name of this installation; empty: it has none. */
+  readonly instanceName: string
 }
 
 export const PATH = '/_cardea/sign-in'

@@ -36,5 +36,8 @@ export const texts = {
   passwordLink: 'Choose your account',
   passwordLinkText: 'From then on that account signs in as you, without a password.',
   signOutAt: (label: string) => `Sign out of ${label} too`,
+  show: 'Show',
+  hide: 'Hide',
+  waiting: 'Still waiting for the server.',
   unreachable: 'The server cannot be reached. Try again.',
 } as const

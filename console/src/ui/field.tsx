@@ -1,6 +1,8 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
+import { texts } from '../texts.ts'
+import { Button } from './parts.tsx'
 
 /** What is wrong with a whole form. */
 export const Problem = ({ text }: { readonly text: string }) =>
@@ -68,27 +70,47 @@ type TextFieldProps = FieldProps &
     readonly isMono?: boolean
   }
 
+/** A password can be shown while it is typed. */
 export function TextField({ label, hint, problem, value, onValue, isMono, ...input }: TextFieldProps) {
   const element = useRef<HTMLInputElement>(null)
+  const [isShown, setShown] = useState(false)
   // browsers obey autofocus only for the first field of a page
   useLayoutEffect(() => {
     if (input.autoFocus) element.current?.focus()
   }, [])
   return (
     <Field label={label} hint={hint} problem={problem}>
-      {(control) => (
-        <input
-          ref={element}
-          {...(input as InputHTMLAttributes<HTMLInputElement>)}
-          {...control}
-          class={`input ${isMono ? 'mono' : ''}`}
-          value={value}
-          onInput={(event) => onValue(event.currentTarget.value)}
-        />
-      )}
+      {(control) => {
+        const box = (
+          <input
+            ref={element}
+            {...({ ...input, ...(isShown && { type: 'text' }) } as InputHTMLAttributes<HTMLInputElement>)}
+            {...control}
+            class={`input ${isMono ? 'mono' : ''}`}
+            value={value}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
+        )
+        if (input.type !== 'password') return box
+        return (
+          <div class="input-row">
+            {box}
+            <ShowButton isShown={isShown} onChange={setShown} />
+          </div>
+        )
+      }}
     </Field>
   )
 }
+
+interface ShowButtonProps {
+  readonly isShown: boolean
+  readonly onChange: (isShown: boolean) => void
+}
+
+export const ShowButton = ({ isShown, onChange }: ShowButtonProps) => (
+  <Button onClick={() => onChange(!isShown)}>{isShown ? texts.password.hide : texts.password.show}</Button>
+)
 
 export type OptionRows = readonly (readonly [value: string, label: string])[]
 

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { type Account, api } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
-import { Field } from './field.tsx'
+import { Field, ShowButton } from './field.tsx'
 import { Button } from './parts.tsx'
 import { useDebounced } from './use-debounced.ts'
 
@@ -46,7 +46,7 @@ export function NewPassword({ label, value, onValue, rules, onRefused }: NewPass
             value={value}
             onInput={(event) => onValue(event.currentTarget.value)}
           />
-          <Button onClick={() => setShown(!isShown)}>{isShown ? texts.password.hide : texts.password.show}</Button>
+          <ShowButton isShown={isShown} onChange={setShown} />
           <Button onClick={suggest}>{texts.password.suggest}</Button>
         </div>
       )}

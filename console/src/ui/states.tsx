@@ -1,7 +1,9 @@
 // What a list, a form or a chart shows instead of data.
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { isStoreDown, isUnreachable, toMessage } from '../api/client.ts'
 import type { Resource } from '../api/use-resource.ts'
+import { onWaiting } from '../api/waiting.ts'
 import { texts } from '../texts.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Button } from './parts.tsx'
@@ -61,6 +63,24 @@ export const Loading = ({ shape = 'lines' }: { readonly shape?: Shape }) => (
     ))}
   </div>
 )
+
+/** Above everything, also where no part of the page is loading: a button that was pressed waits, too. */
+export function StillWaiting() {
+  const [isWaiting, setWaiting] = useState(false)
+  const notice = useRef<HTMLParagraphElement>(null)
+  useEffect(() => onWaiting(setWaiting), [])
+  // a popover, because an open dialog covers everything else
+  useEffect(() => notice.current?.showPopover(), [isWaiting])
+  return (
+    <div role="status">
+      {isWaiting && (
+        <p class="waiting" popover="manual" ref={notice}>
+          {texts.states.waiting}
+        </p>
+      )}
+    </div>
+  )
+}
 
 /** How many users of all a long operation has dealt with. */
 export const Progress = ({ label, done, total }: Readonly<{ label: string; done: number; total: number }>) => (

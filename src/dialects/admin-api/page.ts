@@ -21,6 +21,8 @@ import { ACCESS, type AdminRoute } from './rights.ts'
 export interface PageOptions {
   readonly files: ConsoleFiles
   readonly sessions: ConsoleSessions
+  /** The name of this installation; empty: it has none. */
+  instanceName(): string
   /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
   readonly isOwnOrigin: boolean
 }
@@ -86,6 +88,7 @@ async function showPage(context: RequestContext, options: PageOptions): Promise<
   const values = {
     token: await findToken(context, options),
     signIn: options.isOwnOrigin || isTrustworthy(context) ? 'open' : 'closed',
+    name: encodeURIComponent(options.instanceName()),
   }
   return renderPage(options.files.page, values, [
     ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', PRELOAD_HEADER, ...PURPOSE_HEADERS].join(', ')],
@@ -143,7 +146,7 @@ export interface Asset {
 }
 
 export interface ConsoleFiles {
-  /** Contains the placeholders `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
+  /** Contains the placeholders `{{token}}`, `{{signIn}}`, `{{name}}` and `{{nonce}}`. */
   readonly page: string
   /** The sign-in page, with the placeholders `{{options}}` and `{{nonce}}`. */
   readonly signInPage: string
@@ -162,6 +165,7 @@ const NOT_BUILT_PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="cardea-page-token" content="{{token}}">
 <meta name="cardea-sign-in" content="{{signIn}}">
+<meta name="cardea-name" content="{{name}}">
 <meta name="cardea-options" content="{{options}}">
 <title>Cardea</title>
 </head>

@@ -22,6 +22,8 @@ export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, Prov
   readonly directory: AccountSignInDeps['directory'] & ProviderRoutesDeps['directory']
   /** The URL at which browsers reach this server; empty: not configured. */
   publicUrl(): string
+  /** The name of this installation; empty: it has none. */
+  instanceName(): string
   /** With a placeholder for the options. */
   readonly page: string
   /** Reads the session cookie of the document door. */
@@ -67,13 +69,14 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
 })
 
 function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
-  const { page, allowsSignUp, providerSignIn, publicUrl } = deps
+  const { page, allowsSignUp, providerSignIn, publicUrl, instanceName } = deps
   const { name, mustChangePassword = false, mustSetUpFactor = false } = identityOf(context)
   const providers = providerSignIn
     .list()
     .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
   const user = { name, mustChangePassword, mustSetUpFactor, hasToken: deps.openToken !== undefined }
-  const options = { ...user, ...readNext(context), signUp: allowsSignUp(), providers, publicUrl: publicUrl() }
+  const server = { signUp: allowsSignUp(), providers, publicUrl: publicUrl(), instanceName: instanceName() }
+  const options = { ...user, ...readNext(context), ...server }
   const reply = renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
   return options.isNextWrong ? { ...reply, status: 400 } : reply
 }
