@@ -207,11 +207,11 @@ export const texts = {
     asCharts: 'Show charts',
     findings: 'What needs attention',
     allWell: 'Everything works. Nothing needs attention.',
-    fails: (part: string, label: string) =>
-      part.startsWith('upstream.') ? `${label} does not answer` : `${label} fails`,
+    fails: (part: string, label: string, isFailure: boolean) => {
+      if (!isFailure) return `Warning: ${label}`
+      return part.startsWith('upstream.') ? `${label} does not answer` : `${label} fails`
+    },
     nodesDown: (count: number) => plural(count, 'node is not ready', 'nodes are not ready'),
-    certificateOver: 'A certificate has expired',
-    certificateEnds: (duration: string) => `A certificate expires in ${duration}`,
     failed: (count: number, range: string) => ({
       title: `${plural(count, 'server error', 'server errors')} ${range}`,
       text: 'Responses with a status of 5xx. The log has the reasons.',
@@ -275,9 +275,12 @@ export const texts = {
       audit: 'Audit trail',
       'upstream.document': 'CouchDB',
       'upstream.multi-model': 'ArangoDB',
+      certificates: 'Certificates',
+      workers: 'Worker threads',
+      nodes: 'Other nodes',
     } as Readonly<Record<string, string>>,
     works: 'working',
-    failing: 'fails',
+    partStates: { warning: 'warning', failed: 'fails' },
     engine: 'Store engine',
     nodes: 'Nodes',
     nodesReady: (ready: number, total: number) => `${ready} of ${total} ready`,

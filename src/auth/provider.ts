@@ -18,7 +18,7 @@ import { isRole } from './handler.ts'
 
 export interface Provider {
   readonly name: string
-  readonly keys: Pick<ProviderKeys, 'get' | 'renew' | 'isFailing'>
+  readonly keys: Pick<ProviderKeys, 'get' | 'renew' | 'isFailing' | 'check'>
   readonly algorithms: readonly string[]
   readonly rules: Omit<ProviderClaimRules, 'nowSeconds'>
   /** Who a token is. */

@@ -88,7 +88,7 @@ export const ERRORS = {
     text: 'The identity provider cannot be reached, so its token cannot be checked now.',
   },
   overloaded: { status: 503, text: 'Too much work is waiting.' },
-  store_unavailable: { status: 503, text: 'The store cannot be reached.' },
+  store_unavailable: { status: 503, text: 'The store cannot be used now.' },
   record_damaged: {
     status: 503,
     text: 'The stored record of this user is damaged. An administrator must restore a backup.',

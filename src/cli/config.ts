@@ -4,7 +4,7 @@ import { describeSettings, renderSettings } from '../config/describe.ts'
 import { findOption, ROWS, splitName } from '../config/options.ts'
 import { findNearest, withSuggestion } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
-import { listOpenKeyFiles, listOutdatedCertificates } from '../live-config/certificates.ts'
+import { checkCertificates, listOpenKeyFiles } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, EXIT, ExitError, usageError } from './context.ts'
 import { addManaged, type ManageOptions, manage, perform, report } from './manage.ts'
@@ -66,7 +66,10 @@ async function check(context: Context): Promise<void> {
   // `cardea check` has areas of its own for certificates and files
   const ofTls =
     exitCode === 0
-      ? [...listOutdatedCertificates(settings.values, Date.now()), ...listOpenKeyFiles(settings.values)]
+      ? [
+          ...checkCertificates(settings.values, Date.now()).map(({ message }) => message),
+          ...listOpenKeyFiles(settings.values),
+        ]
       : []
   for (const warning of [...warnings, ...ofTls]) context.print(`warning: ${warning}`)
   if (exitCode !== 0) throw new ExitError(exitCode, problems.join('\n'))

@@ -1,6 +1,5 @@
 // What `cardea check` finds beside the configuration: file modes, the store, certificates, upstream servers, the clock.
-import { X509Certificate } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findPublicOrigin } from '../auth/provider-sign-in.ts'
@@ -10,9 +9,9 @@ import { readServices } from '../config/open-sections.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
-import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
 import { ALGORITHMS } from '../keys/algorithms.ts'
 import { fetchDiscovery, fetchKeys, type ProviderKeySet } from '../keys/provider-keys.ts'
+import { checkCertificates } from '../live-config/certificates.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
@@ -44,7 +43,7 @@ const AREAS: readonly Area[] = [
   },
   {
     name: 'certificates',
-    find: checkCertificates,
+    find: findCertificates,
     ok: ({ settings }) => (listTlsSources(settings.values).length > 0 ? 'none expires soon' : 'none configured'),
   },
   {
@@ -128,22 +127,14 @@ function listSecretFiles(
 const listFolder = ({ name, path }: NamedFile): readonly NamedFile[] =>
   path === '' ? [] : readdirSync(path).map((file) => ({ name, path: join(path, file) }))
 
-function checkCertificates({ settings: { values }, nowMs }: Examined): AreaFindings {
-  return listTlsSources(values).flatMap(({ cert: { option, path } }) =>
-    checkValidity(option, new X509Certificate(readFileSync(path)), nowMs),
-  )
-}
+const RENEW = 'Renew it: a running server uses the new file within seconds. If it is not valid yet, check the clock.'
 
-const SOON_MS = 30 * 86_400_000
-const RENEW = 'Renew it: a running server uses the new file within seconds.'
-
-function checkValidity(name: string, certificate: X509Certificate, nowMs: number): AreaFindings {
-  const problem = checkCertificateDates(certificate, nowMs)
-  const { validFromDate, validToDate } = certificate
-  const advice = validFromDate.getTime() > nowMs ? 'Check the clock of this machine.' : RENEW
-  if (problem !== undefined) return [{ level: 'problem', message: `${name} ${problem}`, advice }]
-  if (validToDate.getTime() - nowMs > SOON_MS) return []
-  return [{ level: 'warning', message: `${name} expires on ${renderDay(validToDate)}`, advice }]
+function findCertificates({ settings: { values }, nowMs }: Examined): AreaFindings {
+  return checkCertificates(values, nowMs).map(({ message, isOutdated }) => ({
+    level: isOutdated ? 'problem' : 'warning',
+    message,
+    advice: RENEW,
+  }))
 }
 
 /** By the same inspection as the running server's. */
@@ -166,10 +157,16 @@ function checkUpstreams({ probes, inspected }: Examined): AreaFindings {
 function checkServer({ server }: Examined): AreaFindings {
   if (server === undefined) return []
   if (typeof server === 'string') return [{ level: 'problem', message: server }]
-  return server.parts.flatMap(
-    ({ name, problem }): AreaFindings =>
-      problem === null ? [] : [{ level: 'problem', message: `not ready: ${name}: ${problem}` }],
-  )
+  return server.parts.flatMap(({ name, state, problem }): AreaFindings => {
+    if (state === 'ok') return []
+    const isFailed = state === 'failed'
+    return [
+      {
+        level: isFailed ? 'problem' : 'warning',
+        message: `${isFailed ? 'not ready: ' : ''}${name}: ${problem}`,
+      },
+    ]
+  })
 }
 
 /** Tokens live for minutes, so smaller differences do no harm. */

@@ -58,7 +58,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
         return { kind: 'done', value: await runOperation<unknown>(OPERATIONS[name], deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        return { kind: 'refused', ...toErrorBody(error) }
+        return { kind: 'refused', ...toErrorBody(error, { isForAdministrator: true }) }
       }
     },
     async close() {

@@ -1,35 +1,43 @@
 import { Command } from 'commander'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
-import type { Context } from './context.ts'
-import { type ManageOptions, perform, withExitCodes, withManageOptions } from './manage.ts'
+import { type Context, commandError } from './context.ts'
+import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 import { renderFacts, toPrintable } from './table.ts'
 
 /** `cardea status`: what a running server says about itself. */
 export function statusCommand(context: Context): Command {
-  const command = new Command('status').description('ask a running server for its version, listeners, store and state')
-  return withExitCodes(withManageOptions(command)).action((options: ManageOptions) =>
-    perform(context, options, (control) => control.call('health'), { needsServer: true, render: renderHealth }),
+  const command = new Command('status').description(
+    'ask a running server for its version, listeners, store and state; exits with 1 unless it is ready',
   )
+  return withExitCodes(withManageOptions(command)).action(async (options: ManageOptions) => {
+    const health = await manage(context, options, (control) => control.call('health'), { needsServer: true })
+    report(context, options, health, () => renderHealth(health))
+    if (!health.isReady) throw commandError('The server is not ready.')
+  })
 }
 
-/** Up to here a node counts as up to date: nodes follow each other within a second. */
-const RECENT_MS = 2000
-
 function renderHealth(health: Health): string {
-  const isRecent = health.stalenessMs <= RECENT_MS
-  const age = isRecent ? 'up to date' : `last read ${Math.round(health.stalenessMs / 1000)} s ago`
   const facts = renderFacts([
     ['server', `${health.product} ${health.version}`],
     ['node', health.node],
     ['process', `${health.pid}, since ${new Date(health.startedAt * 1000).toISOString()}`],
     ['listening', health.listening.join(', ') || 'nowhere'],
-    ['store', `${health.store}, ${age}`],
+    ['store', `${health.store}, ${renderAge(health)}`],
     ['state', health.isReady ? 'ready' : 'not ready'],
-    ...health.parts.map(({ name, problem }) => [`  ${name}`, problem === null ? 'ok' : `failed: ${problem}`] as const),
+    ...health.parts.map(({ name, state, problem }) => [`  ${name}`, problem ? `${state}: ${problem}` : state] as const),
     ['restart needed for', health.needRestart.join(', ') || 'nothing'],
   ])
   const findings = health.upstreams.flatMap(({ findings }) =>
     findings.map(({ upstream, reason, check }) => `${upstream}: ${reason} ${check}`),
   )
   return [facts, ...[...findings, ...health.warnings].map((warning) => `warning: ${toPrintable(warning)}`)].join('\n')
+}
+
+/** Up to here a node counts as up to date: nodes follow each other within a second. */
+const RECENT_MS = 2000
+
+/** A store that fails now may have been read a moment ago. */
+function renderAge({ parts, stalenessMs }: Health): string {
+  const isWorking = parts.every(({ name, isWorking }) => name !== 'store' || isWorking)
+  return isWorking && stalenessMs <= RECENT_MS ? 'up to date' : `last read ${Math.round(stalenessMs / 1000)} s ago`
 }

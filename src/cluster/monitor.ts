@@ -110,7 +110,7 @@ const describeNode = (
   startedAt,
   lagMs: Math.round(stalenessMs()),
   keysHash: toKeysHash(secrets()),
-  problems: parts.flatMap(({ name, problem }) => (problem ? [`${name}: ${problem.reason}`] : [])),
+  problems: parts.flatMap(({ name, state, problem }) => (state === 'failed' ? [`${name}: ${problem?.reason}`] : [])),
 })
 
 /** Equal on nodes that have the same secrets. Keyed, so that it does not help to guess a weak cookie secret. */

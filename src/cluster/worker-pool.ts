@@ -92,6 +92,8 @@ export class WorkerPool {
   /** What workers that have ended had counted. */
   #past: MetricsCopy = []
   #failures = 0
+  /** The slots whose worker has ended or could not be started, until another is ready. */
+  readonly #missing = new Set<number>()
   #lastConnection = 0
   #isClosing = false
   #isPosted = false
@@ -116,6 +118,12 @@ export class WorkerPool {
 
   start(): void {
     for (let slot = 0; slot < this.#deps.count; slot += 1) void this.#keepRunning(slot)
+  }
+
+  /** Why fewer workers serve than should; `undefined`: all do, or start for the first time. */
+  check(): string | undefined {
+    const { size } = this.#missing
+    return size === 0 ? undefined : `${size} of ${this.#deps.count} worker threads do not run`
   }
 
   /** From now on no worker accepts what it knows, until it has read the changes of the store. */
@@ -231,6 +239,7 @@ export class WorkerPool {
       if (member?.hasSuccessor || this.#isClosing) return
       const isHealthy = performance.now() - startedMs > HEALTHY_MS
       this.#failures = isHealthy ? 1 : this.#failures + 1
+      this.#missing.add(slot)
       const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
       this.#deps.log.error('a worker thread has ended and is started again', { worker: slot, delayMs })
       await pause(delayMs, undefined, { ref: false })
@@ -316,6 +325,7 @@ export class WorkerPool {
   #onMessage(member: Member, message: FromWorker, onReady: () => void): void {
     if (message.kind === 'ready') {
       member.isReady = true
+      this.#missing.delete(member.slot)
       onReady()
     } else if (message.kind === 'closed') this.#release(member, message.connection)
     else if (message.kind === 'metrics') {

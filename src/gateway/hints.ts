@@ -1,11 +1,13 @@
 // What an operator should check when an upstream fails. Logged with the failure.
 import { DOCUMENT_IDENTITIES, type DocumentIdentityKind } from './upstream-identities.ts'
 
-/** `open`: it gives administrative rights to anonymous clients. */
-export type UpstreamProblem = 'unreachable' | 'identity rejected' | 'open'
+/**
+ * `failed`: it was connected, but did not send a response that can be used. `open`: it gives administrative rights to
+ * anonymous clients.
+ */
+export type UpstreamProblem = 'unreachable' | 'failed' | 'identity rejected' | 'open'
 
-/** `failed`: it was connected, but did not send a valid response. */
-export type UpstreamHints = Readonly<Record<UpstreamProblem | 'failed', string>>
+export type UpstreamHints = Readonly<Record<UpstreamProblem, string>>
 
 const FAILED =
   'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'

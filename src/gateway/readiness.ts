@@ -139,9 +139,9 @@ export class UpstreamReadiness {
     const isKnown = ({ upstream, problem, reason }: UpstreamFinding) =>
       before.some((other) => other.upstream === upstream && other.problem === problem && other.reason === reason)
     for (const finding of found.filter((each) => !isKnown(each)))
-      this.#log.warn(`the ${door} door is not ready: ${SENTENCES[finding.problem]}`, { ...finding })
+      this.#log.warn(`an upstream server of the ${door} door ${SENTENCES[finding.problem]}`, { ...finding })
     if (before.length > 0 && found.length === 0)
-      this.#log.info(`the ${door} door is ready: its upstream server has no problems`)
+      this.#log.info(`the upstream servers of the ${door} door have no problems`)
   }
 
   async #findProblem({ door, upstream, healthPath }: InspectedUpstream): Promise<HealthProblem | undefined> {
@@ -165,7 +165,8 @@ function describeUnusable(findings: readonly UpstreamFinding[]): HealthProblem |
 }
 
 const SENTENCES: Readonly<Record<UpstreamFinding['problem'], string>> = {
-  unreachable: 'its upstream server cannot be reached',
-  'identity rejected': 'its upstream server rejects the identity that Cardea signs',
-  open: 'its upstream server gives administrative rights to anonymous clients',
+  unreachable: 'cannot be reached',
+  failed: 'fails',
+  'identity rejected': 'rejects the identity that Cardea signs',
+  open: 'gives administrative rights to anonymous clients',
 }

@@ -45,7 +45,8 @@ async function findProblems(
     const open = await Promise.all(openProbes.map((each) => findProblem(server, each, 'open')))
     return [rejected, ...open].flat()
   } catch (error) {
-    return [{ problem: 'unreachable', reason: describe(error) }]
+    const problem = error instanceof Error && isUnconnected(error) ? 'unreachable' : 'failed'
+    return [{ problem, reason: describe(error) }]
   }
 }
 

@@ -33,6 +33,8 @@ const REFRESH_MS = 600_000
 /** Time between two fetches: a client can send any number of tokens with unknown keys. */
 const INTERVAL_MS = 5000
 const MAX_INTERVAL_MS = 300_000
+/** The same where no request waits for it. */
+const CHECK_MS = 60_000
 
 export type ProviderKeys = ReturnType<typeof createProviderKeys>
 
@@ -53,7 +55,12 @@ export function createProviderKeys(place: ProviderPlace, maxAgeMs: number, clock
       return state.failures > 0 ? Promise.resolve() : refreshLater()
     },
     /** Whether the last fetch failed. */
-    isFailing: (): boolean => state.failures > 0,
+    isFailing: (): boolean => state.problem !== undefined,
+    /** Why the last fetch failed. Fetches again, beside the caller, if that was a while ago. */
+    check(): string | undefined {
+      if (pauseMs(CHECK_MS) <= 0) void refresh()
+      return state.problem
+    },
   }
 }
 
@@ -63,6 +70,8 @@ interface Fetched {
   triedMs: number
   /** Since the last success. */
   failures: number
+  /** Why the last fetch failed. */
+  problem?: string | undefined
   running?: Promise<void> | undefined
 }
 
@@ -76,9 +85,11 @@ function createFetcher(place: ProviderPlace, clock: Clock, log: Log) {
       state.fetchedMs = clock.nowMs()
       if (state.failures > 0) log.info('the keys of the identity provider are available again', { provider })
       state.failures = 0
+      state.problem = undefined
     } catch (error) {
       state.failures += 1
-      log.warn('the keys of the identity provider cannot be fetched', { provider, reason: messageOf(error) })
+      state.problem = messageOf(error)
+      log.warn('the keys of the identity provider cannot be fetched', { provider, reason: state.problem })
     } finally {
       state.triedMs = clock.nowMs()
       state.running = undefined
@@ -91,8 +102,8 @@ function createFetcher(place: ProviderPlace, clock: Clock, log: Log) {
       return state.running
     },
     /** Counted from the last attempt, whether it succeeded or not. */
-    pauseMs(): number {
-      const intervalMs = Math.min(INTERVAL_MS * 2 ** Math.max(0, state.failures - 1), MAX_INTERVAL_MS)
+    pauseMs(firstMs = INTERVAL_MS): number {
+      const intervalMs = Math.min(firstMs * 2 ** Math.max(0, state.failures - 1), MAX_INTERVAL_MS)
       return state.triedMs + intervalMs - clock.nowMs()
     },
   }

@@ -1,11 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
+import { attempt } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { compareSettings, type Settings } from '../config/settings.ts'
 import { Certificates } from '../http/certificates.ts'
-import { checkCertificateDates, loadTlsFiles } from '../http/tls-files.ts'
+import { checkCertificateDates, renderDay } from '../http/tls-files.ts'
+import type { HealthCheck } from '../observe/health.ts'
 import { listTlsSources } from './endpoints.ts'
 import type { LiveConfig } from './live-config.ts'
 
@@ -33,15 +35,37 @@ export function followCertificates(liveConfig: LiveConfig, onReplaced: () => voi
   return certificates
 }
 
-/** One sentence for each certificate of a listener that clients reject now because of its dates. */
-export const listOutdatedCertificates = (config: Config, nowMs: number): readonly string[] =>
-  listTlsSources(config).flatMap((source) => {
-    const load = loadTlsFiles(source)
-    const problem =
-      load.kind === 'files' ? checkCertificateDates(new X509Certificate(load.files.cert), nowMs) : undefined
-    const { option, path } = source.cert
-    return problem === undefined ? [] : [`${option}: the certificate in ${path} ${problem}, and clients reject it`]
+interface CertificateFinding {
+  readonly message: string
+  /** Clients reject it now. */
+  readonly isOutdated: boolean
+}
+
+const SOON_MS = 14 * 86_400_000
+
+/** The certificates of listeners that clients reject because of their dates, now or soon. */
+export const checkCertificates = (config: Config, nowMs: number): readonly CertificateFinding[] =>
+  listTlsSources(config).flatMap(({ cert: { option, path } }): readonly CertificateFinding[] => {
+    const certificate = attempt(() => new X509Certificate(readFileSync(path)))
+    if (!certificate) return []
+    const name = `${option}: the certificate in ${path}`
+    const outdated = checkCertificateDates(certificate, nowMs)
+    if (outdated !== undefined) return [{ message: `${name} ${outdated}, and clients reject it`, isOutdated: true }]
+    const { validToDate } = certificate
+    if (validToDate.getTime() - nowMs > SOON_MS) return []
+    return [{ message: `${name} expires on ${renderDay(validToDate)}`, isOutdated: false }]
   })
+
+/** Plain listeners serve requests, whatever the certificates of others are. */
+export const createCertificateCheck = (config: () => Config, { nowMs }: Clock): HealthCheck => ({
+  name: 'certificates',
+  async find() {
+    const findings = checkCertificates(config(), nowMs())
+    if (findings.length === 0) return undefined
+    const reason = findings.map(({ message }) => message).join('; ')
+    return { reason, ...(findings.some(({ isOutdated }) => isOutdated) ? { isBridged: true } : { isWarning: true }) }
+  },
+})
 
 /** Permissions that a file with a private key should not have: the group of the server may read it. */
 const TOO_OPEN = 0o037

@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 
 /** A part that Cardea cannot work without. */
 export interface HealthCheck {
@@ -21,6 +22,8 @@ export interface HealthProblem {
   readonly reason: string
   /** Requests are served all the same, for now. */
   readonly isBridged?: boolean
+  /** The server stays ready: nothing that all requests need has failed. */
+  readonly isWarning?: boolean
   /** The status with which an upstream asks load balancers to send no requests, such as `maintenance_mode`. */
   readonly status?: string
 }
@@ -34,14 +37,21 @@ export interface HealthFinding {
   readonly check: string
 }
 
+export const HEALTH_STATES = ['ok', 'warning', 'failed'] as const
+export type HealthState = (typeof HEALTH_STATES)[number]
+
 /** The result of a check. */
 export interface HealthPart extends Pick<HealthCheck, 'name' | 'door'> {
+  readonly state: HealthState
   /** `undefined`: it works. */
   readonly problem: HealthProblem | undefined
   readonly findings: readonly HealthFinding[]
 }
 
 export type CheckHealth = () => Promise<readonly HealthPart[]>
+
+/** Called with the result of every check. Must not throw. */
+export type HealthListener = (parts: readonly HealthPart[]) => void
 
 interface HealthSources {
   readonly directory: {
@@ -52,7 +62,8 @@ interface HealthSources {
   }
   readonly store: { checkWrites(): Promise<void> }
   readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
-  readonly upstreams: readonly HealthCheck[]
+  /** Of the parts that are configured: upstreams, providers, certificates, workers, other nodes. */
+  readonly others: readonly HealthCheck[]
   readonly audit: {
     /** Whether what cannot be recorded is refused. */
     readonly isRequired: boolean
@@ -62,7 +73,7 @@ interface HealthSources {
 }
 
 /** Services are not in the table: each serves only its own paths. */
-const listChecks = ({ directory, store, rings, upstreams, audit }: HealthSources): readonly HealthCheck[] => [
+const listChecks = ({ directory, store, rings, others, audit }: HealthSources): readonly HealthCheck[] => [
   {
     name: 'store',
     async find() {
@@ -81,7 +92,7 @@ const listChecks = ({ directory, store, rings, upstreams, audit }: HealthSources
     },
   },
   ...(audit.isRequired ? [createAuditCheck(audit)] : []),
-  ...upstreams,
+  ...others,
 ]
 
 const createAuditCheck = ({ findProblem }: HealthSources['audit']): HealthCheck => ({
@@ -90,6 +101,15 @@ const createAuditCheck = ({ findProblem }: HealthSources['audit']): HealthCheck 
     const reason = findProblem()
     // existing sessions are served meanwhile
     return reason === undefined ? undefined : { reason, isBridged: true }
+  },
+})
+
+/** The check of a part that requests can do without. `findReason` returns `undefined` while it works. */
+export const createWarning = (name: string, findReason: () => string | undefined): HealthCheck => ({
+  name,
+  async find() {
+    const reason = findReason()
+    return reason === undefined ? undefined : { reason, isWarning: true }
   },
 })
 
@@ -108,14 +128,18 @@ async function findFailure(work: () => Promise<void>): Promise<string | undefine
 const NO_RESPONSE = 'no response in time'
 
 /** One check serves all callers of a second: anonymous clients must not cause any number of requests to the parts. */
-export function createHealth(sources: () => HealthSources): CheckHealth {
+export function createHealth(sources: () => HealthSources, listeners: readonly HealthListener[]): CheckHealth {
+  const report = (parts: readonly HealthPart[]): readonly HealthPart[] => {
+    for (const listener of listeners) listener(parts)
+    return parts
+  }
   let current: { readonly names: string; readonly parts: Promise<readonly HealthPart[]> } | undefined
   return () => {
     const checks = listChecks(sources())
     // the start and a reload of the configuration add upstreams
     const names = checks.map(({ name }) => name).join()
     if (current?.names === names) return current.parts
-    const started = { names, parts: Promise.all(checks.map(lookAt)) }
+    const started = { names, parts: Promise.all(checks.map(lookAt)).then(report) }
     current = started
     const forget = () => {
       if (current === started) current = undefined
@@ -129,10 +153,25 @@ const SHARED_MS = 1000
 
 async function lookAt(check: HealthCheck): Promise<HealthPart> {
   const { name, door } = check
-  const problem = await inTime(check.find(), MAX_MS, { reason: NO_RESPONSE }).catch(() => ({
-    reason: 'the check failed',
-  }))
-  return { name, ...(door !== undefined && { door }), problem, findings: check.findings?.() ?? [] }
+  const problem = await inTime<HealthProblem | undefined>(check.find(), MAX_MS, { reason: NO_RESPONSE }).catch(
+    (): HealthProblem => ({ reason: 'the check failed' }),
+  )
+  const state = problem === undefined ? 'ok' : problem.isWarning ? 'warning' : 'failed'
+  return { name, ...(door !== undefined && { door }), state, problem, findings: check.findings?.() ?? [] }
+}
+
+/** Logs what differs from the check before. */
+export function createHealthLog(log: Log): HealthListener {
+  const known = new Map<string, string>()
+  return (parts) => {
+    for (const { name, state, problem } of parts) {
+      const before = known.get(name) ?? ''
+      const now = problem ? `${state === 'failed' ? 'not ready' : 'warning'}: ${name}: ${problem.reason}` : ''
+      known.set(name, now)
+      if (now !== '' && now !== before) log.warn(now, { part: name })
+      if (now === '' && before !== '') log.info(`works again: ${name}`, { part: name })
+    }
+  }
 }
 
 async function inTime<T>(work: Promise<T>, maxMs: number, late: T): Promise<T> {
@@ -148,4 +187,7 @@ async function inTime<T>(work: Promise<T>, maxMs: number, late: T): Promise<T> {
 
 /** What keeps this door from serving requests; `undefined`: nothing. */
 export const findDoorProblem = (parts: readonly HealthPart[], name: string): HealthPart | undefined =>
-  parts.find(({ door = name, problem }) => door === name && problem && !problem.isBridged)
+  parts.find(({ door = name, state, problem }) => door === name && state === 'failed' && !problem?.isBridged)
+
+export const isReady = (parts: readonly Pick<HealthPart, 'state'>[]): boolean =>
+  parts.every(({ state }) => state !== 'failed')

@@ -126,6 +126,10 @@ export const METRICS = {
     '1 if the last reload of the secrets failed and the previous ones are in use, otherwise 0.',
     { secrets: '`tokens` or `upstream`.' },
   ),
+  cardea_health: gauge('1 for the state of each part, as /_cardea/ready has it, and 0 for its other states.', {
+    part: 'As in /_cardea/ready, for example `store` or `upstream.document`.',
+    state: '`ok`, `warning` (the server is ready) or `failed` (it is not).',
+  }),
   // the process
   cardea_info: gauge('Always 1.', { version: 'Version of Cardea.', store: 'Engine of the store.' }),
   cardea_event_loop_delay_seconds: gauge('Delay of the event loop since the last scrape.', {

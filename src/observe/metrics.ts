@@ -104,7 +104,7 @@ export function createMetrics(): Metrics {
 }
 
 /** Renders at most once a second. For clients without a credential: rendering takes milliseconds of CPU time. */
-export function renderOnceASecond({ render }: Metrics, clock: Clock = MONOTONIC_CLOCK): Metrics['render'] {
+export function renderOnceASecond(render: Metrics['render'], clock: Clock = MONOTONIC_CLOCK): Metrics['render'] {
   let rendered: ReturnType<Metrics['render']> | undefined
   let renderedAtMs = 0
   return () => {

@@ -7,6 +7,7 @@ import { attempt } from '../base/errors.ts'
 import { countOpenFiles, findOpenFileLimit } from '../base/node-internals/open-files.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { DeliveryFigures } from './audit/delivery.ts'
+import { HEALTH_STATES, type HealthListener, type HealthPart } from './health.ts'
 import type { Labels, MetricOf } from './metric-table.ts'
 import type { CounterCell, Metrics } from './metrics.ts'
 import type { EventKind } from './security-event-table.ts'
@@ -63,6 +64,19 @@ export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, c
   metrics.collectValue('cardea_hash_refused_total', () => hasher.load().refused)
   metrics.collectValue('cardea_store_staleness_seconds', () => stalenessMs() / 1000)
   metrics.collectValue('cardea_open_streams', countStreams)
+}
+
+/** Returns what tells it the result of each check. */
+export function addHealthMetrics(metrics: Metrics): HealthListener {
+  let last: readonly HealthPart[] = []
+  metrics.collect('cardea_health', () =>
+    last.flatMap(({ name: part, state: current }) =>
+      HEALTH_STATES.map((state) => ({ labels: { part, state }, value: Number(state === current) })),
+    ),
+  )
+  return (parts) => {
+    last = parts
+  }
 }
 
 type AuditDestination = DeliveryFigures & { readonly destination: string }

@@ -1,4 +1,4 @@
-// The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
+// The admin API: on a listener of its own, and mounted at both doors.
 import { type Authenticator, createAuthenticator, createRevalidation } from '../auth/authenticate.ts'
 import { createBasicHandler, DOCUMENT_BASIC } from '../auth/basic.ts'
 import { ACCEPTED, selectHandlers } from '../auth/credential.ts'
@@ -8,7 +8,6 @@ import { createRequireCurrentPassword, createRequirePasswordInBody } from '../au
 import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { createCookieHandler } from '../auth/session/session-cookie.ts'
 import { createApplicationSignIn } from '../auth/session/session-service.ts'
-import { OWNER } from '../auth/socket-owner.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
@@ -33,15 +32,12 @@ import type { Directory } from '../directory/directory.ts'
 import { type Mount, READ_METHODS } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
-import { type Listener, listen } from '../http/server.ts'
-import { listOutdatedCertificates } from '../live-config/certificates.ts'
-import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import { toPasswordRules } from '../live-config/kernel-settings.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import { renderOnceASecond } from '../observe/metrics.ts'
 import { type Parts, toDoorOptions } from './parts.ts'
-import { toDocumentSettings, toListenerLimits, toRenewableSettings, toUsersSettings } from './settings.ts'
+import { toDocumentSettings, toRenewableSettings, toUsersSettings } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: Parts): Door {
@@ -65,7 +61,7 @@ const TO_CONSOLE: AdminRoute = {
 
 /** The listener of `metrics.endpoint`. */
 export function createMetricsDoor(parts: Parts): Door {
-  const deps = { renderMetrics: renderOnceASecond(parts.metrics) }
+  const deps = { renderMetrics: renderOnceASecond(() => renderMetrics(parts)) }
   return createDoor({
     ...toDoorOptions(parts, 'metrics'),
     dialect: {
@@ -235,21 +231,27 @@ export function createOperationDeps(
 }
 
 /** The same with what only a server has. */
-const createServerDeps = (parts: Parts) => ({
+export const createServerDeps = (parts: Parts) => ({
   ...createOperationDeps(parts.liveConfig, parts.directory, parts.limits),
   server: {
     monitor: parts.monitor,
     secrets: parts.secrets,
     health: () => describeHealth(parts),
     findUpstream: parts.gateway.find,
-    findRoll: () => parts.roll.get() ?? refuseRoll(),
+    findRoll: () => parts.workers.get()?.roll ?? refuseRoll(),
     hasSignInProviders: () => parts.providerSignIn.list().length > 0,
     findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
   },
   live: parts.live,
   checkHealth: parts.checkHealth,
-  renderMetrics: parts.metrics.render,
+  renderMetrics: () => renderMetrics(parts),
 })
+
+/** With the health of now. */
+async function renderMetrics({ metrics, checkHealth }: Parts) {
+  await checkHealth()
+  return metrics.render()
+}
 
 function refuseRoll(): never {
   throw badRequest('The server has no worker threads: see the option server.workers.')
@@ -278,36 +280,7 @@ async function describeHealth({ liveConfig, store, directory, checkHealth, liste
     startedAt: Math.floor(SYSTEM_CLOCK.nowMs() / 1000 - process.uptime()),
     listening: listening.get(),
     needRestart: compareSettings(settings, configured).needRestart,
-    warnings: [...warnings, ...listOutdatedCertificates(settings.values, SYSTEM_CLOCK.nowMs())],
+    warnings,
     ...showParts(await checkHealth()),
-  }
-}
-
-const OWNER_ONLY = 0o600
-
-/**
- * A server without the socket still works, but its commands need `--url`: so a failure is only logged. `folder` is that
- * of the configuration.
- */
-export async function openControlSocket(parts: Parts, folder: string | undefined): Promise<Listener | undefined> {
-  const { config, log } = parts
-  const seed = { storeUrl: config.get().store.url, folder }
-  const path = findSocketPath(seed)
-  if (path === undefined) return undefined
-  const door = createDoor({
-    ...toDoorOptions(parts, 'control'),
-    dialect: createAdminApiDialect({
-      ...createServerDeps(parts),
-      authenticate: async () => OWNER,
-      requirePassword: async () => {},
-      requireCurrentPassword: async () => {},
-    }),
-  })
-  try {
-    if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')
-    return await listen(door, { kind: 'unix', path, mode: OWNER_ONLY }, toListenerLimits(config.get()))
-  } catch (error) {
-    log.warn('no control socket: commands need --url', { path, error })
-    return undefined
   }
 }

@@ -33,7 +33,8 @@ import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { createAdminDoor, createMetricsDoor, createOperationDeps, openControlSocket } from './admin-door.ts'
+import { createAdminDoor, createMetricsDoor, createOperationDeps } from './admin-door.ts'
+import { openControlSocket } from './control-socket.ts'
 import { createAccountDoor, createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { openParts, type Parts } from './parts.ts'
@@ -209,7 +210,7 @@ export class App {
       const addresses = await this.#opening
       if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
       this.workers?.start()
-      this.#parts.roll.set(this.workers?.roll)
+      this.#parts.workers.set(this.workers)
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]

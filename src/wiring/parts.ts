@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { openLimits } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
-import { createLive, deriveLive } from '../base/live.ts'
+import { createLive, deriveLive, type Live } from '../base/live.ts'
 import { createMonitor } from '../cluster/monitor.ts'
 import type { Config } from '../config/options.ts'
 import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
@@ -14,15 +14,18 @@ import type { RelayRules } from '../http/dispatch.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { createAdministration } from '../live-config/administration.ts'
+import { createCertificateCheck } from '../live-config/certificates.ts'
+import { listTlsSources } from '../live-config/endpoints.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, toSecretSource } from '../live-config/secret-rings.ts'
 import { createSecretsOverview } from '../live-config/secrets-overview.ts'
-import { createHealth } from '../observe/health.ts'
+import { createHealth, createHealthLog, createWarning, type HealthCheck } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { createTracing as create } from '../observe/open-telemetry.ts'
 import {
   addAuditMetrics,
   addCacheMetrics,
+  addHealthMetrics,
   addPartMetrics,
   addProcessMetrics,
   addSecretMetrics,
@@ -41,7 +44,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>
 /** Of a worker thread, which leaves the paths that need the others to the main thread. */
 export type WorkerParts = Base &
   ReturnType<typeof createSignInParts> &
-  Pick<Parts, 'observeRequests' | 'accessLog' | 'threads'> & {
+  Pick<Parts, 'observeRequests' | 'accessLog' | 'threads' | 'checkHealth'> & {
     /** How each door leaves requests to the main thread. */
     relayOf(door: string): RelayRules
   }
@@ -66,8 +69,9 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClai
     const limits = closing(openConfiguredLimits(liveConfig))
     const opened = await openBase(liveConfig, metrics, closing, { guesses: limits.guesses, toClaims })
     closers.push(addProcessMetrics(metrics))
-    const own = createServerParts(opened, limits.accounts, closing)
-    const parts = { ...opened, ...own, ...createSignInParts(opened) }
+    const signIn = createSignInParts(opened)
+    const own = createServerParts({ ...opened, ...signIn }, limits.accounts, closing)
+    const parts = { ...opened, ...own, ...signIn }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {
@@ -115,13 +119,6 @@ export async function openBase(
     gateway,
     guesses,
     rings,
-    checkHealth: createHealth(() => ({
-      directory,
-      store: kernel.store,
-      rings,
-      audit: kernel.audit,
-      upstreams: gateway.readiness.checks(),
-    })),
   }
 }
 
@@ -168,9 +165,29 @@ export function openConfiguredLimits(liveConfig: LiveConfig) {
   return openLimits(deriveLive(liveConfig, ({ settings }) => toLimitSettings(settings.values)).get, store, events, log)
 }
 
+interface RunningWorkers {
+  /** Starts to replace all of them. */
+  roll(): void
+  /** Why fewer serve than should. */
+  check(): string | undefined
+}
+
+/** With the parts that requests are authenticated with. */
+type SignedInBase = Base & ReturnType<typeof createSignInParts>
+
 /** What only a running server has, mostly for its administrator. */
-function createServerParts(base: Base, limits: ReturnType<typeof openConfiguredLimits>['accounts'], closing: Closing) {
-  const { liveConfig, config, metrics, directory, tokenSecrets, gateway, rings, checkHealth, audit } = base
+function createServerParts(
+  base: SignedInBase,
+  limits: ReturnType<typeof openConfiguredLimits>['accounts'],
+  closing: Closing,
+) {
+  const { liveConfig, config, metrics, directory, tokenSecrets, gateway, rings, audit } = base
+  const workers = createLive<RunningWorkers | undefined>(undefined)
+  const listOthers = createOtherChecks(base, workers)
+  const checkHealth = createHealth(
+    () => ({ directory, store: base.store, rings, audit, others: listOthers() }),
+    [createHealthLog(base.log), addHealthMetrics(metrics)],
+  )
   const monitor = closing(
     createMonitor({
       store: base.store,
@@ -209,11 +226,28 @@ function createServerParts(base: Base, limits: ReturnType<typeof openConfiguredL
     listening: createLive<readonly string[]>([]),
     observeRequests: (door: string) => createRequestObserver(metrics, door),
     accessLog: createAccessLog(base.log, () => config.get().log.access),
-    /** Starts to replace all worker threads, once there are any. */
-    roll: createLive<(() => void) | undefined>(undefined),
+    checkHealth,
+    /** The worker threads, once there are any. */
+    workers,
     /** How many threads share the connections to the upstreams. */
     threads: 1,
     relayOf: undefined,
+  }
+}
+
+/** The parts that not every server has. */
+function createOtherChecks({ config, gateway, providers }: SignedInBase, workers: Live<RunningWorkers | undefined>) {
+  const certificates = createCertificateCheck(config.get, SYSTEM_CLOCK)
+  const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
+  const providerChecks = [...byName].map(([name, { keys }]) => createWarning(`provider.${name}`, keys.check))
+  return (): readonly HealthCheck[] => {
+    const running = workers.get()
+    return [
+      ...gateway.readiness.checks(),
+      ...providerChecks,
+      ...(listTlsSources(config.get()).length > 0 ? [certificates] : []),
+      ...(running ? [createWarning('workers', running.check)] : []),
+    ]
   }
 }
 

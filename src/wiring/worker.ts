@@ -7,6 +7,7 @@ import { createLimits } from '../auth/limits/limits.ts'
 import { createRelayedPasswords } from '../auth/relayed-passwords.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { receiveSockets } from '../base/node-internals/socket-channel.ts'
+import { relay } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { followChanges, openInbox } from '../cluster/inbox.ts'
 import { FAILURES, type FromWorker, type LeaveOrder, type WorkerStart } from '../cluster/messages.ts'
@@ -125,6 +126,8 @@ function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRu
     observeRequests: (door) => createRequestObserver(metrics, door),
     accessLog: createAccessLog(log, () => config.get().log.access),
     threads: start.threads,
+    // the main thread knows all parts
+    checkHealth: relay,
     relayOf: (door) => ({
       countApplied,
       relay: createRelay(start.relayPath, door, () => {

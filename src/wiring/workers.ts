@@ -52,6 +52,7 @@ export async function openWorkers(parts: Parts, doors: Readonly<Record<ListenerN
   store.onWake(() => pool.noteChange())
   return {
     start: () => pool.start(),
+    check: () => pool.check(),
     noteChange: () => pool.noteChange(),
     roll: () => void pool.roll(toStopTimeoutMs(config.get())),
     lend: (name: ListenerName, endpoint: Endpoint, limits: ListenerLimits) =>

@@ -84,14 +84,22 @@ const DOCUMENT_TLS = ['--ssl.enable', '--ssl.cert_file', `${TLS}/cert.pem`, '--s
 const ENDPOINT_TLS = ['--server.endpoint', 'ssl://127.0.0.1:0', '--ssl.keyfile', `${TLS}/both.pem`]
 
 const CERTIFICATES: Readonly<Record<string, readonly [argv: readonly string[], nowMs: number, expected: unknown]>> = {
-  'a certificate that is valid for long': [DOCUMENT_TLS, EXPIRY_MS - 31 * DAY_MS, ['ok', 'none expires soon']],
+  'a certificate that is valid for long': [DOCUMENT_TLS, EXPIRY_MS - 15 * DAY_MS, ['ok', 'none expires soon']],
   'a certificate that expires soon': [
     DOCUMENT_TLS,
-    EXPIRY_MS - 29 * DAY_MS,
-    ['warning', 'ssl.cert_file expires on 2126-10-22'],
+    EXPIRY_MS - 13 * DAY_MS,
+    ['warning', `ssl.cert_file: the certificate in ${TLS}/cert.pem expires on 2126-10-22`],
   ],
-  'an expired certificate': [ENDPOINT_TLS, EXPIRY_MS + DAY_MS, ['problem', 'ssl.keyfile expired on 2126-10-22']],
-  'a certificate of the future': [ENDPOINT_TLS, Date.parse('2020-01-01'), ['problem', 'ssl.keyfile is not valid yet']],
+  'an expired certificate': [
+    ENDPOINT_TLS,
+    EXPIRY_MS + DAY_MS,
+    ['problem', `ssl.keyfile: the certificate in ${TLS}/both.pem expired on 2126-10-22, and clients reject it`],
+  ],
+  'a certificate of the future': [
+    ENDPOINT_TLS,
+    Date.parse('2020-01-01'),
+    ['problem', `ssl.keyfile: the certificate in ${TLS}/both.pem is not valid yet, and clients reject it`],
+  ],
 }
 
 for (const [name, [argv, nowMs, expected]] of Object.entries(CERTIFICATES)) {

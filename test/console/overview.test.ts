@@ -84,11 +84,17 @@ describe('the overview', { skip: NO_BROWSER }, () => {
       overview.health.lastBackup = { at: now - 8 * 86_400, records: 12 }
       overview.health.lastVerification = { at: now - 60, records: 12, findings: 2 }
       overview.health.certificates = [{ listener: 'document', expiresAt: now + 3 * 86_400 }]
+      overview.health.parts.push({
+        name: 'certificates',
+        state: 'warning',
+        isWorking: true,
+        problem: 'it expires soon',
+      })
       await route.fulfill({ response, json: overview })
     })
     await open('#/overview?range=7d')
     const findings = page.getByRole('status', { name: 'What needs attention' })
-    for (const text of ['The last backup is old', 'The audit trail was changed', 'A certificate expires in'])
+    for (const text of ['The last backup is old', 'The audit trail was changed', 'it expires soon'])
       await findings.getByText(text).waitFor()
     const health = await page.getByRole('region', { name: 'Health' }).innerText()
     assert.match(health, /Last backup\s+8 days ago/)

@@ -90,6 +90,8 @@ describe('promtool', () => {
     const file = join(makeFolder(t), 'test.yml')
     const node = 'instance="a"'
     const series: readonly (readonly [alert: string, series: string, values: string, isQuiet?: boolean])[] = [
+      ['CardeaNotReady', `cardea_health{${node},state="failed"}`, '1x20'],
+      ['CardeaWarning', `cardea_health{${node},state="warning"}`, '1x40'],
       ['CardeaUpstreamDown', `cardea_upstream_up{${node}}`, '0x20'],
       ['CardeaStoreStale', `cardea_store_staleness_seconds{${node}}`, '40x20'],
       ['CardeaAuditFailing', `cardea_audit_failing{${node}}`, '1x20'],

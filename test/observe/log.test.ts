@@ -45,7 +45,7 @@ test('logs the code and the stack frames of an error of a library', () => {
 test('logs the message and the detail of a Refusal', () => {
   const { error } = logError('new Refusal("store_unavailable", { detail: "timeout after 5 s" })')
   assert.equal(error['code'], 'store_unavailable')
-  assert.equal(error['message'], 'The store cannot be reached.')
+  assert.equal(error['message'], 'The store cannot be used now.')
   assert.equal(error['detail'], 'timeout after 5 s')
 })
 

@@ -68,7 +68,7 @@ async function openCouchdb(scope: Scope): Promise<FakeCouchdb> {
 
 const readKey = ({ stdout }: Started): string => /^hmac:_default = (\S+)$/m.exec(stdout())?.[1] ?? ''
 
-const READY = /the document door is ready/
+const READY = /the upstream servers of the document door have no problems/
 
 describe('start in front of CouchDB', () => {
   it('makes a secret, prints the lines CouchDB needs, and is ready once CouchDB has them', async (t) => {

@@ -42,7 +42,7 @@ test('the overview shows sign-ins, refusals, requests, revocations and locked ac
   assert.equal(users[0].lastSignIn.peer, '127.0.0.1')
   assert.deepEqual((await ask('/users/ada')).lockout.peers, ['127.0.0.1'])
   assert.deepEqual(overview.health.nodes, { total: 1, ready: 1 })
-  assert.deepEqual(overview.health.parts[0], { name: 'store', isWorking: true, problem: null })
+  assert.deepEqual(overview.health.parts[0], { name: 'store', state: 'ok', isWorking: true, problem: null })
   await ask('/users/ada/unlock', 'POST')
   const unlocked = await ask('/overview?range=30d')
   assert.deepEqual([unlocked.lockedAccounts, unlocked.refusedUnknownNames], [0, 0])

@@ -54,7 +54,7 @@ test('an invalid certificate file is reported with a message, not a stack trace'
   await assert.rejects(startServer(t, options), { name: 'StartError', message: /ssl\.keyfile/ })
 })
 
-test('an expired certificate is served, with an error in the log, a warning in the health and its date in the metrics', async (t) => {
+test('an expired certificate is served, with an error in the log, its part of the health failed and its date in the metrics', async (t) => {
   const folder = makeFolder(t)
   const dates = { from: '20200101000000Z', to: '20200201000000Z' } as const
   const { cert, key } = createAuthority(folder, 'old').issue({
@@ -76,8 +76,11 @@ test('an expired certificate is served, with an error in the log, a warning in t
   const read = async (path: string) => (await fetch(`${document}${path}`, { headers })).text()
   const outdated = (option: string) =>
     `${option}: the certificate in ${keyfile} expired on 2020-02-01, and clients reject it`
-  const { warnings } = JSON.parse(await read('/_cardea/api/health'))
-  assert.deepEqual(warnings, [outdated('ssl.cert_file'), outdated('ssl.keyfile')])
+  const { isReady, parts } = JSON.parse(await read('/_cardea/api/health'))
+  assert.equal(isReady, false)
+  const problem = `${outdated('ssl.cert_file')}; ${outdated('ssl.keyfile')}`
+  const found = parts.find((part: { name: string }) => part.name === 'certificates')
+  assert.deepEqual(found, { name: 'certificates', state: 'failed', isWorking: false, problem })
   const expiry = /^cardea_certificate_expiry_timestamp_seconds\{.*\} (\d+)$/gm
   const seconds = async () => [...(await read('/_cardea/metrics')).matchAll(expiry)].map(([, found]) => Number(found))
   assert.deepEqual(await seconds(), [Date.UTC(2020, 1, 1) / 1000, Date.UTC(2020, 1, 1) / 1000])

@@ -12,6 +12,7 @@ import { toErrorBody, toJsonReply } from './json.ts'
 import { OPENAPI_ROUTE } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
+import { hasAllRights } from './rights.ts'
 import { createReopen, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER, type StepsDeps } from './steps.ts'
 import { type EventsDeps, eventsRoute } from './system/live-events.ts'
@@ -80,7 +81,9 @@ export const ADMIN_API_BASE: Omit<Dialect, 'name' | 'steps' | 'routes'> = {
   },
   renderError: (refusal, context) => {
     const { status } = ERRORS[refusal.code]
-    return toJsonReply(status, toErrorBody(refusal), [
+    const { authenticated } = context ?? {}
+    const isForAdministrator = authenticated !== undefined && hasAllRights(authenticated.identity)
+    return toJsonReply(status, toErrorBody(refusal, { isForAdministrator }), [
       ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
       ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),
     ])

@@ -1,5 +1,5 @@
 // JSON bodies of requests and replies. An unknown member of a request is an error, never ignored.
-import { badRequest, ERRORS, Refusal } from '../../base/errors.ts'
+import { badRequest, ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { readJsonBody as readJson } from '../../base/json-body.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
@@ -115,9 +115,14 @@ export function readQuery<T>(schema: Schema<T>, query: URLSearchParams): T {
   return requireValid(schema, Object.fromEntries([...query].map(([name, text]) => [name, toValue(name, text)])))
 }
 
+/** Failures of this server whose cause its administrators may read: it names servers and files. */
+const EXPLAINED: ReadonlySet<ErrorCode> = new Set(['store_unavailable', 'audit_unavailable'])
+
 /** The body of an error, the same over HTTP and for a command that has opened the store itself. */
-export function toErrorBody({ code, reason }: Refusal) {
+export function toErrorBody({ code, reason, detail }: Refusal, { isForAdministrator = false } = {}) {
   // why a credential is rejected is for the log
   const { status, text } = ERRORS[code]
-  return { error: code, reason: (status === 401 ? undefined : reason) ?? text }
+  const shown = (status === 401 ? undefined : reason) ?? text
+  const isExplained = isForAdministrator && detail !== undefined && EXPLAINED.has(code)
+  return { error: code, reason: isExplained ? `${shown} Reason: ${detail}` : shown }
 }

@@ -1,7 +1,6 @@
 import type { Overview, OverviewHealth } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { toDuration } from '../../times.ts'
 
 interface Finding {
   readonly isFailure: boolean
@@ -14,7 +13,6 @@ interface Finding {
 
 export type Figure = 'serverErrors' | 'lockedAccounts'
 
-const WARN_DAYS = 14
 const DAY = 86_400
 const LOCKOUTS = toHref(['audit'], { event: 'limit.started' })
 
@@ -46,7 +44,6 @@ function listFindings(overview: Overview): readonly Finding[] {
   const { health, refusedUnknownNames, now } = overview
   return [
     ...listFailures(health),
-    ...listCertificates(health, now),
     ...listCommands(health, now),
     ...listAlarms(overview),
     ...(refusedUnknownNames > 0
@@ -72,10 +69,10 @@ function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Findi
 
 function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Finding[] {
   const broken = parts
-    .filter(({ isWorking }) => !isWorking)
-    .map(({ name, problem }) => ({
-      isFailure: true,
-      title: texts.overview.fails(name, texts.overview.parts[name] ?? name),
+    .filter(({ state }) => state !== 'ok')
+    .map(({ name, state, problem }) => ({
+      isFailure: state === 'failed',
+      title: texts.overview.fails(name, texts.overview.parts[name] ?? name, state === 'failed'),
       text: problem ?? '',
     }))
   const findings = upstreams.flatMap(({ findings }) =>
@@ -100,13 +97,3 @@ const listCommands = ({ lastBackup, lastVerification }: OverviewHealth, now: num
     : []),
   ...(lastBackup && now - lastBackup.at > MAX_BACKUP_AGE ? [{ isFailure: false, ...texts.overview.backupOld }] : []),
 ]
-
-const listCertificates = ({ certificates }: OverviewHealth, now: number): readonly Finding[] =>
-  certificates
-    .filter(({ expiresAt }) => expiresAt - now < WARN_DAYS * DAY)
-    .map(({ listener, expiresAt }) => ({
-      isFailure: expiresAt <= now,
-      title:
-        expiresAt <= now ? texts.overview.certificateOver : texts.overview.certificateEnds(toDuration(expiresAt - now)),
-      text: listener,
-    }))

@@ -58,13 +58,15 @@ export function Handlers({ overview: { series }, range }: { readonly overview: O
   )
 }
 
+const PART_TONES = { warning: 'warning', failed: 'danger' } as const
+
 export function HealthFacts({ health, onChange }: Readonly<{ health: OverviewHealth; onChange: () => void }>) {
   const { overview } = texts
   const facts: readonly Fact[] = [
     ...health.parts.map(
-      ({ name, isWorking }): Fact => [
+      ({ name, state }): Fact => [
         overview.parts[name] ?? name,
-        isWorking ? overview.works : <Badge tone="danger">{overview.failing}</Badge>,
+        state === 'ok' ? overview.works : <Badge tone={PART_TONES[state]}>{overview.partStates[state]}</Badge>,
       ],
     ),
     [overview.engine, health.store],

@@ -15,7 +15,12 @@ import {
   text,
 } from './schema.ts'
 
-const PART = object({ name: text(), isWorking: flag(), problem: nullable(text()) })
+const PART = object({
+  name: text(),
+  state: oneOf(['ok', 'warning', 'failed'], 'warning: the server is ready, but something needs attention.'),
+  isWorking: flag('Whether its state is not failed.'),
+  problem: nullable(text()),
+})
 
 const UPSTREAM = namedObject('Upstream', {
   door: text(),
@@ -26,7 +31,10 @@ const UPSTREAM = namedObject('Upstream', {
 /** What the checks of the parts have found. */
 const CHECKED = {
   isReady: flag('Whether all parts work, as /_cardea/ready.'),
-  parts: listOf(PART, 'What Cardea cannot work without: the store, its keys, the upstream servers.'),
+  parts: listOf(
+    PART,
+    'What Cardea works with: the store, keys, upstream servers, providers, certificates, workers, other nodes.',
+  ),
   upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
 }
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { isAnonymous, METRICS_ROLE } from '../../../directory/identity.ts'
 import { READ_METHODS } from '../../../http/dispatch.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
-import type { CheckHealth, HealthPart } from '../../../observe/health.ts'
+import { type CheckHealth, type HealthPart, isReady } from '../../../observe/health.ts'
 import { LIVE_PATH, METRICS_PATH, OWN_PREFIX } from '../../own-paths.ts'
 import { toJsonReply } from '../json.ts'
 import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
@@ -32,23 +32,24 @@ export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly AdminRoute[] =
 
 /** Only administrators see the reasons: they name servers and files. */
 function describeReadiness({ authenticated }: RequestContext, parts: readonly HealthPart[]): Reply {
-  const failed = parts.flatMap(({ name, problem }) => (problem ? [[name, problem.reason]] : []))
-  const components = parts.map(({ name, problem }) => [name, problem ? 'failed' : 'ok'])
-  return toJsonReply(failed.length === 0 ? 200 : 503, {
-    status: failed.length === 0 ? 'ok' : 'failed',
-    components: Object.fromEntries(components),
+  const reasons = parts.flatMap(({ name, problem }) => (problem ? [[name, problem.reason]] : []))
+  const isWorking = isReady(parts)
+  return toJsonReply(isWorking ? 200 : 503, {
+    status: isWorking ? 'ok' : 'failed',
+    components: Object.fromEntries(parts.map(({ name, state }) => [name, state])),
     ...(authenticated &&
       hasAllRights(authenticated.identity) &&
-      failed.length > 0 && { reasons: Object.fromEntries(failed) }),
+      reasons.length > 0 && { reasons: Object.fromEntries(reasons) }),
   })
 }
 
 /** The members of `Health` that are the result of the checks. */
 export const showParts = (parts: readonly HealthPart[]): Pick<Health, 'isReady' | 'parts' | 'upstreams'> => ({
-  isReady: parts.every(({ problem }) => problem === undefined),
-  parts: parts.map(({ name, problem }) => ({
+  isReady: isReady(parts),
+  parts: parts.map(({ name, state, problem }) => ({
     name,
-    isWorking: problem === undefined,
+    state,
+    isWorking: state !== 'failed',
     problem: problem?.reason ?? null,
   })),
   upstreams: parts.flatMap(({ door, problem, findings }) =>
