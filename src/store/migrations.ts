@@ -316,6 +316,19 @@ export const MIGRATIONS: readonly Migration[] = [
   ),
   // Entries of roles that identity providers gave name these.
   forBoth(20, 'count roles of identity providers', 'UPDATE cardea_state SET searched = 0'),
+  // The time step of each one-time code that was used. Nodes of earlier versions go on with `cardea_used_codes`.
+  forBoth(
+    21,
+    'each used one-time code',
+    `
+    CREATE TABLE cardea_spent_codes (
+      name text COLLATE "C" NOT NULL,
+      mark text COLLATE "C" NOT NULL,
+      step bigint NOT NULL,
+      PRIMARY KEY (name, mark, step)
+    );
+    CREATE INDEX cardea_spent_codes_step ON cardea_spent_codes (step);`,
+  ),
 ]
 
 /** The schema of this version. */

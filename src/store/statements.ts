@@ -119,10 +119,16 @@ const TEXTS = {
   purgeTokenUses: `DELETE FROM cardea_token_uses WHERE used_at <= $1 AND mark IN
     (SELECT mark FROM cardea_token_uses WHERE used_at <= $1 LIMIT 1000) RETURNING mark`,
 
-  // returns no row, and writes nothing, if the stored step is not older
-  useCodeStep: `INSERT INTO cardea_used_codes (name, step) VALUES ($1, $2)
-    ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
-    RETURNING step`,
+  // Returns no row, and writes nothing, if the step was used. Earlier versions keep only the newest step of each name: the
+  // two before it may have been used, and their codes may still be valid.
+  useCodeStep: `INSERT INTO cardea_spent_codes (name, mark, step)
+    SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS bigint) WHERE NOT EXISTS
+      (SELECT 1 FROM cardea_used_codes WHERE name = $1 AND step BETWEEN CAST($3 AS bigint) AND CAST($3 AS bigint) + 2)
+    ON CONFLICT (name, mark, step) DO NOTHING RETURNING step`,
+  removeCodeSteps: 'DELETE FROM cardea_spent_codes WHERE name = $1 RETURNING step',
+  removeOtherCodeSteps: 'DELETE FROM cardea_spent_codes WHERE name = $1 AND mark <> $2 RETURNING step',
+  removeEarlierCodeStep: 'DELETE FROM cardea_used_codes WHERE name = $1 RETURNING step',
+  purgeCodeSteps: 'DELETE FROM cardea_spent_codes WHERE step < $1 RETURNING step',
 
   putRecoveryCode: 'INSERT INTO cardea_recovery_codes (name, mark, digest) VALUES ($1, $2, $3)',
   useRecoveryCode: 'DELETE FROM cardea_recovery_codes WHERE name = $1 AND mark = $2 AND digest = $3 RETURNING digest',

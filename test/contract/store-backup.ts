@@ -45,7 +45,7 @@ export async function fillStore(store: Store): Promise<void> {
     { id: 's2', name: 'Zoe', generation: undefined, ...times, ...client },
   ])
   await store.putTokenUses([{ mark: 'm', name: 'ada', usedAt: NOW }])
-  await store.useCodeStep('ada', 42)
+  await store.useCodeStep({ factor: FACTOR, step: 42, purgeBefore: 0 })
   await store.putSignIns([{ name: 'ada', at: NOW, peer: '192.0.2.1' }])
   await store.addFailures({ node: 'n', atMs: 5, expiresAt: NOW, failures: [{ counter: 'peer', key: 'k', count: 1 }] })
   await store.setSetting({ section: 'log', key: 'level', text: 'debug', nowSeconds: NOW })
@@ -54,8 +54,11 @@ export async function fillStore(store: Store): Promise<void> {
   await fillAudit(store)
 }
 
+/** The second factor of a user. */
+const FACTOR = { name: 'ada', version: 'first' }
+
 const FILLED =
-  'audit audit_chains ended_sessions failure_state failures sessions settings sign_ins state token_uses used_codes users'.split(
+  'audit audit_chains ended_sessions failure_state failures sessions settings sign_ins spent_codes state token_uses users'.split(
     ' ',
   )
 
@@ -189,7 +192,7 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       assert.deepEqual(await find(store), original)
       assert.equal(await store.countUsers(), 3)
       assert.equal((await store.findUser('deleted'))?.record.kind, 'tombstone')
-      assert.equal(await store.useCodeStep('ada', 42), false)
+      assert.equal(await store.useCodeStep({ factor: FACTOR, step: 42, purgeBefore: 0 }), false)
       const before = await store.sequence()
       assert.equal(await createIn(store, 'new'), before + 1)
     })

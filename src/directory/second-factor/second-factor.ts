@@ -19,7 +19,7 @@ export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BY
 /** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
 export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
   const { store } = parts
-  const spendTotp = createTotpCheck(store, parts.clock)
+  const spendTotp = createTotpCheck(store, parts.clock, parts.steadyClock)
   return {
     /**
      * `secret`: in base32, given to an app; `code`: one of it as proof. Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
@@ -30,7 +30,8 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
       if (!totp) throw badRequest('secret is not one that /account/totp has created.')
       await requireOwnProof(parts, name)
-      if (!(await spendTotp(name, totp, code))) throw badRequest('The code is wrong, expired or used already.')
+      if (!(await spendTotp(toFactorKey(name, member), totp, code)))
+        throw badRequest('The code is wrong, expired or used already.')
       const recoveryCodes = await replaceCodes(parts, name, member)
       await setTotp(parts, editor, name, member)
       return recoveryCodes
@@ -55,8 +56,8 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       const totp = readTotp(member)
       if (totp === undefined) return false
       const code = findRecoveryCode(text)
-      if (code === undefined) return spendTotp(name, totp, text)
-      return spendRecoveryCode(parts, toFactorKey(name, member), code)
+      const factor = toFactorKey(name, member)
+      return code === undefined ? spendTotp(factor, totp, text) : spendRecoveryCode(parts, factor, code)
     },
   }
 }
@@ -127,7 +128,7 @@ const MAX_TYPED = 64
 const toRecoveryDigest = ({ name, version }: FactorKey, code: string): string =>
   digestHex('sha256', frame([name, version, findRecoveryCode(code) ?? '']))
 
-/** The codes of one second factor are not valid for a later one. */
+/** Codes of one second factor, used or for recovery, say nothing about a later one. */
 const toFactorKey = (name: string, totp: Json): FactorKey => ({
   name,
   version: digestHex('sha256', JSON.stringify(totp)).slice(0, 32),

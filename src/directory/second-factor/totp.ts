@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import type { CodeStore } from '../store-port/one-time-secrets.ts'
+import type { CodeStore, FactorKey } from '../store-port/one-time-secrets.ts'
 import type { Json, JsonObject } from '../users/user.ts'
 
 /** A second factor: codes that change with time (RFC 6238). */
@@ -87,17 +87,23 @@ export function renderCode({ key, digest, length }: Totp, step: number): string 
   return String(number % 10 ** length).padStart(length, '0')
 }
 
+/** Used steps are kept for a day. */
+const KEPT_STEPS = 2880
+
+const toStep = (clock: Clock): number => Math.floor(nowSeconds(clock) / STEP_SECONDS)
+
 /**
- * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last code
- * the user signed in with. An accepted code cannot be used again on any node. A wrong code is rejected without asking the
- * store. Throws `store_unavailable` if a right one cannot be recorded.
+ * Whether this is the code of the current time step, of the one before or of the next one, and was not used. An accepted
+ * code cannot be used again on any node. A wrong code is rejected without asking the store. Throws `store_unavailable` if
+ * a right one cannot be recorded. Old uses are forgotten by the steady clock, which does not jump ahead.
  */
 export const createTotpCheck =
-  (store: CodeStore, clock: Clock) =>
-  async (name: string, totp: Totp, code: string): Promise<boolean> => {
-    const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
+  (store: CodeStore, clock: Clock, steadyClock: Clock) =>
+  async (factor: FactorKey, totp: Totp, code: string): Promise<boolean> => {
+    const now = toStep(clock)
     // all three are computed and compared, so that the time does not show which one matches
     const matching = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
-    const newest = matching.at(-1)
-    return newest === undefined ? false : store.useCodeStep(name, newest)
+    const step = matching.at(-1)
+    if (step === undefined) return false
+    return store.useCodeStep({ factor, step, purgeBefore: toStep(steadyClock) - KEPT_STEPS })
   }

@@ -1,12 +1,21 @@
-export interface CodeStore {
-  /**
-   * Marks the one-time codes of this time step and of every earlier one as used. `false`: the user has used this step or
-   * a later one already, on any node; nothing was changed.
-   */
-  useCodeStep(name: string, step: number): Promise<boolean>
+/** One use of a one-time code. */
+export interface CodeUse {
+  readonly factor: FactorKey
+  /** The time step of the code. */
+  readonly step: number
+  /** Earlier steps of all accounts are forgotten: their codes have expired long ago. */
+  readonly purgeBefore: number
 }
 
-/** The second factor of an account: recovery codes of an earlier one are not valid for the next. */
+export interface CodeStore {
+  /**
+   * Marks the code of this step as used. `false`: it was used already, on any node. Each step is kept by itself: one that
+   * was used while a clock was ahead must not block the right ones.
+   */
+  useCodeStep(use: CodeUse): Promise<boolean>
+}
+
+/** The second factor of an account: codes of an earlier one say nothing about the next. */
 export interface FactorKey {
   readonly name: string
   /** Another one for every second factor of the name. */
@@ -14,7 +23,7 @@ export interface FactorKey {
 }
 
 export interface RecoveryCodeStore {
-  /** Replaces all codes of the name. */
+  /** Replaces all codes of the name, and forgets which one-time codes of its other second factors were used. */
   putRecoveryCodes(factor: FactorKey, digests: readonly string[]): Promise<void>
   /** Deletes the code. `false`: there is none; of several uses at the same time, on any node, one succeeds. */
   useRecoveryCode(factor: FactorKey, digest: string): Promise<boolean>

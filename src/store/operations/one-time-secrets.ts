@@ -10,6 +10,7 @@ export const createRecoveryCodeStore = (engine: Engine): RecoveryCodeStore => ({
     const rows = digests.map((digest) => [name, version, digest])
     await engine.transact(function* () {
       yield one(STATEMENTS.removeRecoveryCodes, name)
+      yield one(STATEMENTS.removeOtherCodeSteps, name, version)
       if (rows.length > 0) yield many(STATEMENTS.putRecoveryCode, rows)
     })
   },

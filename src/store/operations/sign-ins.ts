@@ -15,11 +15,12 @@ import { isKey, requireKey, requirePageSize, requireStorableText } from '../limi
 import { STATEMENTS } from '../statements.ts'
 
 export const createCodeStore = (engine: Engine): CodeStore => ({
-  async useCodeStep(name, step) {
+  async useCodeStep({ factor: { name, version }, step, purgeBefore }) {
     requireKey(name, 'a name')
     // in a transaction, because a repeated statement would reject the code that its first run accepted
     return engine.transact(function* () {
-      return (yield one(STATEMENTS.useCodeStep, name, step)).length > 0
+      yield one(STATEMENTS.purgeCodeSteps, purgeBefore)
+      return (yield one(STATEMENTS.useCodeStep, name, version, step)).length > 0
     })
   },
 })

@@ -177,11 +177,11 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   yield* writeEntries([...accepted.values()].map(({ record }) => record))
   const deleted = [...accepted.values()].flatMap(({ record }) => (record.kind === 'tombstone' ? record.name : []))
   // they must not become those of a later user of the same name
-  if (deleted.length > 0)
-    for (const statement of [STATEMENTS.removeSignIn, STATEMENTS.removeRecoveryCodes])
-      yield manyKeys(statement, deleted)
+  if (deleted.length > 0) for (const name of REMOVED_WITH_USERS) yield manyKeys(STATEMENTS[name], deleted)
   yield* writeCounters(counters)
 }
+
+const REMOVED_WITH_USERS = ['removeSignIn', 'removeRecoveryCodes', 'removeCodeSteps', 'removeEarlierCodeStep'] as const
 
 /** The columns are named after PBKDF2, whose unit of work is an iteration of a PRF; other schemes have other units. */
 function toHashColumns(record: UserRecord): readonly [unit: string | null, amount: number | null] {

@@ -202,6 +202,8 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
       'findExternal',
       'removeSignIn',
       'removeRecoveryCodes',
+      'removeCodeSteps',
+      'removeEarlierCodeStep',
       'removePasswordLinkOf',
       'removeEntries',
       'removeChangingEntries',

@@ -60,11 +60,12 @@ for (const [what, member] of UNREADABLE) {
 }
 
 const TOTP = requireTotp({ key: KEYS.sha })
+const FACTOR = { name: 'ada', version: 'first' }
 
 async function createMovableCheck(seconds: number) {
   const clock = { ms: seconds * 1000, nowMs: () => clock.ms }
-  const check = createTotpCheck(await openStore('sqlite::memory:', { log: SILENT_LOG }), clock)
-  const spend = (step: number, name = 'ada') => check(name, TOTP, renderCode(TOTP, step))
+  const check = createTotpCheck(await openStore('sqlite::memory:', { log: SILENT_LOG }), clock, clock)
+  const spend = (step: number, factor = FACTOR) => check(factor, TOTP, renderCode(TOTP, step))
   return { clock, check, spend }
 }
 
@@ -89,20 +90,33 @@ test('a code is right once', async () => {
   assert.equal(await spend(101), true, 'the next code is another one')
 })
 
-test('a code uses up the codes before it', async () => {
-  const { spend } = await createMovableCheck(3000)
-  assert.equal(await spend(101), true)
+test('a code used while the clock was ahead uses up no right one', async () => {
+  const { clock, spend } = await createMovableCheck(3000)
+  clock.ms += 86_400_000
+  assert.equal(await spend(100 + 2880), true)
+  clock.ms -= 86_400_000
+  assert.equal(await spend(100), true)
+  assert.equal(await spend(99), true)
   assert.equal(await spend(100), false)
+})
+
+test('a code used a moment before the clock jumped a day ahead and back is still used', async () => {
+  const { clock, spend } = await createMovableCheck(90_000)
+  assert.equal(await spend(3000), true)
+  clock.ms += 86_400_000
+  assert.equal(await spend(3000 + 2880), true)
+  clock.ms -= 86_400_000
+  assert.equal(await spend(3000), false)
 })
 
 test('a code used by one user can be used by another user with the same key', async () => {
   const { spend } = await createMovableCheck(3000)
-  assert.equal(await spend(100, 'ada'), true)
-  assert.equal(await spend(100, 'bob'), true)
+  assert.equal(await spend(100), true)
+  assert.equal(await spend(100, { ...FACTOR, name: 'bob' }), true)
 })
 
 for (const code of ['', '1', '0000000', 'abcdef', '１２３４５６']) {
   test(`${JSON.stringify(code)} is not a code`, async () => {
-    assert.equal(await (await createMovableCheck(3000)).check('ada', TOTP, code), false)
+    assert.equal(await (await createMovableCheck(3000)).check(FACTOR, TOTP, code), false)
   })
 }
