@@ -10,6 +10,7 @@ import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { findOnlyCookie, readCookies } from './cookies.ts'
+import { checkRequest, type GuardLimits } from './guard.ts'
 import { isHttp2 } from './http2-messages.ts'
 import type {
   BodyReader,
@@ -29,7 +30,7 @@ export interface IncomingRequestOptions {
   readonly dialect: Dialect
   /** Left out for a request to another server, whose path is none of this dialect. */
   readonly findPlace?: PlaceFinder
-  readonly limits: Live<BodyLimits>
+  readonly limits: Live<BodyLimits & GuardLimits>
   readonly trust: Live<TrustRules>
   /** Replaces the target of the request, which is not meant for this server. */
   readonly target?: string
@@ -134,6 +135,16 @@ export class IncomingRequest implements RequestContext {
 
   async checkRights(): Promise<void> {
     for (const step of this.#options.dialect.steps) if (step.checksRights) await step.run(this)
+  }
+
+  async repeatChecks(): Promise<void> {
+    const { dialect, limits } = this.#options
+    checkRequest(this.#request, limits.get(), dialect)
+    const again = new IncomingRequest(this.#request, this.#response, this.#options)
+    again.authenticated = this.authenticated
+    for (const step of dialect.steps) if (!step.authenticates && (await step.run(again))) throw new Refusal('forbidden')
+    await dialect.confirmCredential?.(again)
+    if (Number(this.header('content-length') ?? 0) > again.maxBodyBytes) throw new Refusal('body_too_large')
   }
 
   addToUnauthorized(name: string, value: string): void {

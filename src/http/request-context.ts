@@ -95,6 +95,8 @@ export interface RequestContext {
   readonly isGone: boolean
   /** Runs the steps of its dialect that check rights again. Throws where one rejects it. */
   checkRights(): Promise<void>
+  /** Throws where this request would be refused if it came again now. */
+  repeatChecks(): Promise<void>
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
@@ -172,6 +174,8 @@ export interface Step {
   readonly name: string
   /** It checks what the identity may do. It runs again for open streams after rights or the configuration changed. */
   readonly checksRights?: true
+  /** It reads the credential. For a request that is checked again, `confirmCredential` does that. */
+  readonly authenticates?: true
   run(context: RequestContext): Reply | undefined | Promise<Reply | undefined>
 }
 

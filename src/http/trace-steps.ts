@@ -4,7 +4,7 @@ import type { Dialect, RequestContext, Step } from './request-context.ts'
 /** The dialect with a span for each step that authenticates. Used only where requests are traced. */
 export const withTracedSteps = (dialect: Dialect): Dialect => ({
   ...dialect,
-  steps: dialect.steps.map((step) => (step.name.startsWith('authenticate') ? traceStep(step) : step)),
+  steps: dialect.steps.map((step) => (step.authenticates ? traceStep(step) : step)),
 })
 
 const traceStep = (step: Step): Step => ({

@@ -136,7 +136,7 @@ async function toCaller(app: App, name: unknown): Promise<Caller> {
   const identity = await app.directory.findAccount(name)
   if (!identity) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const done = async () => {}
-  const proofs = { requirePassword: done, requireCurrentPassword: done, reopenSession: done }
+  const proofs = { requirePassword: done, requireCurrentPassword: done, reopenSession: done, repeat: done }
   return { name, identity, right: 'self', sessionId: undefined, peer: '', isOwner: false, hasAccount: true, ...proofs }
 }
 

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import { createTurns } from '../base/turns.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
@@ -46,6 +47,8 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
    * keeps all settings, but changes of administrators are applied.
    */
   refresh(): Promise<ReloadReport>
+  /** Runs `work` as if this were set and the server had started again since. Nothing else sees it. */
+  tryChange(entry: RuntimeEntry, work: () => Promise<void>): Promise<void>
   /** Called each time the snapshot was replaced. Must not throw. */
   onChange(listener: (snapshot: ConfigSnapshot) => void): void
   joinReload(part: ReloadPart): void
@@ -101,6 +104,7 @@ async function createLiveConfig(
       return inTurn(() => reload(state))
     },
     refresh: () => inTurn(() => refresh(state)),
+    tryChange: (entry, work) => tryChange(state, entry, work),
     onChange: (listener) => void state.listeners.push(listener),
     joinReload: (part) => void state.parts.push(part),
   }
@@ -189,6 +193,14 @@ async function refresh(state: ReloadState): Promise<ReloadReport> {
   for (const problem of report.problems) deps.log.error('settings in the store cannot be applied', { problem })
   if (snapshot.get().administrators.size === 0) deps.log.error('there is no administrator left')
   return report
+}
+
+/** Settings that contradict each other are not tried: a change to them is refused in any case. */
+async function tryChange({ deps, reader, snapshot }: ReloadState, entry: RuntimeEntry, work: () => Promise<void>) {
+  const { entries } = await deps.runtime.read()
+  const others = entries.filter(({ section, key }) => section !== entry.section || key !== entry.key)
+  const { settings, problems } = reader([...others, entry])
+  if (problems.length === 0) await snapshot.runWith({ ...snapshot.get(), settings, configured: settings }, work)
 }
 
 function replaceSnapshot({ snapshot, listeners }: ReloadState, { next, ...report }: BuiltSnapshot): ReloadReport {

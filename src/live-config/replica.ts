@@ -46,6 +46,9 @@ export function createReplica(kernel: Kernel, first: SnapshotCopy, generatedKey:
     },
     // the main thread sends its next snapshot by itself
     refresh: async () => ({ isApplied: true, problems: [], changed: [], needRestart: [] }),
+    tryChange: async () => {
+      throw new TypeError('a worker thread cannot change the configuration')
+    },
     onChange: (listener) => void listeners.push(listener),
     joinReload: (part) => void parts.push(part),
     async replace(copy) {

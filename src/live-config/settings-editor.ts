@@ -7,7 +7,14 @@ import { SECTIONS } from '../config/option-table.ts'
 import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
 import { DEFAULT, renderSource, type Settings, type Source } from '../config/settings.ts'
 import type { LiveConfig } from './live-config.ts'
-import { type ChangeMode, createSettingsService, findChangeProblem, findIn, type SetEntry } from './settings-service.ts'
+import {
+  type ChangeMode,
+  createSettingsService,
+  findChangeProblem,
+  findIn,
+  type Repeat,
+  type SetEntry,
+} from './settings-service.ts'
 import type { ConfigSnapshot } from './snapshot.ts'
 
 /** The configured text, without secrets. */
@@ -33,15 +40,15 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
   }
   return {
     listOptions: () => listOptions(liveConfig),
-    preview: (change: RuntimeEntry) => previewChange(liveConfig, change),
+    preview: (change: RuntimeEntry, repeat?: Repeat) => previewChange(liveConfig, change, repeat),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
     async set(setting: SetEntry, { expected, ...options }: ChangeMode & { readonly expected?: string | undefined }) {
       requireExpected(liveConfig, setting, expected)
       return change(setting.section, setting.key, () => service.set(setting, options))
     },
-    unset: (section: string, key: string) =>
-      change(section, key, () => service.unset(section, key, { isStrict: true })),
+    unset: (section: string, key: string, repeat?: Repeat) =>
+      change(section, key, () => service.unset(section, key, { isStrict: true, repeat })),
   }
 }
 
@@ -124,11 +131,11 @@ function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: stri
 }
 
 /** Checks a change as the change itself would, and describes it, without making it. */
-function previewChange(liveConfig: LiveConfig, change: RuntimeEntry) {
+async function previewChange(liveConfig: LiveConfig, change: RuntimeEntry, repeat: Repeat | undefined) {
   const { section, key, text } = change
   const { configured } = liveConfig.get()
   const row = findOption(section, key)
-  const problem = findChangeProblem(liveConfig, change)
+  const problem = await findChangeProblem(liveConfig, change, repeat)
   return {
     name: `${section}.${key}`,
     current: showConfigured(configured, section, key),

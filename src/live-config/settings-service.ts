@@ -1,10 +1,11 @@
-import { type ErrorCode, Refusal } from '../base/errors.ts'
+import { type ErrorCode, isClientError, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import { findOption } from '../config/options.ts'
+import { type Config, findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
+import { findOrigin } from '../observe/origin.ts'
 import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
 import { noteDrop, type RuntimeLayer } from './stored-layer.ts'
@@ -16,7 +17,11 @@ export interface ChangeMode {
   readonly isImmediate?: boolean
   /** Unsetting an option that was not set at run time is `option_not_found`, even if a lower layer sets it. */
   readonly isStrict?: boolean
+  /** Throws where the request that makes the change would be refused. Left out for the owner of the server. */
+  readonly repeat?: Repeat | undefined
 }
+
+export type Repeat = () => Promise<void>
 
 /** An option and its new value, as the client wrote it. */
 export type SetEntry = RuntimeEntry & { readonly text: string }
@@ -33,6 +38,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
     /** Returns the previous value; `''` if there was none. */
     async set(setting: SetEntry, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, setting)
+      await requireRepeatable(liveConfig, setting, options?.repeat)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
       await confirmChange(liveConfig.kernel.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
@@ -45,6 +51,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
+      await requireRepeatable(liveConfig, { section, key, text: undefined }, options?.repeat)
       await confirmChange(liveConfig.kernel.events)
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
@@ -67,9 +74,46 @@ function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
 }
 
 /** Why the change would be refused, in words; `undefined`: it would not. */
-export function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry): string | undefined {
+export async function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
   const problem = checkEntry(liveConfig, entry)
-  return problem && withSuggestion(problem.message, problem.nearest)
+  return problem ? withSuggestion(problem.message, problem.nearest) : checkRepeat(liveConfig, entry, repeat)
+}
+
+async function requireRepeatable(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
+  const reason = await checkRepeat(liveConfig, entry, repeat)
+  if (reason !== undefined) throw new Refusal('option_refused', { reason })
+}
+
+/** Whether a request with this change would be refused itself under it, so that none like it could undo it. */
+async function checkRepeat(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
+  const { values: running } = liveConfig.get().settings
+  let reason: string | undefined
+  if (repeat)
+    await liveConfig.tryChange(entry, async () => {
+      const why = findListenerProblem(liveConfig.get().settings.values, running) ?? (await findRefusal(repeat))
+      if (why !== undefined)
+        reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
+    })
+  return reason
+}
+
+async function findRefusal(repeat: Repeat): Promise<string | undefined> {
+  try {
+    await repeat()
+    return undefined
+  } catch (error) {
+    if (error instanceof Refusal && isClientError(error)) return error.reason ?? error.message
+    throw error
+  }
+}
+
+/** Whether the listener of the request would be closed, or expect other bytes of its connections. */
+function findListenerProblem({ chttpd, ssl, door: next }: Config, { door: now }: Config): string | undefined {
+  const { door = '' } = findOrigin()
+  const isOpen = door !== 'document' || chttpd.port !== 'none' || (ssl.enable && ssl.port !== 'none')
+  if (!isOpen) return 'The document door would be closed.'
+  const isSame = next['proxy-protocol'].includes(door) === now['proxy-protocol'].includes(door)
+  return isSame ? undefined : 'The listener would expect other connections (door.proxy-protocol).'
 }
 
 function checkEntry(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): ChangeProblem | undefined {

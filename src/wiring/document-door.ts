@@ -22,7 +22,7 @@ import { isOwnSetting } from '../config/compatibility.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
-import { createDoorCors } from '../dialects/document/cors.ts'
+import { createDoorCors, findAcceptedOrigin } from '../dialects/document/cors.ts'
 import type { DocumentSettings, NodeDeps, UsersDeps } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { SESSION_ENDPOINT } from '../dialects/document/session.ts'
@@ -138,6 +138,8 @@ const createNodeDeps = ({ liveConfig, config, directory }: DoorParts, { requireP
   isOwnSetting,
   isMisspelt: (section) => findNearestSection(section) !== undefined,
   requirePassword,
+  isOriginAllowed: (context) =>
+    findAcceptedOrigin(context, toDocumentSettings(liveConfig.get().settings).cors) !== undefined,
   supportedHashes: listDigests,
 })
 

@@ -119,6 +119,7 @@ const NODE = {
   configuration: { list: () => ({}), set: NOTHING, unset: NOTHING, reload: async () => {} },
   administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
   isOwnSetting: () => true,
+  isOriginAllowed: () => false,
   isMisspelt: () => false,
   requirePassword: async () => {},
   supportedHashes: () => ['sha256'],

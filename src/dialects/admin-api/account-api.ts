@@ -87,6 +87,7 @@ const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>,
   { name: 'preflight', run: (context) => cors.answerPreflight?.(context) },
   {
     name: 'authenticate',
+    authenticates: true,
     async run(context) {
       try {
         context.authenticated = await authenticate(context)

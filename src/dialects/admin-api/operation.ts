@@ -116,6 +116,8 @@ export interface Caller {
   reopenSession(): Promise<void>
   /** Address of the client. */
   readonly peer: string
+  /** Throws where the request would be refused if it came again. */
+  repeat(): Promise<void>
 }
 
 /** The name in the path. */

@@ -130,6 +130,7 @@ function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: H
     isOwner: credential?.kind === SOCKET_OWNER,
     hasAccount: isAccount(identity) || hasAllRights(identity),
     peer: context.client.address,
+    repeat: () => context.repeatChecks(),
     requirePassword: (current) => deps.requirePassword(context, current),
     requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
     async reopenSession() {

@@ -55,23 +55,33 @@ export interface SettingsEditor {
   /** Every option of the table. */
   listOptions(): Promise<OptionList>
   /** What a change would do. Changes nothing. `text` is `undefined` to remove the stored value. */
-  preview(change: Omit<NewSetting, 'text'> & { readonly text: string | undefined }): SettingPreview
+  preview(
+    change: Omit<NewSetting, 'text'> & { readonly text: string | undefined },
+    repeat: Repeat | undefined,
+  ): Promise<SettingPreview>
   /** All current settings, including defaults. */
   list(): readonly Setting[]
   /**
    * Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. With
    * `isImmediate`, cookies signed with earlier secrets are rejected at once. Throws `conflict` if the value is not the
-   * expected one.
+   * expected one, and `option_refused` if the request could not be repeated after the change.
    */
   set(
     setting: NewSetting,
-    options: { readonly isImmediate: boolean; readonly expected?: string | undefined },
+    options: {
+      readonly isImmediate: boolean
+      readonly expected?: string | undefined
+      readonly repeat: Repeat | undefined
+    },
   ): Promise<SettingChange>
   /** Settings made at run time, in clear. */
   listStored(): Promise<readonly StoredSetting[]>
   /** Removes the stored value, so that files, environment and defaults apply again. */
-  unset(section: string, key: string): Promise<SettingChange>
+  unset(section: string, key: string, repeat: Repeat | undefined): Promise<SettingChange>
 }
+
+/** Throws where the request that makes a change would be refused. Left out for a command without a server. */
+type Repeat = () => Promise<void>
 
 interface NewSetting {
   readonly section: string

@@ -47,6 +47,7 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
       { name: 'entry', run: (context) => deps.requireEntry?.(context) },
       {
         name: 'authenticate',
+        authenticates: true,
         async run(context) {
           context.authenticated = await deps.authenticate(context)
           return undefined

@@ -29,10 +29,12 @@ export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'intent', run: (context) => (accessOf(context).credentials === 'all' ? requireIntent(context) : undefined) },
   {
     name: 'authenticate',
+    authenticates: true,
     run: (context) => (accessOf(context).credentials === 'all' ? authenticate(context, deps) : undefined),
   },
   {
     name: 'authenticate program',
+    authenticates: true,
     run: (context) => (accessOf(context).credentials === 'program' ? authenticateProgram(context, deps) : undefined),
   },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },

@@ -26,7 +26,7 @@ const OWN_PREFIX = 'x-cardea-'
 
 const SIMPLE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'expires', 'last-modified', 'pragma']
 
-function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string | undefined {
+export function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string | undefined {
   if (!rules.isEnabled) return undefined
   const origin = context.header('origin')
   if (origin === undefined) return undefined

@@ -44,6 +44,8 @@ export interface NodeDeps {
   isOwnSetting(section: string, key?: string): boolean
   /** Whether a section is unknown and its name is close to one of Cardea's. */
   isMisspelt(section: string): boolean
+  /** Whether a page of the origin that the request names may read replies. */
+  isOriginAllowed(context: RequestContext): boolean
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
@@ -55,18 +57,20 @@ export interface ConfigService {
   /** Returns the previous value; `''` if there was none. `isImmediate`: cookies signed with an earlier secret end. */
   set(
     option: { readonly section: string; readonly key: string; readonly text: string },
-    options: Volatility & { readonly isImmediate: boolean },
+    options: ChangeOptions & { readonly isImmediate: boolean },
   ): Promise<string>
   /** Returns the previous value. Throws `option_not_found` if there was none. */
-  unset(section: string, key: string, options: Volatility): Promise<string>
+  unset(section: string, key: string, options: ChangeOptions): Promise<string>
   reload(): Promise<void>
 }
 
 export type ConfigSection = Readonly<Record<string, string>>
 
-interface Volatility {
+interface ChangeOptions {
   /** Whether the change ends with this process. */
   readonly isVolatile: boolean
+  /** Throws where the request that makes the change would be refused. */
+  repeat(): Promise<void>
 }
 
 /** The current options of this dialect. */

@@ -43,14 +43,26 @@ const putValue: NodeHandler = async (deps, context, { section = '', key = '' }) 
   const text = await readText(context)
   if (section === ADMINS && !isImmediate) return putAdministrator(context, key, text, deps)
   const option = { section, key, text: text.trim() }
-  return toJsonReply(200, await deps.configuration.set(option, { isVolatile, isImmediate }))
+  return toJsonReply(
+    200,
+    await deps.configuration.set(option, { isVolatile, isImmediate, repeat: toRepeat(deps, context) }),
+  )
 }
 
 const deleteValue: NodeHandler = async (deps, context, { section = '', key = '' }) => {
   const isVolatile = readIsVolatile(context, section)
   if (readIsImmediate(context)) throw badRequest('grace is only for PUT of a new secret')
   if (section === ADMINS) return deleteAdministrator(context, key, deps)
-  return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
+  return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile, repeat: toRepeat(deps, context) }))
+}
+
+/** A page of another origin that could not read the reply could not send such a request again either. */
+function toRepeat({ isOriginAllowed }: NodeDeps, context: RequestContext): () => Promise<void> {
+  const wasAllowed = isOriginAllowed(context)
+  return async () => {
+    await context.repeatChecks()
+    if (wasAllowed && !isOriginAllowed(context)) throw new Refusal('cross_origin')
+  }
 }
 
 const reload: NodeHandler = async ({ configuration }) => {

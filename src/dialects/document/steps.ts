@@ -23,6 +23,7 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
   createEpochStep(streams),
   {
     name: 'authenticate',
+    authenticates: true,
     run: (context) =>
       setIdentity(
         context,

@@ -29,6 +29,7 @@ export const multiModelSteps = ({
   createEpochStep(streams),
   {
     name: 'authenticate',
+    authenticates: true,
     run: async (context) => {
       context.authenticated = await authenticate(context)
       return undefined

@@ -73,6 +73,20 @@ it('a log level that is changed at run time takes effect at once', async (t) => 
   assert.doesNotMatch(server.stderr(), /"msg":"stopp/)
 })
 
+it('makes a change that would refuse the same change over HTTP', async (t) => {
+  const managed = makeManaged(t)
+  const server = start(t, ['serve', '--config', managed.folder])
+  await server.doors()
+  for (const args of [
+    ['config', 'set', 'chttpd.validate_host', 'true'],
+    ['config', 'unset', 'chttpd.validate_host'],
+  ]) {
+    const { code, stderr } = await managed.cardea(args)
+    assert.equal(code, 0, stderr)
+  }
+  await stop(server)
+})
+
 it('check ends with 1 for a problem of the machine and says what to change', async (t) => {
   const managed = makeManaged(t)
   const good = await managed.cardea(['check'])

@@ -5,9 +5,13 @@ import { ADMIN, basic, send } from '../../support/request.ts'
 import { type Server, startServer } from '../../support/server.ts'
 import { beforeDocument, beforeMultiModel, openBackend, openFeeds, openStream } from '../../support/upstream.ts'
 
-async function setOption(front: Server, name: string, value: string): Promise<void> {
+/** By cookie, because a change that would refuse the request that makes it is refused. */
+async function setOption({ document }: Server, name: string, value: string): Promise<void> {
+  const credentials = { name: 'admin', password: 'adminpw' }
+  const opened = await send(document, { method: 'POST', path: '/_session', body: credentials })
+  const headers = { cookie: opened.header('set-cookie')?.split(';')[0] ?? '' }
   const path = `/_node/_local/_config/${name}`
-  const answer = await send(front.document, { method: 'PUT', path, headers: ADMIN, body: JSON.stringify(value) })
+  const answer = await send(document, { method: 'PUT', path, headers, body: JSON.stringify(value) })
   assert.equal(answer.status, 200, answer.body)
 }
 

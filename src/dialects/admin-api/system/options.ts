@@ -21,7 +21,7 @@ export const SETTING_OPERATIONS = {
     async run({ settings }, call) {
       const { section, key } = readOption(call)
       const { value, expected, now: isImmediate = false } = call.body
-      return settings.set({ section, key, text: value }, { isImmediate, expected })
+      return settings.set({ section, key, text: value }, { isImmediate, expected, repeat: call.caller?.repeat })
     },
   }),
   'setting.unset': operation('DELETE /settings/{section}/{key}', 'administrator', {
@@ -29,7 +29,7 @@ export const SETTING_OPERATIONS = {
     reply: SETTING_CHANGE,
     async run({ settings }, call) {
       const { section, key } = readOption(call)
-      return settings.unset(section, key)
+      return settings.unset(section, key, call.caller?.repeat)
     },
   }),
   'setting.preview': operation('POST /settings/{section}/{key}/preview', 'administrator', {
@@ -38,7 +38,7 @@ export const SETTING_OPERATIONS = {
     reply: SETTING_PREVIEW,
     run({ settings }, call) {
       const { section, key } = readOption(call)
-      return settings.preview({ section, key, text: call.body.value ?? undefined })
+      return settings.preview({ section, key, text: call.body.value ?? undefined }, call.caller?.repeat)
     },
   }),
   'option.list': operation('GET /options', 'administrator', {

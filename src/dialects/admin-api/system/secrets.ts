@@ -38,9 +38,9 @@ export const SECRET_OPERATIONS = {
     body: object({ 'now?': flag('Reject cookies of earlier secrets at once.') }),
     isBodyOptional: true,
     reply: SETTING_CHANGE,
-    async run({ settings }, { body }) {
+    async run({ settings }, { body, caller }) {
       const setting = { section: 'chttpd_auth', key: 'secret', text: createSecretText('HS256') }
-      return settings.set(setting, { isImmediate: body.now ?? false })
+      return settings.set(setting, { isImmediate: body.now ?? false, repeat: caller?.repeat })
     },
   }),
 }
