@@ -214,7 +214,7 @@ export const texts = {
     nodesDown: (count: number) => plural(count, 'node is not ready', 'nodes are not ready'),
     failed: (count: number, range: string) => ({
       title: `${plural(count, 'server error', 'server errors')} ${range}`,
-      text: 'Responses with a status of 5xx. The log has the reasons.',
+      text: 'Responses with a status of 5xx. Open the list to see which requests failed, and why.',
     }),
     locked: (count: number) => ({
       title: plural(count, 'account is locked', 'accounts are locked'),
@@ -302,6 +302,17 @@ export const texts = {
     }),
     changes: (findings: number) => plural(findings, 'finding', 'findings'),
     age: (duration: string) => `${duration} old`,
+  },
+  serverErrors: {
+    what: 'The server errors',
+    intro: (node: string) =>
+      `The last 100 responses of ${node} with a status of 5xx since its start, newest first. The log has more under the id of a request.`,
+    request: 'Request',
+    byUpstream: 'the answer of the server behind Cardea',
+    id: 'id',
+    none: 'No server error since the start',
+    noneText: (node: string) =>
+      `${node} keeps the last 100 since its start. Errors of other nodes, and those before a restart, are in their logs.`,
   },
   nodes: {
     what: 'The nodes',

@@ -5,6 +5,7 @@ import type { Endpoint, ListenerLimits, TlsSettings } from '../http/server.ts'
 import type { SnapshotCopy } from '../live-config/replica.ts'
 import type { MetricsCopy } from '../observe/metrics.ts'
 import type { EventFields, EventKind } from '../observe/security-event-table.ts'
+import type { ServerError } from '../observe/server-errors.ts'
 
 /** The configuration and the keys of the main thread. */
 export interface SharedState {
@@ -64,7 +65,8 @@ export type FromWorker =
   | { readonly kind: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly kind: 'closed'; readonly connection: number }
   | { readonly kind: 'event'; readonly event: EventKind; readonly fields: EventFields<EventKind> }
-  | { readonly kind: 'metrics'; readonly copy: MetricsCopy }
+  /** With the server errors since the last message of this kind. */
+  | { readonly kind: 'metrics'; readonly copy: MetricsCopy; readonly serverErrors: readonly ServerError[] }
 
 /** Numbers that all threads see at once, by index. */
 export type ThreadCounters = Int32Array<SharedArrayBuffer>

@@ -9,10 +9,12 @@ import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
+import type { ServerErrors } from '../observe/server-errors.ts'
 
 export interface MonitorDeps {
   readonly store: TotalsStore & NodeStore
   readonly metrics: Metrics
+  readonly serverErrors: Pick<ServerErrors, 'list'>
   readonly clock: Clock
   nodeName(): string
   stalenessMs(): number
@@ -42,6 +44,7 @@ export function createMonitor(deps: MonitorDeps) {
       return store.listTotals(step, from)
     },
     readCounts: () => readCounts(metrics),
+    listServerErrors: deps.serverErrors.list,
     async listNodes() {
       await registry.heartbeat()
       return store.listNodes()

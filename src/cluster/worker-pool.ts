@@ -13,6 +13,7 @@ import type { Store } from '../directory/store-port/store.ts'
 import type { TlsSettings } from '../http/server.ts'
 import { keepCounts, type Metrics, type MetricsCopy } from '../observe/metrics.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
+import type { ServerErrors } from '../observe/server-errors.ts'
 import {
   CHANGES,
   createCounters,
@@ -34,6 +35,7 @@ export interface WorkerPoolDeps {
   readonly store: Store
   readonly log: Log
   readonly metrics: Metrics
+  readonly serverErrors: Pick<ServerErrors, 'add'>
   readonly generatedKey: KeyObject
   readonly relayPath: string
   readState(): SharedState
@@ -330,6 +332,7 @@ export class WorkerPool {
     } else if (message.kind === 'closed') this.#release(member, message.connection)
     else if (message.kind === 'metrics') {
       member.metrics = message.copy
+      this.#deps.serverErrors.add(...message.serverErrors)
       member.readers.shift()?.()
     } else if (message.kind === 'event') this.#deps.events.record(message.event, message.fields)
     else

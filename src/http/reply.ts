@@ -203,7 +203,8 @@ export function toErrorReply(error: unknown, dialect: Dialect, log: Log, context
   const { code, detail, retryAfterSeconds, headers } = refusal
   if (code === 'internal') log.error('request failed', { request: context?.id, error: refusal.cause })
   else if (detail !== undefined) log.debug('request refused', { request: context?.id, code, detail })
-  const reply = dialect.renderError(refusal, context)
+  const rendered = dialect.renderError(refusal, context)
+  const reply = rendered.status < 500 ? rendered : { ...rendered, error: code }
   const further: HeaderPair[] = [...headers]
   if (retryAfterSeconds !== undefined) further.push(['Retry-After', String(retryAfterSeconds)])
   return further.length === 0 ? reply : { ...reply, headers: [...reply.headers, ...further] }

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
-import type { Refusal } from '../base/errors.ts'
+import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-body.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
@@ -124,6 +124,8 @@ export interface Reply {
   readonly headers: readonly HeaderPair[]
   /** A feed is sent piece by piece, and ended with `return` when its client disconnects. */
   readonly body?: string | Uint8Array | Feed | ResponseStream
+  /** Why the server failed, where the status is 5xx. For the list of failures; not sent. */
+  readonly error?: ErrorCode
   /** The response of an upstream. Default headers that describe the content are not added. */
   readonly isForwarded?: true
   /** The response of the main thread to a request that this thread relayed, complete with all headers. */

@@ -38,12 +38,14 @@ interface SeriesRow {
   toSeries(labels: Readonly<Record<string, string | number>>): string | undefined
 }
 
-/** Load balancers ask here whether to send requests. A status of 5xx says no, and is not a failure. */
 const PROBES: ReadonlySet<string | number | undefined> = new Set([
   '/_up',
   '/_cardea/ready',
   '/_admin/server/availability',
 ])
+
+/** Load balancers ask here whether to send requests. A status of 5xx says no, and is not a failure. */
+export const isProbe = (route: string | number | undefined): boolean => PROBES.has(route)
 
 /** Which metrics are kept, and under which names. */
 const SERIES: readonly SeriesRow[] = [
@@ -53,7 +55,7 @@ const SERIES: readonly SeriesRow[] = [
   },
   {
     metric: 'cardea_requests_total',
-    toSeries: ({ door, route, status }) => `requests/${door}/${PROBES.has(route) ? 'probe' : status}`,
+    toSeries: ({ door, route, status }) => `requests/${door}/${isProbe(route) ? 'probe' : status}`,
   },
   { metric: 'cardea_decision_seconds', toSeries: ({ le }) => `decision/${le}` },
   { metric: 'cardea_upstream_seconds', toSeries: ({ le }) => `upstream/${le}` },

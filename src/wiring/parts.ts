@@ -32,6 +32,7 @@ import {
   addUpstreamMetrics,
 } from '../observe/part-metrics.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
+import { createServerErrors } from '../observe/server-errors.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { FeedFollower } from '../store/feed.ts'
 import { openGateway } from './gateway.ts'
@@ -113,6 +114,7 @@ export async function openBase(
     liveConfig,
     config,
     metrics,
+    serverErrors: createServerErrors(),
     tracing,
     tokenSecrets,
     directory,
@@ -192,6 +194,7 @@ function createServerParts(
     createMonitor({
       store: base.store,
       metrics,
+      serverErrors: base.serverErrors,
       clock: SYSTEM_CLOCK,
       nodeName: () => config.get().node.name,
       stalenessMs: directory.stalenessMs,
@@ -224,7 +227,7 @@ function createServerParts(
     secrets: createSecretsOverview(liveConfig, tokenSecrets.ring, gateway.ring),
     /** The URLs of all listeners, once there are any. */
     listening: createLive<readonly string[]>([]),
-    observeRequests: (door: string) => createRequestObserver(metrics, door),
+    observeRequests: (door: string) => createRequestObserver(base, door),
     accessLog: createAccessLog(base.log, () => config.get().log.access),
     checkHealth,
     /** The worker threads, once there are any. */

@@ -52,6 +52,11 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   const settings = () => toLimitSettings(liveConfig.get().settings.values)
   const guesses = createLimits({ settings, clock: SYSTEM_CLOCK })
   const base = await openBase(liveConfig, metrics, closing, { guesses })
+  const describeMetrics = (): FromWorker => ({
+    kind: 'metrics',
+    copy: metrics.copy(),
+    serverErrors: base.serverErrors.take(),
+  })
   const parts = createWorkerParts(base, start, () => progress.countApplied())
   const progress = followChanges(start, inbox, liveConfig, {
     describeKeys: () => describeKeys(parts),
@@ -66,11 +71,11 @@ export async function runWorker(start: WorkerStart): Promise<void> {
     if (hasLeft) return
     hasLeft = true
     for (const closePart of closers.toReversed()) await closePart()
-    post({ kind: 'metrics', copy: metrics.copy() })
+    post(describeMetrics())
     process.exit(0)
   }
   inbox.onControl((message) => {
-    if (message.kind === 'metrics') post({ kind: 'metrics', copy: metrics.copy() })
+    if (message.kind === 'metrics') post(describeMetrics())
     else if (message.kind === 'tls') serving.replaceTls(message.listener, message.tls)
     else void leave(message)
   })
@@ -123,7 +128,7 @@ function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRu
   return {
     ...base,
     ...createSignInParts(base, passwords),
-    observeRequests: (door) => createRequestObserver(metrics, door),
+    observeRequests: (door) => createRequestObserver(base, door),
     accessLog: createAccessLog(log, () => config.get().log.access),
     threads: start.threads,
     // the main thread knows all parts

@@ -15,6 +15,10 @@ if (isFirst && first?.door === 'dies') {
 }
 if (first?.door === 'reports')
   parentPort?.postMessage({ kind: 'event', event: 'report', fields: { compiled: getCompileCacheDir() } })
+if (first?.door === 'fails') {
+  const error = { time: 1, request: 'r1', door: 'document', method: 'GET', path: '/db', status: 500 }
+  parentPort?.postMessage({ kind: 'metrics', copy: [], serverErrors: [error] })
+}
 if (isFirst && first?.door === 'hangs') for (;;);
 parentPort?.on('message', ({ kind }) => {
   if (kind === 'retire' || kind === 'stop') process.exit(0)

@@ -7,6 +7,7 @@ import { runStoreCall } from '../../src/cluster/remote-store.ts'
 import { WorkerPool, type WorkerPoolDeps } from '../../src/cluster/worker-pool.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { createServerErrors } from '../../src/observe/server-errors.ts'
 import { makeFolder } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -16,11 +17,13 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
   const events: object[] = []
   const write = (message: string) => void lines.push(message)
   const metrics = createMetrics()
+  const serverErrors = createServerErrors()
   const deps = {
     count: 1,
     program: new URL('stub-worker.ts', import.meta.url),
     log: { debug: write, info: write, warn: write, error: write },
     metrics,
+    serverErrors,
     generatedKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
     relayPath: '',
     readState,
@@ -33,7 +36,7 @@ function openPool(t: TestContext, behaviour: string, readState: () => object = (
   t.after(() => pool.close(1000))
   pool.addListener({ door: behaviour, endpoint: { kind: 'tcp', host: '', port: 0 }, limits: {} as never })
   pool.start()
-  return { pool, lines, events, countReady: () => metrics.read('cardea_workers')[0]?.value }
+  return { pool, lines, events, serverErrors, countReady: () => metrics.read('cardea_workers')[0]?.value }
 }
 
 const countPipes = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('Pipe')).length
@@ -54,6 +57,12 @@ it('a worker uses the compiled modules of the main thread', async (t) => {
   await waitUntil(() => events.length === 1)
   assert.ok(getCompileCacheDir())
   assert.deepEqual(events, [{ compiled: getCompileCacheDir() }])
+})
+
+it('the server errors of a worker are added to those of the main thread', async (t) => {
+  const { serverErrors } = openPool(t, 'fails')
+  await waitUntil(() => serverErrors.list().length === 1)
+  assert.equal(serverErrors.list()[0]?.request, 'r1')
 })
 
 it('a worker that is stuck is replaced', async (t) => {

@@ -8,6 +8,7 @@ import { openDatabases } from '../support/databases.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { beforeDocument } from '../support/upstream.ts'
 
 const PASSWORD = 'analytical-engine'
 const scope = createSharedScope()
@@ -201,6 +202,31 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     await panel.getByRole('button', { name: 'Remove the grant of ada' }).click()
     await panel.getByRole('row', { name: 'ada' }).waitFor({ state: 'detached' })
     assert.deepEqual((await ask('GET', '/users/alan')).json.grants, { shop: { level: 'ro' } })
+  })
+
+  it('says which _security cannot be read, in the list and in the panel', async () => {
+    securities.set('billing', { admins: 7 })
+    await open('#/databases/billing')
+    await page.getByRole('row', { name: 'billing cannot be read' }).waitFor()
+    const panel = page.getByRole('complementary', { name: 'billing' })
+    await panel.getByText('Access to this database cannot be shown.').waitFor()
+    assert.equal(await panel.getByRole('button', { name: 'Save access' }).count(), 0)
+    securities.set('billing', {})
+  })
+
+  it('has no part for an ArangoDB that is not configured, and does not call databases missing that it cannot list', async (t) => {
+    const { couchdb: other } = await openDatabases(t, ['mail'])
+    const { document: url } = await startServer(t, beforeDocument(other.url))
+    const window = await openAsAdmin(t, browser, { url, at: '#/databases/mail' })
+    await window.page.getByRole('row', { name: 'mail' }).waitFor()
+    await window.page.getByRole('complementary', { name: 'mail' }).getByText('Access in CouchDB').waitFor()
+    assert.equal(await window.page.getByText('ArangoDB').count(), 0)
+    await other.close()
+    await window.open('#/databases')
+    await window.page.reload()
+    await window.page.getByRole('heading', { name: 'The databases cannot be listed' }).waitFor()
+    assert.equal(await window.page.getByText(/No databases yet|0 databases/).count(), 0)
+    await window.page.getByRole('button', { name: 'Try again' }).waitFor()
   })
 
   it('says in words that a database does not answer', async () => {

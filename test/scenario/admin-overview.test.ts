@@ -5,6 +5,7 @@ import { addLostNode } from '../support/console-history.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { beforeDocument, openBackend } from '../support/upstream.ts'
 
 const API = '/_cardea/api'
 
@@ -130,4 +131,37 @@ test('a node that was not seen for long is not ready, in the overview and in the
       [false, true],
     ],
   )
+})
+
+test('the last server errors are kept with the id of their request, and without the query', async (t) => {
+  const backend = await openBackend(t, (_request, response) => void response.writeHead(500).end('{}'))
+  const { document: url } = await startServer(t, beforeDocument(backend.url))
+  const ask = async (path: string) => (await send(url, { path: `${API}${path}`, as: AS_ADMIN })).json
+  assert.deepEqual((await ask('/server-errors')).errors, [])
+  await send(url, { path: '/db/doc?token=secret', headers: { 'X-Couch-Request-ID': 'my-request' }, as: AS_ADMIN })
+  await send(url, { path: '/_up' })
+  await backend.close()
+  await send(url, { method: 'POST', path: '/db', as: AS_ADMIN, body: {} })
+  const { errors } = await ask('/server-errors')
+  assert.equal(errors.length, 2, 'probes are not server errors')
+  const [newest, oldest] = errors
+  assert.deepEqual([newest.method, newest.path, newest.status], ['POST', '/db', 503])
+  assert.deepEqual([newest.error, newest.reason.length > 10], ['upstream_unavailable', true])
+  assert.deepEqual(oldest, {
+    time: oldest.time,
+    request: 'my-request',
+    door: 'document',
+    method: 'GET',
+    path: '/db/doc',
+    status: 500,
+  })
+  assert.ok(Math.abs(Date.now() - oldest.time) < 60_000)
+})
+
+test('of server errors the last hundred are kept', async (t) => {
+  const backend = await openBackend(t, (_request, response) => void response.writeHead(500).end('{}'))
+  const { document: url } = await startServer(t, beforeDocument(backend.url))
+  for (let at = 0; at < 103; at += 1) await send(url, { path: `/db/${at}`, as: AS_ADMIN })
+  const { errors } = (await send(url, { path: `${API}/server-errors`, as: AS_ADMIN })).json
+  assert.deepEqual([errors.length, errors[0].path, errors.at(-1).path], [100, '/db/102', '/db/3'])
 })

@@ -31,6 +31,7 @@ export type {
   Overview,
   OverviewHealth,
   RecordedCommand,
+  ServerError,
   ServerNode,
   Verification,
 } from '../../../src/dialects/admin-api/schemas/system.ts'

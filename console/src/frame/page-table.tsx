@@ -30,6 +30,7 @@ const PAGES: readonly PageRow[] = [
     name: 'overview',
     key: 'o',
     isPrimary: true,
+    hasIds: true,
     load: async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage,
   },
   {

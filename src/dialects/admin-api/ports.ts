@@ -4,6 +4,7 @@ import type { Identity } from '../../directory/identity.ts'
 import type { NodeRecord } from '../../directory/store-port/nodes.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import type { Counts, Totals } from '../../observe/record-totals.ts'
+import type { ServerError } from '../../observe/server-errors.ts'
 import type { Static } from './schemas/schema.ts'
 import type { KeyRing, OptionList, RELOADED, Setting, SettingChange, SettingPreview } from './schemas/settings.ts'
 import type { Certificate, Health, SecretAge } from './schemas/system.ts'
@@ -16,6 +17,8 @@ export interface Monitor {
   listTotals(step: Totals['step'], from: number): Promise<readonly Totals[]>
   /** What this node has counted since its start. */
   readCounts(): Counts
+  /** The last server errors of this node since its start, the newest first. */
+  listServerErrors(): readonly ServerError[]
   listNodes(): Promise<readonly NodeRecord[]>
   listCertificates(): readonly Certificate[]
   listSecretAges(): readonly SecretAge[]

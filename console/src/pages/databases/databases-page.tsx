@@ -28,7 +28,12 @@ export function DatabasesPage() {
     <Page panel={panel}>
       <Heading text={texts.databases.intro} />
       <div class="wide">
-        <Toolbar name="search" label={texts.databases.search} value={search} found={data && describeCount(data)} />
+        <Toolbar
+          name="search"
+          label={texts.databases.search}
+          value={search}
+          found={data && listProblems(data).length === 0 ? describeCount(data) : undefined}
+        />
         {data && data.databases.length > 0 && <Problems of={data} />}
         <List
           list={list}

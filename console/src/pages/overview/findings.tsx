@@ -13,6 +13,12 @@ interface Finding {
 
 export type Figure = 'serverErrors' | 'lockedAccounts'
 
+/** The last server errors, beside the overview of this range. */
+export const toServerErrors = (range: string): string => toHref(['overview', SERVER_ERRORS], { range })
+
+/** The panel in the address. */
+export const SERVER_ERRORS = 'server-errors'
+
 const DAY = 86_400
 const LOCKOUTS = toHref(['audit'], { event: 'limit.started' })
 
@@ -61,8 +67,9 @@ function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Findi
   const errors = texts.overview.failed(serverErrors, texts.overview.ranges[range])
   const locked = texts.overview.locked(lockedAccounts)
   const toLocked = toHref(['users'], { status: 'locked' })
+  const toErrors = toServerErrors(range)
   return [
-    ...(serverErrors > 0 ? [{ isFailure: false, figure: 'serverErrors' as const, ...errors }] : []),
+    ...(serverErrors > 0 ? [{ isFailure: false, figure: 'serverErrors' as const, ...errors, href: toErrors }] : []),
     ...(lockedAccounts > 0 ? [{ isFailure: false, figure: 'lockedAccounts' as const, ...locked, href: toLocked }] : []),
   ]
 }

@@ -11,9 +11,10 @@ import { toClock } from '../../times.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { Button, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { Findings } from './findings.tsx'
+import { Findings, SERVER_ERRORS } from './findings.tsx'
 import { Handlers, HealthFacts } from './health.tsx'
 import { MostRefused } from './most-refused.tsx'
+import { ServerErrors } from './server-errors.tsx'
 import { Tiles } from './tiles.tsx'
 
 const RANGES = ['1h', '24h', '7d', '30d'] as const
@@ -23,7 +24,7 @@ const isRange = (text: string | undefined): text is Range => RANGES.some((range)
 
 /** What goes on, and what needs attention. */
 export function OverviewPage() {
-  const { query } = useRoute()
+  const { path, query } = useRoute()
   const range = isRange(query['range']) ? query['range'] : '1h'
   const isTable = query['view'] === 'table'
   const resource = useResource(`overview ${range}`, (signal) => api.get<Overview>('/overview', { range }, signal), {
@@ -32,8 +33,11 @@ export function OverviewPage() {
   useReloadOnEvents(resource.data, resource.reload)
   const toggle = () => changeQuery({ view: isTable ? undefined : 'table' })
   useShortcuts({ t: toggle })
+  const panel = path[1] === SERVER_ERRORS && (
+    <ServerErrors back={toHref(['overview'], query)} version={resource.data?.totals.serverErrors ?? 0} />
+  )
   return (
-    <Page>
+    <Page panel={panel}>
       <Heading text={resource.data && describeStart(resource.data)}>
         <Ranges current={range} />
         <Button onClick={toggle} aria-keyshortcuts="t">

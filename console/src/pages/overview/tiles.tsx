@@ -2,7 +2,7 @@ import type { Overview } from '../../api/client.ts'
 import { toMilliseconds, toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { listAlarming } from './findings.tsx'
+import { listAlarming, toServerErrors } from './findings.tsx'
 
 interface Tile {
   readonly label: string
@@ -42,6 +42,7 @@ function listTiles(shown: Overview, range: string): readonly Tile[] {
       value: toTotal(totals.serverErrors),
       note: range,
       isAlarming: alarming.includes('serverErrors'),
+      href: toServerErrors(name),
     },
     {
       label: overview.latency,

@@ -133,6 +133,23 @@ export const OVERVIEW = namedObject('ServerOverview', {
 })
 export type Overview = Static<typeof OVERVIEW>
 
+const SERVER_ERROR = namedObject('ServerError', {
+  time: integer('Milliseconds since the epoch.'),
+  request: text('Id of the request, as the log has it.'),
+  door: text(),
+  method: text(),
+  path: text('Without the query.'),
+  status: integer(),
+  'error?': text('Code of the error. Absent if the upstream sent the response.'),
+  'reason?': text('The error in words.'),
+})
+export type ServerError = Static<typeof SERVER_ERROR>
+
+export const SERVER_ERRORS = object({
+  node: text(),
+  errors: listOf(SERVER_ERROR, 'The last 100 of this node since its start, the newest first.'),
+})
+
 const NODE = namedObject('Node', {
   name: text('`node.name`.'),
   instance: text('Identifies one start of the process.'),

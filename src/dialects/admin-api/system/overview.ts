@@ -1,5 +1,5 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
-import { Refusal } from '../../../base/errors.ts'
+import { ERRORS, Refusal } from '../../../base/errors.ts'
 import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
 import { addCounts, type Counts } from '../../../observe/record-totals.ts'
 import type { EventKind } from '../../../observe/security-event-table.ts'
@@ -7,7 +7,7 @@ import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe
 import { type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { RunningServer } from '../ports.ts'
 import { object } from '../schemas/schema.ts'
-import { NODES, OVERVIEW, RANGE, type RecordedCommand } from '../schemas/system.ts'
+import { NODES, OVERVIEW, RANGE, type RecordedCommand, SERVER_ERRORS, type ServerError } from '../schemas/system.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: operation('GET /overview', 'administrator', {
@@ -103,6 +103,21 @@ export const NODE_OPERATIONS = {
       return { now, nodes: nodes.map((node) => showNode(node, monitor.instance, now)) }
     },
   }),
+  'server-error.list': operation('GET /server-errors', 'administrator', {
+    summary: 'List the last responses of this node with a status of 5xx, without those to probes of load balancers',
+    reply: SERVER_ERRORS,
+    async run(deps) {
+      const { monitor, health } = requireServer(deps)
+      const errors = monitor.listServerErrors().map((error) => ({ ...error, ...toReason(error) }))
+      return { node: (await health()).node, errors }
+    },
+  }),
+}
+
+function toReason({ error }: Pick<ServerError, 'error'>): Pick<ServerError, 'reason'> {
+  const rows: Readonly<Record<string, { readonly text: string }>> = ERRORS
+  const row = rows[error ?? '']
+  return row ? { reason: row.text } : {}
 }
 
 /** A node that has not been seen for longer does not run, or cannot reach the store. */
