@@ -1,9 +1,11 @@
 // Access tokens of an identity provider, beside JWTs of [jwt_keys] and beside the signature alone.
+
 import { createPublicKey, verify } from 'node:crypto'
 import { createJwtHandler } from '../src/auth/jwt.ts'
 import { createProviderTokens } from '../src/auth/provider-token.ts'
 import { SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
+import { ANY_USER } from '../src/directory/users/user-operations.ts'
 import { readClaimPath } from '../src/keys/document-claims.ts'
 import { readJwtKeys } from '../src/keys/jwt-keys.ts'
 import { createProviderKeys } from '../src/keys/provider-keys.ts'
@@ -24,7 +26,7 @@ async function openScene(scope) {
   const { issuer } = provider
   const { directory } = await openTestNode(scope, { clock: SYSTEM_CLOCK })
   await directory.createUser({ name: 'ada' })
-  await directory.linkAccount('ada', { provider: 'staff', issuer, subject: 'u-1' })
+  await directory.linkAccount('ada', ANY_USER, { provider: 'staff', issuer, subject: 'u-1' })
   const place = { name: 'staff', issuer, issuers: [issuer], discovery: issuer, jwksUri: '' }
   const keys = createProviderKeys(place, 86_400_000, SYSTEM_CLOCK, SILENT_LOG)
   await keys.renew()

@@ -15,6 +15,7 @@ import type { Directory } from '../directory/directory.ts'
 import { isSameAccount } from '../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../directory/identity.ts'
 import type { ExternalAccount } from '../directory/users/user.ts'
+import { ANY_USER, type CheckWrite } from '../directory/users/user-operations.ts'
 import {
   claimsFactor,
   findIssueTime,
@@ -183,8 +184,9 @@ async function findAccount(arrival: Arrival, deps: ProviderSignInDeps): Promise<
   const account = await requireAccount(found, directory)
   const link = account.links?.find((each) => isSameAccount(each, external))
   if (account.isAdmin || !link) throw refuse(NOT_LINKED)
-  const check = createFactorCheck(arrival, deps)
-  if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, external, given, check)
+  const requireFactors = createFactorCheck(arrival, deps)
+  const check: CheckWrite = ({ document }) => requireFactors([...document.roles, ...given])
+  if (!isDeepStrictEqual(link.roles ?? [], given)) await directory.setLinkRoles(account.name, check, external, given)
   return requireFactor(found, arrival, deps)
 }
 
@@ -220,7 +222,7 @@ async function logOut(text: string, provider: Provider, { providers, directory, 
   const use = `logout:${issuer}:${id}`
   // a copy must not end the sessions that were opened since
   if (directory.isUsed(use)) throw badRequest(USED)
-  for (const name of await directory.listLinked(logout)) await directory.signOut(name)
+  for (const name of await directory.listLinked(logout)) await directory.signOut(name, ANY_USER)
   // noted last: if the store fails before, the provider sends the token again
   if (!(await directory.useOnce(use, expiresAt))) throw badRequest(USED)
 }

@@ -9,7 +9,7 @@ import { badRequest, isClientError, Refusal } from '../base/errors.ts'
 import type { DirectoryParts } from './parts.ts'
 import { checkName } from './users/names.ts'
 import { type ExternalAccount, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
-import type { UserEditor } from './users/user-operations.ts'
+import type { CheckWrite, UserEditor } from './users/user-operations.ts'
 
 type ExternalKey = Pick<ExternalAccount, 'issuer' | 'subject'>
 
@@ -54,37 +54,30 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
   }
   return {
     listLinked,
-    /** Throws `conflict` if another user has the external account. `check` throws if the user must not be changed. */
+    /** Throws `conflict` if another user has the external account. `change`: what else changes with it. */
     async linkAccount(
       name: string,
+      check: CheckWrite,
       given: Omit<ExternalAccount, 'linkedAt'>,
-      check = (user: User) => user,
+      change = (user: User) => user,
     ): Promise<User> {
       requireKey(given)
-      return editor.changeUser(name, (user) => withLink(check(user), { ...given, linkedAt: nowSeconds(clock) }))
+      const link = { ...given, linkedAt: nowSeconds(clock) }
+      return editor.changeUser(name, check, (user) => withLink(change(user), link))
     },
-    /** Replaces the roles that the account gives its user. `check` throws if a session of it must not have its roles. */
-    async setLinkRoles(
-      name: string,
-      key: ExternalKey,
-      roles: readonly string[],
-      check = (_roles: readonly string[]): void => undefined,
-    ): Promise<User> {
+    /** Replaces the roles that the account gives its user. */
+    async setLinkRoles(name: string, check: CheckWrite, key: ExternalKey, roles: readonly string[]): Promise<User> {
       const replace = (link: ExternalAccount): ExternalAccount => (isSameAccount(link, key) ? { ...link, roles } : link)
-      return editor.changeUser(name, (user) => {
-        const changed = withField(user, 'links', user.links?.map(replace))
-        check([...user.document.roles, ...roles])
-        return changed
-      })
+      return editor.changeUser(name, check, (user) => withField(user, 'links', user.links?.map(replace)))
     },
     /** Ends all sessions of the user: some may have been opened with the external account. */
-    async unlinkAccount(name: string, key: ExternalKey): Promise<void> {
-      await editor.changeUser(name, (user) => {
+    async unlinkAccount(name: string, check: CheckWrite, key: ExternalKey): Promise<User> {
+      const change = (user: User) => {
         if (!isLinkedTo(user, key)) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
         const others = user.links?.filter((link) => !isSameAccount(link, key))
         return withField(user, 'links', others)
-      })
-      await editor.signOut(name)
+      }
+      return editor.changeUser(name, check, change, { endsSessions: true })
     },
     /**
      * Creates the user of an external account and returns its name. A name that is taken, not allowed or that of an

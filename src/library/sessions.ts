@@ -4,6 +4,7 @@ import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { SessionOpening } from '../directory/sessions/session.ts'
 import type { SessionRecord } from '../directory/store-port/sessions.ts'
+import { ANY_USER } from '../directory/users/user-operations.ts'
 import type { App } from '../wiring/app.ts'
 import { requireLimit, requireMembers, requireText, toDate } from './arguments.ts'
 import { toLibraryMethods } from './cardea-error.ts'
@@ -91,19 +92,19 @@ export const createLibrarySessions = (app: App, verified: WeakMap<VerifiedUser, 
     list: (name, options = {}) => listSessions(app.directory, name, options),
     async revoke(id) {
       requireText(id, 'id')
-      return (await app.directory.revokeSession(id)) !== undefined
+      return (await app.directory.revokeSession(id, ANY_USER)) !== undefined
     },
     async revokeAll(name, options = {}) {
       requireText(name, 'name')
       requireMembers(options, 'options', ['kept'])
       if (options.kept !== undefined) requireText(options.kept, 'kept')
-      return app.directory.revokeSessions(name, options.kept)
+      return app.directory.revokeSessions(name, ANY_USER, options.kept)
     },
     async revokeOthers(user) {
       requireText(user?.name, 'the name of the user')
       // without an id, the session of the request would end too
       requireText(user.sessionId, 'the sessionId of the user')
-      return app.directory.revokeSessions(user.name, user.sessionId)
+      return app.directory.revokeSessions(user.name, ANY_USER, user.sessionId)
     },
     async clearCookie(response, options = {}) {
       requireMembers(options, 'options', ['request', 'peer'])

@@ -12,6 +12,7 @@ import {
   type User,
   type UserDraft,
 } from '../directory/users/user.ts'
+import { ANY_USER } from '../directory/users/user-operations.ts'
 import { readDocumentMembers } from '../transfer/draft.ts'
 import type { App } from '../wiring/app.ts'
 import { checkFlag, checkGrants, checkTexts, requireLimit, requireMembers, requireText } from './arguments.ts'
@@ -143,12 +144,12 @@ function createUsers<Members extends object>(app: App, toVerified: (account: Acc
     list: (options = {}) => listUsers(app.directory, options),
     async update(name, change) {
       requireText(name, 'name')
-      return toCardeaUser(await app.directory.changeUser(name, toChange(change)))
+      return toCardeaUser(await app.directory.changeUser(name, ANY_USER, toChange(change)))
     },
     async setPassword(name, password) {
       requireText(name, 'name')
       requireText(password, 'password')
-      await app.directory.setPassword(name, { password })
+      await app.directory.setPassword(name, ANY_USER, { password })
     },
     async changePassword(name, change) {
       requireText(name, 'name')
@@ -171,11 +172,11 @@ function createUsers<Members extends object>(app: App, toVerified: (account: Acc
     },
     async disable(name) {
       requireText(name, 'name')
-      await app.directory.setActive(name, false)
+      await app.directory.setActive(name, ANY_USER, false)
     },
     async remove(name) {
       requireText(name, 'name')
-      await app.directory.removeUser(name, 'any')
+      await app.directory.removeUser(name, ANY_USER, 'any')
     },
   })
 }

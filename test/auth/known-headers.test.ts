@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createKnownHeaders } from '../../src/auth/known-headers.ts'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
 import { CacheCounts } from '../../src/base/caches.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
 const LIMITS: LimitSettings = {
@@ -50,13 +51,16 @@ const saltOf = ({ password }: { readonly password: object }) => ('salt' in passw
 
 /** After each of these, the whole sign-in has to decide. The account is read again, as any other request would do. */
 const CHANGES: readonly [name: string, change: (opened: Opened) => unknown][] = [
-  ['the password was changed', ({ directory }) => directory.setPassword('ada', { password: 'another password' })],
-  ['the user was deactivated', ({ directory }) => directory.setActive('ada', false)],
-  ['the user was removed', ({ directory }) => directory.removeUser('ada', 'any')],
+  [
+    'the password was changed',
+    ({ directory }) => directory.setPassword('ada', ANY_USER, { password: 'another password' }),
+  ],
+  ['the user was deactivated', ({ directory }) => directory.setActive('ada', ANY_USER, false)],
+  ['the user was removed', ({ directory }) => directory.removeUser('ada', ANY_USER, 'any')],
   [
     'the user was removed and created again',
     async ({ directory }) => {
-      await directory.removeUser('ada', 'any')
+      await directory.removeUser('ada', ANY_USER, 'any')
       await directory.createUser({ name: 'ada', password: { password: PASSWORD } })
     },
   ],
@@ -64,14 +68,14 @@ const CHANGES: readonly [name: string, change: (opened: Opened) => unknown][] = 
     'the user has expired',
     async ({ directory, clock }) => {
       const expiresAt = Math.floor(clock.nowMs() / 1000) + 60
-      await directory.changeUser('ada', (user) => ({ ...user, expiresAt }))
+      await directory.changeUser('ada', ANY_USER, (user) => ({ ...user, expiresAt }))
       clock.advance(60)
     },
   ],
   [
     'a second factor was set',
     ({ directory }) =>
-      directory.changeUser('ada', (user) => ({
+      directory.changeUser('ada', ANY_USER, (user) => ({
         ...user,
         document: { ...user.document, members: [['totp', { key: 'JBSWY3DPEHPK3PXP' }]] },
       })),
@@ -101,7 +105,10 @@ describe('a password that was verified before', () => {
   it('is accepted with the roles of now', async (t) => {
     const { directory, recallFrom } = await open(t)
     assert.deepEqual(recallFrom(PEER)?.roles, ['reader'])
-    await directory.changeUser('ada', (user) => ({ ...user, document: { ...user.document, roles: ['writer'] } }))
+    await directory.changeUser('ada', ANY_USER, (user) => ({
+      ...user,
+      document: { ...user.document, roles: ['writer'] },
+    }))
     await directory.findAccount('ada')
     assert.deepEqual(recallFrom(PEER)?.roles, ['writer'])
   })

@@ -7,6 +7,7 @@ import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
 import { createUser } from '../../src/directory/users/revisions.ts'
 import type { Json } from '../../src/directory/users/user.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
 import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
@@ -94,7 +95,7 @@ describe('sign-in', () => {
     }
     const { directory, signIn } = await open(t, { hasher: counting })
     await signIn('ada', 'analytical')
-    await directory.setActive('ada', false)
+    await directory.setActive('ada', ANY_USER, false)
     assert.equal(await signIn('ada', 'analytical'), undefined)
     assert.equal(await signIn('eve', 'analytical'), undefined)
     assert.deepEqual(asked.slice(1), [undefined, undefined])
@@ -103,7 +104,7 @@ describe('sign-in', () => {
   it('rejects the old password as soon as a new one is set', async (t) => {
     const { directory, signIn } = await open(t)
     assert.ok(await signIn('ada', 'analytical'))
-    await directory.setPassword('ada', { password: 'engine' })
+    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
     assert.equal(await signIn('ada', 'analytical'), undefined)
     assert.ok(await signIn('ada', 'engine'))
   })
@@ -144,7 +145,7 @@ describe('a password changed while it is verified', () => {
       verify: async (...question) => {
         const answer = await hasher.verify(...question)
         turn += 1
-        if (turn <= times) await opened.directory.setPassword('ada', { password: password(turn) })
+        if (turn <= times) await opened.directory.setPassword('ada', ANY_USER, { password: password(turn) })
         return answer
       },
     }
@@ -293,7 +294,7 @@ describe('the cost of a refusal', () => {
     await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } })
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 800)
-    await directory.removeUser('expensive', 'any')
+    await directory.removeUser('expensive', ANY_USER, 'any')
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 2)
   })

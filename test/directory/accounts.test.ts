@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createTestClock, isRefused, openTestNode, setRoles } from '../support/directory.ts'
 
 describe('findAccount', () => {
   it('an active user, with its roles and grants', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
-    const { multiModel } = await directory.setGrant('ada', { database: 'shop' }, 'rw')
+    const { multiModel } = await directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')
     const account = await directory.findAccount('ada')
     assert.partialDeepStrictEqual(account, { name: 'ada', roles: ['maths'], isAdmin: false })
     assert.deepEqual(account?.grants, multiModel.grants)
@@ -18,8 +19,8 @@ describe('findAccount', () => {
     await directory.createUser({ name: 'bob' })
     await directory.findAccount('ada')
     await directory.findAccount('bob')
-    await directory.setActive('ada', false)
-    await directory.removeUser('bob', 'any')
+    await directory.setActive('ada', ANY_USER, false)
+    await directory.removeUser('bob', ANY_USER, 'any')
     for (const name of ['ada', 'bob', 'eve', '', '\u0000', '__proto__']) {
       assert.equal(await directory.findAccount(name), undefined, name)
     }
@@ -32,7 +33,7 @@ describe('findAccount', () => {
     const account = await directory.findAccount('ada')
     assert.deepEqual([account?.roles, account?.isAdmin], [['_admin', 'maths'], true])
     assert.notDeepEqual(account?.password, user.password)
-    await directory.setActive('ada', false)
+    await directory.setActive('ada', ANY_USER, false)
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin'])
   })
 
@@ -52,7 +53,7 @@ describe('findAccount', () => {
     const versions = [(await directory.findAccount('ada'))?.version]
     await setRoles(directory, 'ada', ['maths'])
     versions.push((await directory.findAccount('ada'))?.version)
-    await directory.setPassword('ada', { password: 'engine' })
+    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
     versions.push((await directory.findAccount('ada'))?.version)
     assert.equal(versions[0], versions[1])
     assert.notEqual(versions[1], versions[2])
@@ -79,7 +80,10 @@ describe('memory', () => {
     assert.equal(countQuestions(), 0)
     await directory.importUsers([{ name: 'ada' }], 'keep')
     await directory.setAdministrator('ada', { password: 'secret' })
-    await directory.changeUser('ada', (user) => ({ ...user, document: { ...user.document, roles: ['maths'] } }))
+    await directory.changeUser('ada', ANY_USER, (user) => ({
+      ...user,
+      document: { ...user.document, roles: ['maths'] },
+    }))
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin', 'maths'])
   })
 
@@ -166,8 +170,8 @@ describe('without the store', () => {
       () => directory.listUsers({ limit: 1 }),
       () => directory.countUsers(),
       () => directory.createUser({ name: 'bob' }),
-      () => directory.setActive('ada', false),
-      () => directory.removeUser('ada', 'any'),
+      () => directory.setActive('ada', ANY_USER, false),
+      () => directory.removeUser('ada', ANY_USER, 'any'),
       () => directory.importUsers([{ name: 'bob' }], 'keep'),
       () => directory.setAdministrator('root', { password: 'secret' }),
       () => directory.endSession({ id: 'x', name: 'ada', expiresAt: 1 }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createSecurityEvents } from '../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, setRoles } from '../support/directory.ts'
@@ -35,10 +36,10 @@ test('every single grant that a write changes is recorded', async (t) => {
   const { events, take } = createRecorder()
   const { directory } = await openTestNode(t, { events })
   await directory.createUser({ name: 'jo' })
-  await directory.setGrant('jo', { database: 'shop' }, 'rw')
-  await directory.setGrant('jo', { database: 'shop' }, 'ro')
-  await directory.setGrant('jo', { database: 'shop', collection: 'orders' }, 'none')
-  await directory.setGrant('jo', { database: 'shop' }, undefined)
+  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, 'rw')
+  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, 'ro')
+  await directory.setGrant('jo', ANY_USER, { database: 'shop', collection: 'orders' }, 'none')
+  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, undefined)
   assert.deepEqual(take(), [
     ['user.created', { subject: 'jo' }],
     ['grant.created', { ...GRANTED, access: 'rw' }],
@@ -56,13 +57,13 @@ test('records which parts of a user a write changed, and nothing if it changed n
   await setRoles(directory, 'jo', ['a'])
   assert.deepEqual(take(), [])
   await setRoles(directory, 'jo', ['b'])
-  await directory.setActive('jo', false)
-  await directory.signOut('jo')
-  await directory.changeUser('jo', (user) => ({
+  await directory.setActive('jo', ANY_USER, false)
+  await directory.signOut('jo', ANY_USER)
+  await directory.changeUser('jo', ANY_USER, (user) => ({
     ...user,
     document: { ...user.document, members: [['totp', { key: 'x' }]] },
   }))
-  await directory.removeUser('jo', 'any')
+  await directory.removeUser('jo', ANY_USER, 'any')
   assert.deepEqual(take(), [
     ['user.changed', { subject: 'jo', changed: ['roles'] }],
     ['user.changed', { subject: 'jo', changed: ['active'] }],

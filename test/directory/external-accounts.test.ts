@@ -1,8 +1,10 @@
 // The roles that identity providers gave, and which of them count.
+
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { SessionOpening } from '../../src/directory/sessions/session.ts'
 import { toExternalKey } from '../../src/directory/users/user.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { openTestNode } from '../support/directory.ts'
 
 const ISSUER = 'https://id.example.com'
@@ -12,8 +14,8 @@ async function openNode(t: Parameters<typeof openTestNode>[0], roleIssuers: read
   const settings = { roleIssuers: new Map(roleIssuers.map((issuer) => [issuer, () => true])) }
   const { directory } = await openTestNode(t, { settings })
   await directory.createUser({ name: 'wim', roles: ['own'] })
-  await directory.linkAccount('wim', ACCOUNT)
-  await directory.setLinkRoles('wim', ACCOUNT, ['Writer'])
+  await directory.linkAccount('wim', ANY_USER, ACCOUNT)
+  await directory.setLinkRoles('wim', ANY_USER, ACCOUNT, ['Writer'])
   const search = async (query: object) =>
     (await directory.searchUsers({ limit: 10, ...query })).users.map(({ name }) => name)
   return { directory, search }
@@ -92,8 +94,8 @@ describe('roles that an identity provider gave', () => {
     const { directory } = await openNode(t, [ISSUER, OTHER])
     const give = async (name: string, issuer: string, roles: readonly string[]) => {
       const account = { provider: 'open', issuer, subject: `${name} ${issuer}` }
-      await directory.linkAccount(name, account)
-      await directory.setLinkRoles(name, account, roles)
+      await directory.linkAccount(name, ANY_USER, account)
+      await directory.setLinkRoles(name, ANY_USER, account, roles)
     }
     for (const name of ['ada', 'bob', 'cyd'])
       await directory.createUser({ name, roles: name === 'cyd' ? ['writer'] : [] })

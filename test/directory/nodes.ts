@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Revocation } from '../../src/directory/deps.ts'
 import type { Directory } from '../../src/directory/directory.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openTestNode, START_SECONDS, type TestNode } from '../support/directory.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -55,16 +56,16 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       assert.equal(await isPassword(other, 'ada', 'analytical'), true)
       await other.catchUp()
       const notified = waitForRevocation(other, ofName('ada'))
-      await one.setPassword('ada', { password: 'engine' })
+      await one.setPassword('ada', ANY_USER, { password: 'engine' })
       assert.ok((await notified) < SECOND_MS)
       assert.equal(await isPassword(other, 'ada', 'analytical'), false)
       assert.equal(await isPassword(other, 'ada', 'engine'), true)
     })
 
     const changes: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-      ['a deactivation', (at) => at.setActive('ada', false)],
-      ['a deletion', (at) => at.removeUser('ada', 'any')],
-      ['a sign-out', (at) => at.signOut('ada')],
+      ['a deactivation', (at) => at.setActive('ada', ANY_USER, false)],
+      ['a deletion', (at) => at.removeUser('ada', ANY_USER, 'any')],
+      ['a sign-out', (at) => at.signOut('ada', ANY_USER)],
       ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
     ]
     for (const [what, change] of changes) {
@@ -133,7 +134,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await one.setAdministrator('root', { password: 'secret' })
       await other.catchUp()
       await other.findAccount('ada')
-      await one.setPassword('ada', { password: 'engine' })
+      await one.setPassword('ada', ANY_USER, { password: 'engine' })
       await one.setAdministrator('root', { password: 'other' })
       for (const name of ['ada', 'root']) {
         const account = (await one.findAccount(name)) ?? assert.fail(`${name} cannot sign in`)
@@ -161,7 +162,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         const name = `user ${round}`
         await nodes[0].directory.createUser({ name })
         const add = (role: string, at: number) =>
-          nodes[at]?.directory.changeUser(name, (user) => ({
+          nodes[at]?.directory.changeUser(name, ANY_USER, (user) => ({
             ...user,
             document: { ...user.document, roles: [...user.document.roles, role] },
           }))
@@ -179,6 +180,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         Array.from({ length: 12 }, (_, number) =>
           (number % 2 ? one : other).changeUser(
             'ada',
+            ANY_USER,
             (user) => ({ ...user, document: { ...user.document, roles: [`role ${number}`] } }),
             { expected: document.revision },
           ),

@@ -8,6 +8,7 @@ import type { SettingList } from '../../src/directory/store-port/settings.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { UserEditor } from '../../src/directory/users/user-operations.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -15,7 +16,7 @@ import { FeedFollower } from '../../src/store/feed.ts'
 import type { Scope } from './scope.ts'
 
 export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
-  directory.changeUser(name, (user) => ({ ...user, document: { ...user.document, roles } }))
+  directory.changeUser(name, ANY_USER, (user) => ({ ...user, document: { ...user.document, roles } }))
 
 /** Time that moves only with `advance`. */
 export interface TestClock extends Clock {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refusal, refusalText } from '../../src/base/errors.ts'
 import type { UserDraft } from '../../src/directory/users/user.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { readDraft, toDraftJson } from '../../src/transfer/draft.ts'
@@ -80,7 +81,7 @@ describe('importing a user', () => {
   it('in place of a deleted one continues after the deletion', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice' })
-    await directory.removeUser('alice', 'any')
+    await directory.removeUser('alice', ANY_USER, 'any')
     const low = { ...ALICE, revision: `1-${'b'.repeat(32)}`, sessionEpoch: { generation: 0, seconds: 0 } }
     assert.deepEqual(await directory.importUsers([low], 'keep'), [{ kind: 'created' }])
     const now = await directory.findUser('alice')
@@ -91,7 +92,7 @@ describe('importing a user', () => {
   it('imports active access tokens, and none that were revoked', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice' })
-    await directory.signOut('alice')
+    await directory.signOut('alice', ANY_USER)
     const { generation: _other, ...token } = ALICE.multiModel?.tokens?.[0] ?? assert.fail()
     const tokens = [token, { ...token, id: 2, generation: 0 }]
     const draft: UserDraft = { name: 'alice', password: { stored: STORED }, multiModel: { tokens } }

@@ -6,6 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { ConfigError, openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
@@ -63,9 +64,9 @@ describe('a user', () => {
     const ask = await askDoors(app)
     await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
     assert.deepEqual(await ask('ada:analytical'), [200, 401])
-    await app.directory.setGrant('ada', { database: '_system' }, 'ro')
+    await app.directory.setGrant('ada', ANY_USER, { database: '_system' }, 'ro')
     assert.deepEqual(await ask('ada:analytical'), [200, 200])
-    await app.directory.setGrant('ada', { database: '_system' }, 'none')
+    await app.directory.setGrant('ada', ANY_USER, { database: '_system' }, 'none')
     assert.deepEqual(await ask('ada:analytical'), [200, 401])
     assert.deepEqual(await ask('ada:wrong'), [401, 401])
     assert.deepEqual(await ask('root:secret'), [200, 200])
@@ -76,10 +77,10 @@ describe('a user', () => {
     const ask = await askDoors(app)
     await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
     assert.equal((await ask('ada:analytical'))[0], 200)
-    await app.directory.setPassword('ada', { password: 'engine' })
+    await app.directory.setPassword('ada', ANY_USER, { password: 'engine' })
     assert.equal((await ask('ada:analytical'))[0], 401)
     assert.equal((await ask('ada:engine'))[0], 200)
-    await app.directory.setActive('ada', false)
+    await app.directory.setActive('ada', ANY_USER, false)
     assert.equal((await ask('ada:engine'))[0], 401)
   })
 
@@ -89,7 +90,7 @@ describe('a user', () => {
     const stored: StoredPassword = { scheme: 'pbkdf2', prf: 'sha', iterations: 1, salt: 'aa', hash: '00' }
     await app.directory.createUser({ name: 'ada', password: { stored } })
     assert.deepEqual(await ask('ada:analytical'), [403, 401])
-    await app.directory.setPassword('ada', { password: 'analytical' })
+    await app.directory.setPassword('ada', ANY_USER, { password: 'analytical' })
     assert.equal((await ask('ada:analytical'))[0], 200, 'a new password lies within the limits')
     assert.deepEqual(await ask('root:secret'), [200, 200])
   })

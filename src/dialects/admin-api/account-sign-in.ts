@@ -10,6 +10,7 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { type Identity, identityOf } from '../../directory/identity.ts'
+import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { findRedirect, isForm, readForm, redirectTo } from '../../http/form.ts'
 import type { Handler, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { ACCOUNT_PREFIX } from '../own-paths.ts'
@@ -94,7 +95,7 @@ async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise
 async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {
   const { everywhere = false } = await readFields(SIGN_OUT, context)
   const session = context.authenticated?.credential?.session
-  if (session && everywhere) await directory.revokeSessions(session.name, session.id)
+  if (session && everywhere) await directory.revokeSessions(session.name, ANY_USER, session.id)
   if (session) await signIn.end(session)
   return toJsonReply(200, { name: null }, [signIn.clear(context)])
 }

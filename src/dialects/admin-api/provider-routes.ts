@@ -12,6 +12,7 @@ import { badRequest, Refusal, refusalText } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { identityOf } from '../../directory/identity.ts'
 import { toExternalKey } from '../../directory/users/user.ts'
+import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { readForm } from '../../http/form.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
@@ -137,7 +138,7 @@ async function link(context: RequestContext, { external, link: owner }: Arrival,
   const session = context.authenticated?.credential?.session
   if (name === null || name !== owner?.name || session?.id !== owner.session)
     throw new Refusal('forbidden', { reason: 'Another user is signed in now. Start again.' })
-  await directory.linkAccount(name, external)
+  await directory.linkAccount(name, ANY_USER, external)
   return { identity, headers: [] }
 }
 

@@ -6,7 +6,7 @@ import { writeVelocyPack } from '../../base/write-velocypack.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant, UserDraft } from '../../directory/users/user.ts'
-import type { UserEditor } from '../../directory/users/user-operations.ts'
+import { ANY_USER, type UserEditor } from '../../directory/users/user-operations.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { coversDatabase, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
 import { isVelocyPack, type Members, readMembers } from './body.ts'
@@ -121,8 +121,8 @@ async function createOrGrant(directory: UserEditor, draft: UserDraft, database: 
 }
 
 async function grantWhole(directory: UserEditor, name: string, database: string): Promise<void> {
-  await directory.setGrant(name, { database }, 'rw')
-  await directory.setGrant(name, { database, collection: ALL }, 'rw')
+  await directory.setGrant(name, ANY_USER, { database }, 'rw')
+  await directory.setGrant(name, ANY_USER, { database, collection: ALL }, 'rw')
 }
 
 /** As in the database, the user who creates a database may use it. */

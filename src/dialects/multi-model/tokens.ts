@@ -3,6 +3,7 @@ import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { checkWord } from '../../directory/users/names.ts'
 import type { AccessToken, User } from '../../directory/users/user.ts'
+import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { CLIENTS, isSelf } from './access.ts'
 import { type Members, readMembers } from './body.ts'
 import { bindDeps, type MultiModelDeps, type MultiModelHandler } from './deps.ts'
@@ -75,7 +76,7 @@ const createToken: MultiModelHandler = async (deps, context, { user = '' }) => {
     ...(databases && { databases }),
     ...(services && { services }),
   })
-  const changed = await orUserNotFound(deps.directory.changeUser(user, (before) => withToken(before, token)))
+  const changed = await orUserNotFound(deps.directory.changeUser(user, ANY_USER, (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // it may have been deleted already, but it was created
   return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
@@ -125,6 +126,6 @@ const removeToken: MultiModelHandler = async (deps, context, { user = '', id = '
   if (isSelf(context, user)) await deps.requirePassword(context)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { reason: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
-  await orUserNotFound(deps.directory.changeUser(user, without))
+  await orUserNotFound(deps.directory.changeUser(user, ANY_USER, without))
   return toEmptyReply(200)
 }

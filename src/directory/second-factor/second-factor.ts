@@ -6,8 +6,8 @@ import { confirmChange } from '../confirm-change.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from '../password-proof.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'
-import { type Json, withTotp } from '../users/user.ts'
-import type { UserEditor } from '../users/user-operations.ts'
+import { type Json, type User, withTotp } from '../users/user.ts'
+import { ANY_USER, type CheckWrite, type UserEditor } from '../users/user-operations.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
 const SECRET_BYTES = 20
@@ -36,11 +36,17 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       await setTotp(parts, editor, name, member)
       return recoveryCodes
     },
-    /** Also removes the recovery codes. */
+    /** Of an administrator, or of the caller. Also removes the recovery codes. */
     async removeTotp(name: string): Promise<void> {
       await requireOwnProof(parts, name)
       await setTotp(parts, editor, name)
-      await store.putRecoveryCodes({ name, version: '' }, [])
+      await removeCodes(parts, name)
+    },
+    /** Of a user, never of an administrator with the same name. */
+    async removeUserTotp(name: string, check: CheckWrite): Promise<User> {
+      const user = await editor.changeUser(name, check, (before) => withTotp(before, undefined))
+      await removeCodes(parts, name)
+      return user
     },
     /** Throws `conflict` if the account has no second factor. */
     async replaceRecoveryCodes(name: string): Promise<readonly string[]> {
@@ -90,8 +96,11 @@ async function requireOwnProof({ findAccount, events, ownKey }: DirectoryParts, 
 
 async function setTotp(parts: DirectoryParts, editor: UserEditor, name: string, totp?: Json): Promise<void> {
   if (parts.administration.accounts().has(name)) await setAdministratorTotp(parts, name, totp)
-  else await editor.changeUser(name, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
+  else await editor.changeUser(name, ANY_USER, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
 }
+
+const removeCodes = ({ store }: DirectoryParts, name: string): Promise<void> =>
+  store.putRecoveryCodes({ name, version: '' }, [])
 
 async function setAdministratorTotp(parts: DirectoryParts, name: string, totp?: Json): Promise<void> {
   const { administration, events, revocations } = parts

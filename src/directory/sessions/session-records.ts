@@ -12,6 +12,7 @@ import {
   type SessionRecord,
   type SessionRecordRange,
 } from '../store-port/sessions.ts'
+import { ANY_USER, type CheckWrite } from '../users/user-operations.ts'
 import { compareOpening, type SessionOpening, type SessionUse } from './session.ts'
 import type { SessionDirectory } from './sessions.ts'
 
@@ -58,9 +59,9 @@ export function createSessionRecords(directory: DirectoryParts, sessions: Sessio
       return { sessions: live, next: last && { createdAt: last.createdAt, id: last.id, ...key } }
     },
     /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */
-    revokeSession: (id: string, name?: string) => revokeSession(parts, id, name),
+    revokeSession: (id: string, check: CheckWrite, name?: string) => revokeSession(parts, id, check, name),
     /** Ends all sessions of a name but the one with the id `kept`. Returns how many. */
-    revokeSessions: (name: string, kept?: string) => revokeSessions(parts, name, kept),
+    revokeSessions: (name: string, check: CheckWrite, kept?: string) => revokeSessions(parts, name, check, kept),
     /**
      * Ends the oldest sessions of an account beyond the number it may have, so that another one can be opened. Sessions
      * opened with the password are counted apart from the others. Returns the account to open it for.
@@ -91,21 +92,29 @@ function toRecord(use: SessionUse, minute: number, earlier: SessionRecord | unde
   }
 }
 
-async function revokeSession(parts: RecordParts, id: string, name?: string): Promise<SessionRecord | undefined> {
+/** A session is not in the record of its user, so the user is read again directly before the session ends. */
+async function revokeSession(
+  parts: RecordParts,
+  id: string,
+  check: CheckWrite,
+  name?: string,
+): Promise<SessionRecord | undefined> {
   await parts.notes.flush()
   const record = await parts.store.findSessionRecord(id)
   if (!record || record.name !== (name ?? record.name) || !(await isLive(parts, record))) return undefined
   await confirmChange()
+  const user = check === ANY_USER ? undefined : (await parts.store.findUser(record.name))?.record
+  if (user?.kind === 'user') check(user, user)
   await endRecorded(parts, record)
   return record
 }
 
-async function revokeSessions(parts: RecordParts, name: string, kept?: string): Promise<number> {
+async function revokeSessions(parts: RecordParts, name: string, check: CheckWrite, kept?: string): Promise<number> {
   await parts.notes.flush()
   // one page has all of them
   const records = await parts.store.listSessionRecords({ name, limit: MAX_SESSION_RECORDS })
   let ended = 0
-  for (const { id } of records) if (id !== kept && (await revokeSession(parts, id, name))) ended += 1
+  for (const { id } of records) if (id !== kept && (await revokeSession(parts, id, check, name))) ended += 1
   return ended
 }
 

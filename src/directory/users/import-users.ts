@@ -10,7 +10,7 @@ import type { Stored, UserWrite } from '../store-port/users.ts'
 import { requireDistinct } from './check-user.ts'
 import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './revisions.ts'
 import type { User, UserDraft } from './user.ts'
-import { requireDraft, type UserEditor } from './user-operations.ts'
+import { ANY_USER, requireDraft, type UserEditor } from './user-operations.ts'
 import { ACCOUNT_TAKEN } from './user-writer.ts'
 
 type OnTaken = 'keep' | 'replace'
@@ -173,7 +173,8 @@ async function retry(editor: UserEditor, step: Plan, onTaken: OnTaken): Promise<
   const { draft, password } = step.planned
   try {
     const { mustChangePassword = false } = draft
-    await editor.changeUser(draft.name, (user) => toReplacement(draft, password, user), { mustChangePassword })
+    const replace = (user: User) => toReplacement(draft, password, user)
+    await editor.changeUser(draft.name, ANY_USER, replace, { mustChangePassword })
     return { kind: 'replaced' }
   } catch (error) {
     return toRefused(error).outcome

@@ -39,6 +39,15 @@ export const createUserReader = (store: UserStore) => ({
   countUsers: () => store.countUsers(),
 })
 
+/**
+ * Whether the caller may write this user: throws if not. Called in the transaction of the write, again if another writer
+ * was faster, with the user as it is then and as it would be; `undefined`: it would be deleted.
+ */
+export type CheckWrite = (before: User, after: User | undefined) => void
+
+/** For callers that may write every user they can name: administrators, the program itself, users for their own account. */
+export const ANY_USER: CheckWrite = () => {}
+
 export interface ChangeOptions extends Caller {
   /** Throws `conflict` if the user has another revision. `any` by default. */
   readonly expected?: ExpectedRevision
@@ -48,6 +57,8 @@ export interface ChangeOptions extends Caller {
   readonly mustChangePassword?: boolean
   /** The request has confirmed the second factor that is set here with a code: its session is not revoked. */
   readonly confirmsFactor?: boolean
+  /** Revokes all sessions and tokens in any case. */
+  readonly endsSessions?: boolean
 }
 
 export type UserEditor = ReturnType<typeof createUserEditor>
@@ -59,37 +70,46 @@ export function createUserEditor(parts: DirectoryParts) {
    * factor or a deactivation revokes all sessions. A user who removes or replaces the own second factor must have proved
    * it.
    */
-  const changeUser = (name: string, change: (user: User) => User, options: ChangeOptions = {}) =>
-    changeStored(parts, name, change, options)
+  const changeUser = (name: string, check: CheckWrite, change: (user: User) => User, options: ChangeOptions = {}) =>
+    changeStored(parts, { name, check, expected: 'any', ...options }, change)
   return {
     changeUser,
     /** Returns the user as stored, with its revision. The name of a user or administrator is taken. */
     createUser: (draft: UserDraft, caller?: Caller) => createUser(parts, draft, caller),
     /** Without `mustChangePassword`, a password other than the current one need not be changed. */
-    setPassword(name: string, password: NewPassword, options: Omit<ChangeOptions, 'password'> = {}): Promise<User> {
+    setPassword(
+      name: string,
+      check: CheckWrite,
+      password: NewPassword,
+      options: Omit<ChangeOptions, 'password'> = {},
+    ): Promise<User> {
       const { mustChangePassword: isRequired } = options
       const change = (user: User) =>
         isRequired === undefined ? user : withField(user, 'mustChangePassword', isRequired)
-      return changeUser(name, change, { password, ...options })
+      return changeUser(name, check, change, { password, ...options })
     },
-    setActive: (name: string, isActive: boolean) => changeUser(name, (user) => ({ ...user, isActive })),
+    setActive: (name: string, check: CheckWrite, isActive: boolean) =>
+      changeUser(name, check, (user) => ({ ...user, isActive })),
     /** `undefined` removes the grant. `*` means all databases, or all collections. */
-    setGrant: (name: string, place: GrantPlace, level: GrantLevel | undefined) =>
-      changeUser(name, (user) => withField(user, 'grants', withGrant(user.multiModel.grants, level, place))),
+    setGrant: (name: string, check: CheckWrite, place: GrantPlace, level: GrantLevel | undefined) =>
+      changeUser(name, check, (user) => withField(user, 'grants', withGrant(user.multiModel.grants, level, place))),
     /** Revokes all current sessions and tokens. */
-    signOut: (name: string) =>
-      rewrite(parts, { name, expected: 'any', isUnguarded: true }, (user, now) => ({
-        ...user,
-        sessionEpoch: endSessions(user.sessionEpoch, now),
-      })),
+    signOut: (name: string, check: CheckWrite) =>
+      rewrite(parts, { name, check, expected: 'any', isUnguarded: true }, withEndedSessions),
     /** Returns the revision of the deletion. */
-    removeUser: async (name: string, expected: ExpectedRevision) =>
-      (await rewrite(parts, { name, expected }, (user, now) => toTombstone(user, now))).revision,
+    removeUser: async (name: string, check: CheckWrite, expected: ExpectedRevision) =>
+      (await rewrite(parts, { name, check, expected }, (user, now) => toTombstone(user, now))).revision,
   }
 }
 
+const withEndedSessions = (user: User, now: number): User => ({
+  ...user,
+  sessionEpoch: endSessions(user.sessionEpoch, now),
+})
+
 interface Target {
   readonly name: string
+  readonly check: CheckWrite
   readonly expected: ExpectedRevision
   /** Stored even if it cannot be recorded: an administrator must always be able to end sessions. */
   readonly isUnguarded?: true
@@ -98,7 +118,7 @@ interface Target {
 /** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
   { writeRecord, clock, revocations, events, ownKey }: DirectoryParts,
-  { name, expected, isUnguarded }: Target,
+  { name, check, expected, isUnguarded }: Target,
   change: (user: User, nowSeconds: number, confirmed: Authenticated | undefined) => R,
 ): Promise<R> {
   const confirmed = await confirmChange(isUnguarded ? undefined : events)
@@ -107,6 +127,7 @@ async function rewrite<R extends UserRecord>(
     before = requireExpected(stored, expected)
     requireOwnEpoch(before, confirmed)
     const after = change(before, nowSeconds(clock), confirmed)
+    check(before, after.kind === 'user' ? after : undefined)
     if (losesFactor(before, after) && !confirmed?.identity.isAdmin)
       requireFactorProof({ name, totp: findTotp(before) }, confirmed, ownKey())
     return after
@@ -121,19 +142,20 @@ const losesFactor = (before: User, after: UserRecord): boolean =>
 
 async function changeStored(
   parts: DirectoryParts,
-  name: string,
+  { name, check, expected, password: given, ...options }: Target & ChangeOptions,
   change: (user: User) => User,
-  { expected = 'any', password: given, mustChangePassword, confirmsFactor, ...caller }: ChangeOptions,
 ): Promise<User> {
+  const { mustChangePassword, confirmsFactor, endsSessions, ...caller } = options
   const update = given
     ? await preparePassword(parts, requireExpected(await parts.store.findUser(name), expected), given, caller)
     : applyUpdate
-  return rewrite(parts, { name, expected }, (user, now, confirmed) => {
+  return rewrite(parts, { name, check, expected }, (user, now, confirmed) => {
     const changed = change(user)
     requireRoles(changed.document.roles)
     requireGrants(changed.multiModel.grants)
     const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
-    return bindTokens(update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now }))
+    const updated = update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now })
+    return bindTokens(endsSessions ? withEndedSessions(updated, now) : updated)
   })
 }
 

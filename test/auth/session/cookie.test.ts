@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { openSessions } from '../sessions.ts'
 
 const DRAFT = { name: 'ada', password: { password: 'pw' }, roles: ['math'] }
@@ -119,10 +120,13 @@ test('cookies of a replaced secret verify for one more timeout', async (t) => {
 })
 
 for (const [what, change] of [
-  ['a password change', (directory: Opened['directory']) => directory.setPassword('ada', { password: 'new' })],
-  ['a deactivation', (directory: Opened['directory']) => directory.setActive('ada', false)],
-  ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada')],
-  ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', 'any')],
+  [
+    'a password change',
+    (directory: Opened['directory']) => directory.setPassword('ada', ANY_USER, { password: 'new' }),
+  ],
+  ['a deactivation', (directory: Opened['directory']) => directory.setActive('ada', ANY_USER, false)],
+  ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada', ANY_USER)],
+  ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', ANY_USER, 'any')],
 ] as const) {
   test(`${what} revokes a session at once, and a renewal made before it`, async (t) => {
     const { clock, directory, open, findAccepted } = await openSessions(t)
@@ -143,7 +147,7 @@ test('setting the password a user already has keeps its sessions', async (t) => 
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
   clock.advance(100)
-  await directory.setPassword('ada', { password: 'pw' })
+  await directory.setPassword('ada', ANY_USER, { password: 'pw' })
   assert.ok(await findAccepted(cookie))
 })
 
@@ -151,7 +155,7 @@ test('a new user of the same name has none of the old sessions', async (t) => {
   const { directory, open, findAccepted } = await openSessions(t)
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
-  await directory.removeUser('ada', 'any')
+  await directory.removeUser('ada', ANY_USER, 'any')
   await directory.createUser(DRAFT)
   assert.equal(await findAccepted(cookie), undefined)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { openSessions } from '../sessions.ts'
 
 type Opened = Awaited<ReturnType<typeof openSessions>> & { readonly id: string }
@@ -10,8 +11,8 @@ const CHANGES: readonly [string, (opened: Opened) => unknown][] = [
   ['the timeout was lowered', ({ set }) => set({ timeoutSeconds: 50 })],
   ['the longest lifetime was lowered', ({ set }) => set({ maxLifetimeSeconds: 50 })],
   ['it expired', ({ clock }) => clock.advance(600)],
-  ['its user has another password', ({ directory }) => directory.setPassword('ada', { password: 'new' })],
-  ['its user signed out everywhere', ({ directory }) => directory.signOut('ada')],
+  ['its user has another password', ({ directory }) => directory.setPassword('ada', ANY_USER, { password: 'new' })],
+  ['its user signed out everywhere', ({ directory }) => directory.signOut('ada', ANY_USER)],
   ['it was revoked', ({ directory, id }) => directory.endSession({ id, name: 'ada', expiresAt: 1e10 })],
 ]
 

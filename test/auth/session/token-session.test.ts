@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readCookie } from '../../../src/auth/session/cookie-value.ts'
 import { mintTokenCookie, type TokenSession, verifyTokenCookie } from '../../../src/auth/session/token-session.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { START_SECONDS } from '../../support/directory.ts'
 import { openSessions } from '../sessions.ts'
 
@@ -86,7 +87,7 @@ test('is revoked with the sessions of a user of that name, unless the token is n
   const { value } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 5 } })
   const { value: unknown } = tokens.open(BEARER)
   assert.ok(await findAccepted(value))
-  await directory.signOut('jo')
+  await directory.signOut('jo', ANY_USER)
   assert.equal(await findAccepted(value), undefined)
   assert.equal(await findAccepted(unknown), undefined, 'a token without iat may be older')
   const { value: younger } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 11 } })

@@ -3,6 +3,7 @@ import { describe, it, test } from 'node:test'
 import { COOKIE_SESSION } from '../../../src/auth/session/account-session.ts'
 import { runConfirmed } from '../../../src/directory/confirm-change.ts'
 import type { SessionOpening } from '../../../src/directory/sessions/session.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { isRefused, openTestNode } from '../../support/directory.ts'
 import { createSharedScope } from '../../support/scope.ts'
 
@@ -10,7 +11,7 @@ const { directory } = await openTestNode(createSharedScope())
 const TOTP = { key: 'JBSWY3DPEHPK3PXP', algorithm: 'sha', length: 6 }
 
 const setTotp = (name: string, totp: typeof TOTP | undefined) =>
-  directory.changeUser(name, (user) => ({
+  directory.changeUser(name, ANY_USER, (user) => ({
     ...user,
     document: { ...user.document, members: totp ? [['totp', totp]] : [] },
   }))
@@ -39,7 +40,7 @@ const CHANGES: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
   'writes the user without it': (name) => setTotp(name, undefined),
   'writes another': (name) => setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' }),
   'replaces its recovery codes': (name) => directory.replaceRecoveryCodes(name),
-  'removes the user': (name) => directory.removeUser(name, 'any'),
+  'removes the user': (name) => directory.removeUser(name, ANY_USER, 'any'),
 }
 
 describe('the second factor of the own account', () => {
@@ -70,7 +71,7 @@ describe('the second factor of the own account', () => {
 
   it('other changes need no proof', async () => {
     const name = await addUser('roles')
-    await runAs(name, UNPROVED, () => directory.setPassword(name, { password: 'another' }))
+    await runAs(name, UNPROVED, () => directory.setPassword(name, ANY_USER, { password: 'another' }))
   })
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readTotp, renderCode } from '../../../src/directory/second-factor/totp.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { createTestClock, openTestNode } from '../../support/directory.ts'
 
 const SECRETS = ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'] as const
@@ -30,7 +31,7 @@ test('a code used while the clock was ahead blocks neither right codes, nor a ne
   assert.equal(await spend(second), false, 'the code that enabled the factor')
   clock.advance(30)
   assert.equal(await spend(second), true, 'after a reset of the factor')
-  await directory.removeUser('ada', 'any')
+  await directory.removeUser('ada', ANY_USER, 'any')
   await create()
   await directory.enableTotp('ada', second, codeOf(second))
   clock.advance(30)

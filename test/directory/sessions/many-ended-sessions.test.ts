@@ -1,4 +1,5 @@
 // A name has at most 1 000 records of ended sessions; beyond that its session epoch is raised. An access token has 100.
+
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +9,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createAccessToken, toTokenMark } from '../../../src/directory/access-token.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import type { Session } from '../../../src/directory/sessions/session.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { createSecurityEvents } from '../../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
@@ -113,7 +115,7 @@ const TOKEN_LIMIT = 100
 async function createToken(directory: Directory, name: string): Promise<string> {
   const validUntil = START_SECONDS + 1000
   const { token } = createAccessToken({ user: 'ada', name, createdAt: START_SECONDS, validUntil })
-  await directory.changeUser('ada', (user) => ({
+  await directory.changeUser('ada', ANY_USER, (user) => ({
     ...user,
     multiModel: { ...user.multiModel, tokens: [...user.multiModel.tokens, { id: 1, ...token }] },
   }))

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../../src/directory/deps.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import type { SessionUse } from '../../../src/directory/sessions/session.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
 
 async function openWithUser(t: TestContext, settings: Partial<DirectorySettings> = {}) {
@@ -98,11 +99,11 @@ describe('the list of sessions', () => {
 
   const endings: readonly (readonly [string, (directory: Directory, id: string) => Promise<unknown>])[] = [
     ['signed out', (at, id) => at.endSession({ id, name: 'ada', expiresAt: START_SECONDS + 600 })],
-    ['revoked', (at, id) => at.revokeSession(id)],
-    ['revoked by a new password', (at) => at.setPassword('ada', { password: 'engine' })],
-    ['revoked with all others', (at) => at.signOut('ada')],
-    ['of a deactivated user', (at) => at.setActive('ada', false)],
-    ['of a removed user', (at) => at.removeUser('ada', 'any')],
+    ['revoked', (at, id) => at.revokeSession(id, ANY_USER)],
+    ['revoked by a new password', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
+    ['revoked with all others', (at) => at.signOut('ada', ANY_USER)],
+    ['of a deactivated user', (at) => at.setActive('ada', ANY_USER, false)],
+    ['of a removed user', (at) => at.removeUser('ada', ANY_USER, 'any')],
   ]
   for (const [what, end] of endings) {
     it(`omits a session that is ${what}`, async (t) => {
@@ -128,7 +129,7 @@ describe('the list of sessions', () => {
     const id = await openSession(directory, { generation: undefined })
     assert.deepEqual(await listIds(directory), [id])
     clock.advance(1)
-    await directory.signOut('ada')
+    await directory.signOut('ada', ANY_USER)
     assert.deepEqual(await listIds(directory), [])
   })
 
@@ -157,7 +158,7 @@ describe('revoking one session', () => {
     const [one, other] = [await openSession(directory), await openSession(directory)]
     const heard: unknown[] = []
     directory.onRevoked((revocation) => heard.push(revocation))
-    assert.equal((await directory.revokeSession(one))?.id, one)
+    assert.equal((await directory.revokeSession(one, ANY_USER))?.id, one)
     assert.deepEqual(heard, [{ kind: 'session', id: one, name: 'ada' }])
     const base = { name: 'ada', generation: account.sessionEpoch.generation, issuedAt: START_SECONDS }
     assert.equal(await directory.isSessionLive({ ...base, id: one }), false)
@@ -167,7 +168,7 @@ describe('revoking one session', () => {
   it('keeps it ended as long as a copy could be renewed', async (t) => {
     const { directory, store } = await openWithUser(t)
     const id = await openSession(directory)
-    await directory.revokeSession(id)
+    await directory.revokeSession(id, ANY_USER)
     const [ended] = await store.listEndedSessions(0, 1)
     assert.equal(ended?.expiresAt, START_SECONDS + 3600)
   })
@@ -175,10 +176,10 @@ describe('revoking one session', () => {
   it('changes nothing for an unknown id, or for a session that has ended', async (t) => {
     const { directory, store } = await openWithUser(t)
     const id = await openSession(directory)
-    await directory.signOut('ada')
+    await directory.signOut('ada', ANY_USER)
     const before = await store.sequence()
-    assert.equal(await directory.revokeSession(id), undefined)
-    assert.equal(await directory.revokeSession('unknown'), undefined)
+    assert.equal(await directory.revokeSession(id, ANY_USER), undefined)
+    assert.equal(await directory.revokeSession('unknown', ANY_USER), undefined)
     assert.equal(await store.sequence(), before)
   })
 })
@@ -246,7 +247,7 @@ describe('the number of sessions of a user', () => {
     for (let turn = 0; turn < 1005; turn += 1) await openSession(directory)
     const { sessions } = await directory.listSessions({ name: 'ada', limit: 2000 })
     assert.equal(sessions.length, 1000)
-    assert.equal(await directory.revokeSession(first), undefined)
+    assert.equal(await directory.revokeSession(first, ANY_USER), undefined)
     const { generation } = (await findAda(directory)).sessionEpoch
     const session = { id: first, name: 'ada', generation, issuedAt: START_SECONDS }
     assert.equal(await directory.isSessionLive(session), true)

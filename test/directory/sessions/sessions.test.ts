@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Account } from '../../../src/directory/account.ts'
 import type { Revocation } from '../../../src/directory/deps.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { createTestClock, isRefused, openTestNode, START_SECONDS, setRoles } from '../../support/directory.ts'
 
 async function requireAccount(directory: Directory, name: string): Promise<Account> {
@@ -27,10 +28,10 @@ describe('a session', () => {
   })
 
   const endings: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['a password change', (at) => at.setPassword('ada', { password: 'engine' })],
-    ['a deactivation', (at) => at.setActive('ada', false)],
-    ['a sign-out everywhere', (at) => at.signOut('ada')],
-    ['a deletion', (at) => at.removeUser('ada', 'any')],
+    ['a password change', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
+    ['a deactivation', (at) => at.setActive('ada', ANY_USER, false)],
+    ['a sign-out everywhere', (at) => at.signOut('ada', ANY_USER)],
+    ['a deletion', (at) => at.removeUser('ada', ANY_USER, 'any')],
     ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
   ]
   for (const [what, end] of endings) {
@@ -45,25 +46,25 @@ describe('a session', () => {
 
   it('opened after the change in the same second stays valid', async (t) => {
     const { directory } = await openWithUser(t)
-    await directory.setPassword('ada', { password: 'engine' })
+    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
     assert.equal(await directory.isSessionLive(directory.createSession(await requireAccount(directory, 'ada'))), true)
   })
 
   it('opened with an account whose password has changed since is not valid', async (t) => {
     const { directory } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
-    await directory.setPassword('ada', { password: 'engine' })
+    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
     assert.equal(await directory.isSessionLive(directory.createSession(account)), false)
   })
 
   it('stays revoked when the user is activated or created again', async (t) => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.setActive('ada', false)
-    await directory.setActive('ada', true)
+    await directory.setActive('ada', ANY_USER, false)
+    await directory.setActive('ada', ANY_USER, true)
     assert.equal(await directory.isSessionLive(session), false)
     const next = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.removeUser('ada', 'any')
+    await directory.removeUser('ada', ANY_USER, 'any')
     await directory.createUser({ name: 'ada' })
     assert.equal(await directory.isSessionLive(next), false)
   })
@@ -72,7 +73,7 @@ describe('a session', () => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await setRoles(directory, 'ada', ['maths'])
-    await directory.setGrant('ada', { database: 'shop' }, 'rw')
+    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')
     assert.equal(await directory.isSessionLive(session), true)
   })
 
@@ -190,8 +191,8 @@ describe('a token of another issuer', () => {
   })
 
   const ends: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['a password change', (at) => at.setPassword('ada', { password: 'engine' })],
-    ['a deletion', (at) => at.removeUser('ada', 'any')],
+    ['a password change', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
+    ['a deletion', (at) => at.removeUser('ada', ANY_USER, 'any')],
     ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
     [
       'deleting an administrator of that name',
@@ -220,7 +221,7 @@ describe('a token of another issuer', () => {
       [false, 'now'],
       [true, 'now'],
     ] as const) {
-      await directory.setActive('ada', isActive)
+      await directory.setActive('ada', ANY_USER, isActive)
       assert.equal(await directory.isForeignTokenLive({ name: 'ada', issuedAt }), isActive)
     }
   })
@@ -229,7 +230,7 @@ describe('a token of another issuer', () => {
     const { directory, clock } = await openWithUser(t)
     const far = START_SECONDS + 10_000
     assert.equal(await isLive(directory, far), true, 'nothing has ended')
-    await directory.signOut('ada')
+    await directory.signOut('ada', ANY_USER)
     const times = [START_SECONDS + 60, START_SECONDS + 61, far, Number.POSITIVE_INFINITY]
     const answers = await Promise.all(times.map((issuedAt) => isLive(directory, issuedAt)))
     assert.deepEqual(answers, [true, false, false, false])
@@ -244,7 +245,7 @@ describe('a token of another issuer', () => {
     await isLive(directory, 1, 'eve')
     assert.equal(countQuestions(), 0)
     await directory.createUser({ name: 'eve' })
-    await directory.signOut('eve')
+    await directory.signOut('eve', ANY_USER)
     assert.equal(await isLive(directory, 1, 'eve'), false)
   })
 })
@@ -278,11 +279,11 @@ describe('listeners', () => {
     const { directory } = await openWithUser(t)
     const seen: Revocation[] = []
     const leave = directory.onRevoked((ended) => seen.push(ended))
-    await directory.setPassword('ada', { password: 'engine' })
+    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
     await directory.endSession({ id: 'x', name: 'ada', expiresAt: START_SECONDS })
     await directory.setAdministrator('root', { password: 'secret' })
     leave()
-    await directory.setActive('ada', false)
+    await directory.setActive('ada', ANY_USER, false)
     assert.deepEqual(seen, [
       { kind: 'account', name: 'ada' },
       { kind: 'session', id: 'x', name: 'ada' },
@@ -297,7 +298,7 @@ describe('listeners', () => {
       throw new Error('no')
     })
     directory.onRevoked((ended) => seen.push(ended))
-    await directory.signOut('ada')
+    await directory.signOut('ada', ANY_USER)
     assert.equal(seen.length, 1)
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../../src/directory/deps.ts'
 import { readRevision } from '../../../src/directory/users/revisions.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import type { HashParameters } from '../../../src/passwords/schemes/scheme.ts'
 import type { StoredPassword } from '../../../src/passwords/schemes.ts'
 import { createTestClock, openTestNode } from '../../support/directory.ts'
@@ -55,7 +56,7 @@ describe('a password seen at sign-in', () => {
 
   it('never overwrites one that was changed meanwhile', async (t) => {
     const { directory, account, read } = await openWithOldHash(t)
-    const { password } = await directory.setPassword('ada', { password: 'pear' })
+    const { password } = await directory.setPassword('ada', ANY_USER, { password: 'pear' })
     directory.upgradeHash(account, 'apple')
     assert.deepEqual((await read()).password, password)
   })

@@ -5,6 +5,7 @@ import { runConfirmed } from '../../../src/directory/confirm-change.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import { readRevision } from '../../../src/directory/users/revisions.ts'
 import type { NewPassword, User, UserDraft } from '../../../src/directory/users/user.ts'
+import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { readPasswordRules } from '../../../src/passwords/password-rules.ts'
 import type { Pbkdf2Password } from '../../../src/passwords/schemes/pbkdf2.ts'
 import { isRefused, openTestNode, START_SECONDS, setRoles, type TestNode } from '../../support/directory.ts'
@@ -117,10 +118,10 @@ describe('impossible', () => {
     await directory.createUser({ name: 'ada' })
     await assert.rejects(setRoles(directory, 'ada', ['_admin']), isRefused('bad_request'))
     await assert.rejects(
-      directory.setGrant('ada', { database: 'shop', collection: '_users' }, 'rw'),
+      directory.setGrant('ada', ANY_USER, { database: 'shop', collection: '_users' }, 'rw'),
       isRefused('bad_request'),
     )
-    await assert.rejects(directory.changeUser('ada', addRole('_admin')), isRefused('bad_request'))
+    await assert.rejects(directory.changeUser('ada', ANY_USER, addRole('_admin')), isRefused('bad_request'))
   })
 
   it('the role _metrics is allowed', async () => {
@@ -136,32 +137,32 @@ describe('a change', () => {
 
   it('of an unknown user is not found', async () => {
     const changes = [
-      directory.changeUser('bob', (user) => user),
-      directory.setPassword('bob', { password: 'builder' }),
-      directory.setActive('bob', false),
-      directory.signOut('bob'),
-      directory.removeUser('bob', 'any'),
+      directory.changeUser('bob', ANY_USER, (user) => user),
+      directory.setPassword('bob', ANY_USER, { password: 'builder' }),
+      directory.setActive('bob', ANY_USER, false),
+      directory.signOut('bob', ANY_USER),
+      directory.removeUser('bob', ANY_USER, 'any'),
     ]
     for (const change of changes) await assert.rejects(change, isRefused('not_found'))
   })
 
   it('needs the current revision', async () => {
-    const after = await directory.changeUser('ada', addRole('maths'), { expected: before.document.revision })
+    const after = await directory.changeUser('ada', ANY_USER, addRole('maths'), { expected: before.document.revision })
     assert.equal(revisionNumber(after), 2)
     await assert.rejects(
-      directory.changeUser('ada', addRole('x'), { expected: before.document.revision }),
+      directory.changeUser('ada', ANY_USER, addRole('x'), { expected: before.document.revision }),
       isRefused('conflict'),
     )
     await assert.rejects(
-      directory.setPassword('ada', { password: 'engine' }, { expected: before.document.revision }),
+      directory.setPassword('ada', ANY_USER, { password: 'engine' }, { expected: before.document.revision }),
       isRefused('conflict'),
     )
-    await assert.rejects(directory.removeUser('ada', before.document.revision), isRefused('conflict'))
+    await assert.rejects(directory.removeUser('ada', ANY_USER, before.document.revision), isRefused('conflict'))
     assert.deepEqual(await directory.findUser('ada'), after)
   })
 
   it('cannot change name, revision or sessions', async () => {
-    const after = await directory.changeUser('ada', (user) => ({
+    const after = await directory.changeUser('ada', ANY_USER, (user) => ({
       ...user,
       name: 'bob',
       sessionEpoch: { generation: 77, seconds: 77 },
@@ -175,19 +176,19 @@ describe('a change', () => {
     const change = () => {
       throw new RangeError('no')
     }
-    await assert.rejects(directory.changeUser('ada', change), RangeError)
+    await assert.rejects(directory.changeUser('ada', ANY_USER, change), RangeError)
     assert.deepEqual(await directory.findUser('ada'), before)
   })
 
   const endings: readonly (readonly [string, boolean, () => Promise<User>])[] = [
-    ['another password', true, () => directory.setPassword('ada', { password: 'engine' })],
-    ['the current password', false, () => directory.setPassword('ada', { password: 'analytical' })],
-    ['a deactivation', true, () => directory.setActive('ada', false)],
-    ['a sign-out', true, () => directory.signOut('ada')],
+    ['another password', true, () => directory.setPassword('ada', ANY_USER, { password: 'engine' })],
+    ['the current password', false, () => directory.setPassword('ada', ANY_USER, { password: 'analytical' })],
+    ['a deactivation', true, () => directory.setActive('ada', ANY_USER, false)],
+    ['a sign-out', true, () => directory.signOut('ada', ANY_USER)],
     ['a role', false, () => setRoles(directory, 'ada', ['maths'])],
-    ['a grant', false, () => directory.setGrant('ada', { database: 'shop' }, 'rw')],
-    ['an activation of an active user', false, () => directory.setActive('ada', true)],
-    ['the current password', false, () => directory.setPassword('ada', sameWithOtherOrder(before))],
+    ['a grant', false, () => directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')],
+    ['an activation of an active user', false, () => directory.setActive('ada', ANY_USER, true)],
+    ['the current password', false, () => directory.setPassword('ada', ANY_USER, sameWithOtherOrder(before))],
   ]
   for (const [what, isEnding, change] of endings) {
     it(`${what} ${isEnding ? 'ends' : 'ends no'} sessions`, async () => {
@@ -199,10 +200,10 @@ describe('a change', () => {
 
   const visible: readonly (readonly [string, boolean, () => Promise<User>])[] = [
     ['a role', true, () => setRoles(directory, 'ada', ['maths'])],
-    ['another password', true, () => directory.setPassword('ada', { password: 'engine' })],
-    ['a grant', false, () => directory.setGrant('ada', { database: 'shop' }, 'rw')],
-    ['a deactivation', false, () => directory.setActive('ada', false)],
-    ['a sign-out', false, () => directory.signOut('ada')],
+    ['another password', true, () => directory.setPassword('ada', ANY_USER, { password: 'engine' })],
+    ['a grant', false, () => directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')],
+    ['a deactivation', false, () => directory.setActive('ada', ANY_USER, false)],
+    ['a sign-out', false, () => directory.signOut('ada', ANY_USER)],
   ]
   for (const [what, isVisible, change] of visible) {
     it(`${what} ${isVisible ? 'changes' : 'keeps'} the revision`, async () => {
@@ -222,15 +223,15 @@ describe('grants', () => {
   beforeEach(() => directory.createUser({ name: 'ada' }))
 
   it('on a database and a collection are independent, and removed one by one', async () => {
-    await directory.setGrant('ada', { database: 'shop' }, 'ro')
-    await directory.setGrant('ada', { database: 'shop', collection: 'orders' }, 'rw')
+    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'ro')
+    await directory.setGrant('ada', ANY_USER, { database: 'shop', collection: 'orders' }, 'rw')
     assert.deepEqual(await grantsOf(), new Map([['shop', { level: 'ro', collections: new Map([['orders', 'rw']]) }]]))
-    await directory.setGrant('ada', { database: 'shop' }, undefined)
+    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, undefined)
     assert.deepEqual(
       await grantsOf(),
       new Map([['shop', { level: undefined, collections: new Map([['orders', 'rw']]) }]]),
     )
-    await directory.setGrant('ada', { database: 'shop', collection: 'orders' }, undefined)
+    await directory.setGrant('ada', ANY_USER, { database: 'shop', collection: 'orders' }, undefined)
     assert.deepEqual(await grantsOf(), new Map())
   })
 })
@@ -238,7 +239,7 @@ describe('grants', () => {
 describe('a deleted user', () => {
   it('leaves its revisions to the next user of that name', async () => {
     await directory.createUser({ name: 'ada' })
-    const revision = await directory.removeUser('ada', 'any')
+    const revision = await directory.removeUser('ada', ANY_USER, 'any')
     assert.equal(await directory.findUser('ada'), undefined)
     assert.partialDeepStrictEqual(await directory.findRecord('ada'), { kind: 'tombstone', revision })
     const again = await directory.createUser({ name: 'ada' })
@@ -248,9 +249,9 @@ describe('a deleted user', () => {
 
   it('cannot be changed or deleted again', async () => {
     await directory.createUser({ name: 'ada' })
-    await directory.removeUser('ada', 'any')
-    await assert.rejects(directory.setActive('ada', true), isRefused('not_found'))
-    await assert.rejects(directory.removeUser('ada', 'any'), isRefused('not_found'))
+    await directory.removeUser('ada', ANY_USER, 'any')
+    await assert.rejects(directory.setActive('ada', ANY_USER, true), isRefused('not_found'))
+    await assert.rejects(directory.removeUser('ada', ANY_USER, 'any'), isRefused('not_found'))
   })
 })
 
@@ -289,8 +290,11 @@ describe('rules for passwords', () => {
   const rules = reading.kind === 'rules' ? reading.rules : []
   const entrances: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
     ['a new user', (at) => at.createUser({ name: 'bob', password: { password: 'builder' } })],
-    ['a new password', (at) => at.setPassword('ada', { password: 'engine' })],
-    ['a change with a password', (at) => at.changeUser('ada', (u) => u, { password: { password: 'engine' } })],
+    ['a new password', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
+    [
+      'a change with a password',
+      (at) => at.changeUser('ada', ANY_USER, (u) => u, { password: { password: 'engine' } }),
+    ],
     ['a new administrator', (at) => at.setAdministrator('root', { password: 'secret' })],
     ['an import', (at) => importOne(at, { name: 'bob', password: { password: 'builder' } })],
   ]
@@ -334,7 +338,7 @@ describe('a change for a request', () => {
       await revoke()
       return { identity, credential: { kind: PASSWORD, handler: 'basic' } }
     }
-    return runConfirmed(confirm, () => directory.setPassword('ada', { password: 'stolen' }))
+    return runConfirmed(confirm, () => directory.setPassword('ada', ANY_USER, { password: 'stolen' }))
   }
 
   it('of the own user is rejected if the credential is revoked after it was confirmed', async () => {

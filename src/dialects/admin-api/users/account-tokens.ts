@@ -1,4 +1,5 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
+
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import {
@@ -10,6 +11,7 @@ import {
 } from '../../../directory/access-token.ts'
 import { checkWord } from '../../../directory/users/names.ts'
 import type { AccessToken, User } from '../../../directory/users/user.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
 import { listOf, object, type Static, text } from '../schemas/schema.ts'
@@ -46,7 +48,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const given = toToken(call.body)
       await call.caller?.requirePassword(call.body.current_password)
       const { text, token } = createAccessToken({ user, createdAt: nowSeconds(SYSTEM_CLOCK), ...given })
-      const changed = await deps.directory.changeUser(user, (before) => withToken(before, token))
+      const changed = await deps.directory.changeUser(user, ANY_USER, (before) => withToken(before, token))
       const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
       return { ...showToken(kept ?? { id: 0, ...token }, changed), token: text }
     },
@@ -59,7 +61,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const user = requireUserName(deps, call)
       const name = call.params['name'] ?? ''
       await call.caller?.requirePassword(call.body.current_password)
-      await deps.directory.changeUser(user, (before) => {
+      await deps.directory.changeUser(user, ANY_USER, (before) => {
         if (!before.multiModel.tokens.some((token) => token.name === name))
           throw new Refusal('not_found', { reason: 'You have no access token of this name.' })
         return withoutToken(before, (token) => token.name === name)

@@ -1,9 +1,11 @@
 // The account of the signed-in user: what it may do, its password, its second factor and the recovery codes.
+
 import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { PRODUCT } from '../../../base/product.ts'
 import { type Account, isAccount } from '../../../directory/account.ts'
 import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { showRights } from '../rights.ts'
@@ -107,7 +109,7 @@ async function setPassword(deps: OperationDeps, call: Call, password: string): P
   const { sessions } = await showSessions(deps, call, name)
   const caller = { signal: call.signal, peer: call.caller?.peer }
   if (isAdmin) await deps.directory.setAdministrator(name, { password }, { ...caller, expected: 'existing' })
-  else await deps.directory.setPassword(name, { password }, caller)
+  else await deps.directory.setPassword(name, ANY_USER, { password }, caller)
   const { sessionEpoch: after } = await requireAccount(deps, call)
   if (after.generation === sessionEpoch.generation) return { endedSessions: 0 }
   await call.caller?.reopenSession()

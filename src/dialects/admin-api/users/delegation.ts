@@ -7,6 +7,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
+import type { CheckWrite } from '../../../directory/users/user-operations.ts'
 import { type Call, type Caller, nameOf, type OperationDeps } from '../operation.ts'
 
 /** Why the caller may not manage the user; `undefined`: it may. */
@@ -56,12 +57,10 @@ export async function requireManagedUser(deps: OperationDeps, call: Call): Promi
   return user
 }
 
-/** A change that is checked with the user as it is when the change is written, and with the result. */
-export const toManagedChange =
-  (deps: OperationDeps, call: Call, change: (user: User) => User) =>
-  (user: User): User => {
-    requireManaged(deps, call, user)
-    const changed = change(user)
-    requireManaged(deps, call, changed)
-    return changed
+/** The same in the transaction of a write: with the user as it is when the change is written, and with the result. */
+export const toCheck =
+  (deps: OperationDeps, call: Call): CheckWrite =>
+  (before, after) => {
+    requireManaged(deps, call, before)
+    if (after) requireManaged(deps, call, after)
   }

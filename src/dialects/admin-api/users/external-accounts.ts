@@ -1,6 +1,7 @@
 // The accounts at identity providers that sign in as a user.
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { toExternalKey, type User } from '../../../directory/users/user.ts'
+import { ANY_USER, type CheckWrite } from '../../../directory/users/user-operations.ts'
 import {
   type Call,
   CURRENT_PASSWORD,
@@ -14,7 +15,7 @@ import {
 } from '../operation.ts'
 import { EXTERNAL_ACCOUNTS } from '../schemas/account.ts'
 import { object, text } from '../schemas/schema.ts'
-import { requireManagedUser, requireUser } from './delegation.ts'
+import { requireManagedUser, requireUser, toCheck } from './delegation.ts'
 
 export const EXTERNAL_ACCOUNT_OPERATIONS = {
   'account.external-accounts': operation('GET /account/external-accounts', 'self', {
@@ -30,7 +31,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       const { name } = await requireUser(deps, requireAccountName(call))
       await call.caller?.requireCurrentPassword(call.body.current_password)
       const account = await requireServer(deps).findExternalAccount(call.body.token)
-      return showLinks(deps, await deps.directory.linkAccount(name, account))
+      return showLinks(deps, await deps.directory.linkAccount(name, ANY_USER, account))
     },
   }),
   'account.unlink-account': operation('DELETE /account/external-accounts/{id}', 'self', {
@@ -39,7 +40,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
     reply: EXTERNAL_ACCOUNTS,
     async run(deps, call) {
       await call.caller?.requirePassword(call.body.current_password)
-      return unlink(deps, call, await requireUser(deps, requireAccountName(call)))
+      return unlink(deps, call, await requireUser(deps, requireAccountName(call)), ANY_USER)
     },
   }),
   'user.external-accounts': operation('GET /users/{name}/external-accounts', 'userAdmin', {
@@ -65,7 +66,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
       const { provider, issuer, subject } = call.body
       if (!deps.listIssuers(provider).includes(issuer))
         throw badRequest(`No identity provider ${JSON.stringify(provider)} with this issuer is configured.`)
-      return showLinks(deps, await deps.directory.linkAccount(name, { provider, issuer, subject }))
+      return showLinks(deps, await deps.directory.linkAccount(name, toCheck(deps, call), { provider, issuer, subject }))
     },
   }),
   'user.unlink-account': operation('DELETE /users/{name}/external-accounts/{id}', 'userAdmin', {
@@ -75,16 +76,15 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
     async run(deps, call) {
       const user = await requireManagedUser(deps, call)
       await requireOwnPassword(call, user.name, call.body.current_password)
-      return unlink(deps, call, user)
+      return unlink(deps, call, user, toCheck(deps, call))
     },
   }),
 }
 
-async function unlink(deps: OperationDeps, call: Call, user: User) {
+async function unlink(deps: OperationDeps, call: Call, user: User, check: CheckWrite) {
   const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
   if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
-  await deps.directory.unlinkAccount(user.name, link)
-  return showLinks(deps, await requireUser(deps, user.name))
+  return showLinks(deps, await deps.directory.unlinkAccount(user.name, check, link))
 }
 
 const showLinks = ({ directory }: OperationDeps, { links = [] }: User) => ({

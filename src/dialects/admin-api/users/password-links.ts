@@ -13,6 +13,7 @@ import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
 import type { PasswordLink } from '../../../directory/store-port/one-time-secrets.ts'
 import { type ExternalAccount, findTotp, isExpired, type User, withField } from '../../../directory/users/user.ts'
+import type { CheckWrite } from '../../../directory/users/user-operations.ts'
 import { listRuleTexts } from '../../../passwords/password-rules.ts'
 import { CONSOLE_PATH } from '../../own-paths.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
@@ -89,9 +90,8 @@ export async function linkByPasswordLink(
 ): Promise<void> {
   const { link } = await requireLink(deps, digest)
   await requireAllowed(link.name)
-  const check = createUnchangedCheck(deps, link)
-  await deps.directory.linkAccount(link.name, account, (user) =>
-    withField(check(user), 'mustChangePassword', undefined),
+  await deps.directory.linkAccount(link.name, createUnchangedCheck(deps, link), account, (user) =>
+    withField(user, 'mustChangePassword', undefined),
   )
   await deps.passwordLinks.removePasswordLink(digest)
   deps.events.record('password-link.used', { subject: link.name })
@@ -122,16 +122,15 @@ const isCurrent = (link: PasswordLink, user: User): boolean =>
  * hashed, the user may have become an administrator.
  */
 const createUnchangedCheck =
-  ({ directory }: Pick<PasswordLinkDeps, 'directory'>, link: PasswordLink) =>
-  (user: User): User => {
+  ({ directory }: Pick<PasswordLinkDeps, 'directory'>, link: PasswordLink): CheckWrite =>
+  (user) => {
     if (directory.isAdministrator(user.name) || !isCurrent(link, user))
       throw new Refusal('not_found', { reason: INVALID })
-    return user
   }
 
 async function setPassword(deps: OperationDeps, call: Call, link: PasswordLink, password: string): Promise<void> {
   const caller = { signal: call.signal, peer: call.caller?.peer }
-  await deps.directory.changeUser(link.name, createUnchangedCheck(deps, link), { password: { password }, ...caller })
+  await deps.directory.setPassword(link.name, createUnchangedCheck(deps, link), { password }, caller)
   await deps.passwordLinks.removePasswordLink(link.digest)
 }
 

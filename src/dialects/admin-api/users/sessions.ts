@@ -10,6 +10,7 @@ import {
   type SessionPosition,
   type SessionRecord,
 } from '../../../directory/store-port/sessions.ts'
+import { ANY_USER, type CheckWrite } from '../../../directory/users/user-operations.ts'
 import { type Call, nameOf, type OperationDeps, operation, requireAccountName } from '../operation.ts'
 import {
   ENDED_PAGE,
@@ -24,7 +25,7 @@ import {
   type SessionFilter,
   type UserSession,
 } from '../schemas/account.ts'
-import { requireManagedName } from './delegation.ts'
+import { requireManagedName, toCheck } from './delegation.ts'
 
 export const SESSION_OPERATIONS = {
   'session.list': operation('GET /sessions', 'administrator', {
@@ -54,7 +55,7 @@ export const SESSION_OPERATIONS = {
       let endedSessions = 0
       for (const id of new Set(page?.sessions.map((session) => session.id) ?? ids)) {
         if (call.signal?.aborted) break
-        if (id !== call.caller?.sessionId && (await deps.directory.revokeSession(id))) endedSessions += 1
+        if (id !== call.caller?.sessionId && (await deps.directory.revokeSession(id, ANY_USER))) endedSessions += 1
       }
       return { endedSessions, ...showNext(page?.next) }
     },
@@ -67,12 +68,12 @@ export const SESSION_OPERATIONS = {
   'account.end-session': operation('DELETE /account/sessions/{id}', 'self', {
     summary: 'End one of your sessions',
     reply: SESSION_RECORD,
-    run: (deps, call) => endSession(deps, call, requireAccountName(call)),
+    run: (deps, call) => endSession(deps, call, requireAccountName(call), ANY_USER),
   }),
   'account.end-other-sessions': operation('POST /account/sessions/end-others', 'self', {
     summary: 'End all your sessions except the current one',
     reply: ENDED_SESSIONS,
-    run: (deps, call) => endSessions(deps, call, requireAccountName(call)),
+    run: (deps, call) => endSessions(deps, call, requireAccountName(call), ANY_USER),
   }),
   'user.sessions': operation('GET /users/{name}/sessions', 'userAdmin', {
     summary: 'List the sessions of a user or administrator',
@@ -82,12 +83,12 @@ export const SESSION_OPERATIONS = {
   'user.end-sessions': operation('DELETE /users/{name}/sessions', 'userAdmin', {
     summary: 'End all sessions of a user or administrator except the one of the request',
     reply: ENDED_SESSIONS,
-    run: async (deps, call) => endSessions(deps, call, await requireManagedAccount(deps, call)),
+    run: async (deps, call) => endSessions(deps, call, await requireManagedAccount(deps, call), toCheck(deps, call)),
   }),
   'user.end-session': operation('DELETE /users/{name}/sessions/{id}', 'userAdmin', {
     summary: 'End one session of a user or administrator',
     reply: SESSION_RECORD,
-    run: async (deps, call) => endSession(deps, call, await requireManagedAccount(deps, call)),
+    run: async (deps, call) => endSession(deps, call, await requireManagedAccount(deps, call), toCheck(deps, call)),
   }),
 }
 
@@ -145,15 +146,20 @@ const showSession = ({ name: _name, generation: _generation, ...record }: Sessio
   isCurrent: caller?.sessionId === record.id,
 })
 
-async function endSession({ directory }: OperationDeps, call: Call, name: string): Promise<UserSession> {
-  const ended = await directory.revokeSession(call.params['id'] ?? '', name)
+async function endSession(
+  { directory }: OperationDeps,
+  call: Call,
+  name: string,
+  check: CheckWrite,
+): Promise<UserSession> {
+  const ended = await directory.revokeSession(call.params['id'] ?? '', check, name)
   if (!ended) throw new Refusal('not_found', { reason: 'No session of this account has this id.' })
   return showSession(ended, call)
 }
 
 /** The session of the request stays. */
-async function endSessions({ directory }: OperationDeps, { caller }: Call, name: string) {
-  return { endedSessions: await directory.revokeSessions(name, caller?.sessionId) }
+async function endSessions({ directory }: OperationDeps, { caller }: Call, name: string, check: CheckWrite) {
+  return { endedSessions: await directory.revokeSessions(name, check, caller?.sessionId) }
 }
 
 export async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {

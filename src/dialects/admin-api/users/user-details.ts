@@ -2,7 +2,7 @@ import { badRequest } from '../../../base/errors.ts'
 import type { AccessRule, Account } from '../../../directory/account.ts'
 import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { checkWord } from '../../../directory/users/names.ts'
-import { findTotp, isExpired, type User, withTotp } from '../../../directory/users/user.ts'
+import { findTotp, isExpired, type User } from '../../../directory/users/user.ts'
 import { saltOf } from '../../../passwords/schemes.ts'
 import { type Call, nameOf, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
@@ -14,7 +14,7 @@ import {
   USER_DETAILS,
   type UserDetails,
 } from '../schemas/users.ts'
-import { requireManagedName, requireUser, toManagedChange } from './delegation.ts'
+import { requireManagedName, requireUser, toCheck } from './delegation.ts'
 import { countSessions } from './sessions.ts'
 import { showManaged, showSignIn } from './users.ts'
 
@@ -45,12 +45,7 @@ export const USER_DETAIL_OPERATIONS = {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), call.body.current_password)
       const hadTotp = hasTotp(await requireUser(deps, nameOf(call)))
-      await deps.directory.changeUser(
-        nameOf(call),
-        toManagedChange(deps, call, (user) => withTotp(user, undefined)),
-      )
-      await deps.directory.removeTotp(nameOf(call))
-      const user = await requireUser(deps, nameOf(call))
+      const user = await deps.directory.removeUserTotp(nameOf(call), toCheck(deps, call))
       return { ...(await showDetails(deps, call, user)), hadTotp }
     },
   }),

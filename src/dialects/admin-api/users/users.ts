@@ -42,7 +42,7 @@ import {
   USER_MEMBERS,
   USER_PAGE,
 } from '../schemas/users.ts'
-import { checkManaged, requireManaged, requireManagedName, toManagedChange } from './delegation.ts'
+import { checkManaged, requireManaged, requireManagedName, toCheck } from './delegation.ts'
 import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
 
 const MAX_TEXT = 256
@@ -134,7 +134,7 @@ export const USER_OPERATIONS = {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
       await requireOwnPassword(call, name, call.body.current_password)
-      return { name, revision: await deps.directory.removeUser(name, 'any') }
+      return { name, revision: await deps.directory.removeUser(name, toCheck(deps, call), 'any') }
     },
   }),
   'user.set-password': operation('PUT /users/{name}/password', 'userAdmin', {
@@ -147,7 +147,7 @@ export const USER_OPERATIONS = {
       await requireOwnPassword(call, nameOf(call), current)
       const before = await deps.directory.findUser(nameOf(call))
       const mark = (user: User) => (isMarked === undefined ? user : withField(user, 'mustChangePassword', isMarked))
-      const after = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, mark), {
+      const after = await deps.directory.changeUser(nameOf(call), toCheck(deps, call), mark, {
         password: { password },
         signal: call.signal,
         ...(isMarked !== undefined && { mustChangePassword: isMarked }),
@@ -175,7 +175,7 @@ export const USER_OPERATIONS = {
     reply: USER,
     async run(deps, call) {
       await requireManagedName(deps, call, nameOf(call))
-      return showUser(await deps.directory.signOut(nameOf(call)))
+      return showUser(await deps.directory.signOut(nameOf(call), toCheck(deps, call)))
     },
   }),
 }
@@ -186,7 +186,7 @@ const withRoles = (user: User, { roles, add = [], remove = [] }: Static<typeof R
 }
 
 const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
-  showUser(await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, change)))
+  showUser(await deps.directory.changeUser(nameOf(call), toCheck(deps, call), change))
 
 export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
   ...showUser(user),

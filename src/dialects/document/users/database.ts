@@ -1,7 +1,9 @@
 /** The endpoints about the users database as a whole. */
+
 import { Refusal } from '../../../base/errors.ts'
 import { yieldToOthers } from '../../../base/pace.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, toJsonReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
@@ -34,7 +36,7 @@ export async function deleteDatabase(context: RequestContext, { directory, setti
   if (!settings().isDeletable) throw new Refusal('forbidden', { reason: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
     for (const { name } of users) {
-      await directory.removeUser(name, 'any').catch(ignoreNotFound)
+      await directory.removeUser(name, ANY_USER, 'any').catch(ignoreNotFound)
       await yieldToOthers()
     }
     users = context.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })

@@ -1,4 +1,5 @@
 /** Creates, replaces and deletes user documents. */
+
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { requireNoAction } from '../../../auth/required-actions.ts'
@@ -7,6 +8,7 @@ import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
 import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import { findTotp, type Json, type NewPassword, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import {
   NO_PASSWORD,
@@ -171,7 +173,7 @@ async function store(context: RequestContext, update: Update, { directory, signU
   const { sent, old } = update
   if (sent.isDeletion) {
     if (!old) throw new Refusal('not_found')
-    return directory.removeUser(old.name, old.document.revision)
+    return directory.removeUser(old.name, ANY_USER, old.document.revision)
   }
   const caller = { signal: context.signal, peer: context.client.address }
   const newPassword = toNewPassword(update.password, old)
@@ -186,7 +188,7 @@ async function store(context: RequestContext, update: Update, { directory, signU
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
   const expected = old.document.revision
-  const changed = await directory.changeUser(old.name, change, { expected, ...caller, ...password })
+  const changed = await directory.changeUser(old.name, ANY_USER, change, { expected, ...caller, ...password })
   return changed.document.revision
 }
 

@@ -1,6 +1,7 @@
 import { badRequest } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
 import { toEmptyReply, toWrappedReply } from '../reply.ts'
@@ -30,6 +31,6 @@ const without = (config: JsonObject, key: string): Entries => Object.entries(con
 
 async function change({ directory }: MultiModelDeps, name: string, next: (config: JsonObject) => Entries) {
   const toConfig = (user: User) => requireSmall(Object.fromEntries(next(user.multiModel.config)))
-  await orUserNotFound(directory.changeUser(name, (user) => withField(user, 'config', toConfig(user))))
+  await orUserNotFound(directory.changeUser(name, ANY_USER, (user) => withField(user, 'config', toConfig(user))))
   return toEmptyReply(200)
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { Params } from '../../../http/request-context.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
@@ -75,7 +76,7 @@ export const setLevel: MultiModelHandler = async (deps, context, params) => {
   const level = readGrant(await readMembers(context))
   requireRootAccess(params, level)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, { database, collection }, level))
+  await orUserNotFound(deps.directory.setGrant(user, ANY_USER, { database, collection }, level))
   const place = collection === undefined ? database : `${database}/${collection}`
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
@@ -84,7 +85,7 @@ export const clearLevel: MultiModelHandler = async (deps, _context, params) => {
   const { user = '', database = '', collection } = params
   requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, { database, collection }, undefined))
+  await orUserNotFound(deps.directory.setGrant(user, ANY_USER, { database, collection }, undefined))
   return toDoneReply(202)
 }
 

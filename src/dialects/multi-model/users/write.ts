@@ -4,6 +4,7 @@ import { findMember, isJsonObject } from '../../../base/json.ts'
 import { identityOf } from '../../../directory/identity.ts'
 import type { Caller } from '../../../directory/users/new-passwords.ts'
 import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
+import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
 import { isSelf } from '../access.ts'
 import { readMembers } from '../body.ts'
@@ -78,13 +79,13 @@ const toCaller = ({ signal, client }: RequestContext): Caller => ({ signal, peer
 
 async function write({ directory }: MultiModelDeps, context: RequestContext, { name, password, change }: Change) {
   const options = { ...toCaller(context), ...(password === undefined ? {} : { password: { password } }) }
-  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, change, options))))
+  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, ANY_USER, change, options))))
 }
 
 export const removeUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   if (name === ROOT) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
-  await orUserNotFound(deps.directory.removeUser(name, 'any'))
+  await orUserNotFound(deps.directory.removeUser(name, ANY_USER, 'any'))
   return toDoneReply(202)
 }
 
