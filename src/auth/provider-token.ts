@@ -95,7 +95,7 @@ const ANY_VERSION = ''
 
 /** A token that was not valid yet when the clock was set back is read again. */
 const isCurrent = ({ provider, keyVersion, readAtSeconds, isOutdated }: Reading, now: number): boolean =>
-  !isOutdated && now >= readAtSeconds && (provider.keys.get(now * 1000)?.has(keyVersion) ?? false)
+  !isOutdated && now >= readAtSeconds && (provider.keys.get()?.has(keyVersion) ?? false)
 
 /** `why` is sent: the client holds a token that the provider signed, and needs to know what to change there. */
 export const refuse = (why: string): Refusal => new Refusal('token_refused', { reason: why })

@@ -4,19 +4,16 @@ export interface Clock {
   nowMs(): number
 }
 
+/** The time that all nodes of a store have in common. */
+export interface SharedClock extends Clock {
+  /** The time by which records are deleted. It is never ahead of the other, and does not follow a clock that jumps ahead. */
+  readonly purge: Clock
+}
+
 export const SYSTEM_CLOCK: Clock = Object.freeze({ nowMs: () => Date.now() })
 
 /** For durations: it has no date, and it does not jump when the system clock is set. */
 export const MONOTONIC_CLOCK: Clock = Object.freeze({ nowMs: () => performance.now() })
-
-/**
- * The time of `wall`, but never further ahead than the time that has passed since this call. Records of revoked sessions
- * are removed by it: if the system clock jumps forward and back, none of them is missing.
- */
-export function createSteadyClock(wall: Clock = SYSTEM_CLOCK, elapsed: Clock = MONOTONIC_CLOCK): Clock {
-  const startMs = wall.nowMs() - elapsed.nowMs()
-  return { nowMs: () => Math.min(wall.nowMs(), startMs + elapsed.nowMs()) }
-}
 
 export const nowSeconds = (clock: Clock): number => Math.floor(clock.nowMs() / 1000)
 

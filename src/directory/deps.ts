@@ -1,5 +1,5 @@
 import type { CacheCounts } from '../base/caches.ts'
-import type { Clock } from '../base/clock.ts'
+import type { SharedClock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { Hasher } from '../passwords/hasher.ts'
@@ -19,9 +19,7 @@ export interface DirectoryDeps {
   settings(): DirectorySettings
   /** Follows the changes of the store. */
   follow(options: FollowOptions): Follower
-  readonly clock: Clock
-  /** The time by which records of ended sessions are removed. It does not follow a system clock that jumps ahead. */
-  readonly steadyClock: Clock
+  readonly clock: SharedClock
   /** Counts the uses of the cached users. */
   readonly cacheCounts?: CacheCounts
   /** Cardea's own key, shared by the nodes of a store and unknown to other servers. */

@@ -7,7 +7,7 @@
  * too many passwords wait to be hashed, `store_unavailable` if the store cannot be reached.
  */
 
-import type { Clock } from '../base/clock.ts'
+import type { SharedClock } from '../base/clock.ts'
 import { createAdministrators } from './administrator-operations.ts'
 import type { DirectoryDeps } from './deps.ts'
 import { createExternalAccounts } from './external-accounts.ts'
@@ -81,7 +81,7 @@ export async function createDirectory(deps: DirectoryDeps) {
 }
 
 /** When accounts last signed in, for administrators. */
-function createSignInNotes(store: SignInStore, clock: Clock) {
+function createSignInNotes(store: SignInStore, clock: SharedClock) {
   // a deleted user takes its last sign-in along, so nothing else is purged
   const queue = createNoteQueue(
     (signIns: readonly LastSignIn[]) => store.putSignIns(signIns),
@@ -105,7 +105,7 @@ function createSignInNotes(store: SignInStore, clock: Clock) {
 const KEPT_SECONDS = 400 * 24 * 60 * 60
 
 /** When access tokens were last used, for administrators. */
-function createTokenUses(store: TokenUseStore, clock: Clock) {
+function createTokenUses(store: TokenUseStore, clock: SharedClock) {
   const purge = (nowSeconds: number) => store.purgeTokenUses(nowSeconds - KEPT_SECONDS)
   const queue = createNoteQueue((uses: readonly TokenUse[]) => store.putTokenUses(uses), purge, clock)
   return {

@@ -1,5 +1,5 @@
 import { createLruCache } from '../base/caches.ts'
-import { type Clock, nowSeconds } from '../base/clock.ts'
+import { nowSeconds, type SharedClock } from '../base/clock.ts'
 import { yieldToOthers } from '../base/pace.ts'
 import { createTurns } from '../base/turns.ts'
 
@@ -21,14 +21,14 @@ export type NoteQueue<T extends object> = ReturnType<typeof createNoteQueue<T>>
 export function createNoteQueue<T extends object>(
   write: (notes: readonly T[]) => Promise<void>,
   purge: (nowSeconds: number) => Promise<unknown>,
-  clock: Clock,
+  clock: SharedClock,
 ) {
   const pending = new Map<string, T>()
   /** The minute in which each key was noted last. */
   const notedAt = createLruCache<number>(MAX_REMEMBERED)
   let timer: NodeJS.Timeout | undefined
   const inTurn = createTurns()
-  let purgedAt = nowSeconds(clock)
+  let purgedAt = nowSeconds(clock.purge)
   const writeAll = async () => {
     while (pending.size > 0) {
       const batch = [...pending].slice(0, BATCH_SIZE)
@@ -37,7 +37,7 @@ export function createNoteQueue<T extends object>(
       // SQLite never waits: without this pause no request would be served until all of them are written
       if (pending.size > 0) await yieldToOthers()
     }
-    const now = nowSeconds(clock)
+    const now = nowSeconds(clock.purge)
     if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
     purgedAt = now
     await purge(now)

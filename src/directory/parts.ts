@@ -15,7 +15,7 @@ export async function loadParts(deps: DirectoryDeps) {
   const { store, administration, settings } = deps
   const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
   const revocations = createNotifier<Revocation>(deps.log)
-  const ended = new EndedSessions(store, deps.steadyClock)
+  const ended = new EndedSessions(store, deps.clock.purge)
   const hashWork = createHashWorkList(store, administration)
   await Promise.all([ended.pull(), hashWork.refresh()])
   const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })

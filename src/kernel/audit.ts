@@ -1,7 +1,7 @@
 // Opens the audit trail as the options say: its key, its destinations, and how long its records are kept.
 
 import { randomBytes } from 'node:crypto'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import type { SharedClock } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
@@ -49,6 +49,7 @@ export interface CopyOptions {
 export interface AuditOptions extends CopyOptions {
   readonly store: AuditStore
   readonly storeUrl: string
+  readonly clock: SharedClock
 }
 
 const PURGE_EVERY_MS = 3_600_000
@@ -68,12 +69,12 @@ export class Audit implements RecordGuard {
   /** Throws a `StartError` if a key cannot be used. */
   constructor(options: AuditOptions) {
     this.#options = options
-    const { store, events, log } = options
+    const { store, clock, events, log } = options
     const { keyFile } = options.settings()
     this.#key = loadAuditKey(keyFile)
     const node = () => options.settings().node
-    const checkpoints = new Checkpoints({ node, store, key: this.#key, keyFile, events })
-    this.#trail = new AuditTrail({ node, store, checkpoints, events, log })
+    const checkpoints = new Checkpoints({ node, store, key: this.#key, keyFile, clock, events })
+    this.#trail = new AuditTrail({ node, store, clock, checkpoints, events, log })
     this.#copies = openCopies(options)
     this.#deliveries = [this.#trail.delivery, checkpoints.file, ...this.#copies]
     this.#trail.onRecord((record) => {
@@ -179,10 +180,10 @@ export class Audit implements RecordGuard {
   }
 
   async #purge(): Promise<void> {
-    const { settings, store } = this.#options
+    const { settings, store, clock } = this.#options
     const { keepDays, node, keyFile } = settings()
     if (keepDays === 0) return
-    const beforeMs = SYSTEM_CLOCK.nowMs() - keepDays * DAY_MS
+    const beforeMs = clock.purge.nowMs() - keepDays * DAY_MS
     await this.#trail.purge(beforeMs)
     if (keyFile !== '') forgetCheckpoints(keyFile, node, beforeMs)
     await store.forgetAuditNodes(beforeMs, node)

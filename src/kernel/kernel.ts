@@ -1,4 +1,4 @@
-// What the server and every command that opens the store need: the store and its lock, hasher, security events, audit.
+// What the server and every command that opens the store need: the store, its lock and its time, hasher, security events, audit.
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port/store.ts'
@@ -11,6 +11,7 @@ import {
 import { createHasher, type Hasher, type HasherOptions } from '../passwords/hasher.ts'
 import { openStore, type StoreOptions } from '../store/create-store.ts'
 import { describeHolder, isHeldHere, lockStore } from '../store/lock.ts'
+import { openStoreClock, type StoreClock } from '../store/store-clock.ts'
 import { Audit, type AuditSettings } from './audit.ts'
 import { reasonOf, StartError, StoreBusy } from './start-error.ts'
 
@@ -34,6 +35,8 @@ export interface KernelOptions {
 export interface Kernel {
   readonly log: Log
   readonly store: Store
+  /** The time that all nodes of the store have in common. */
+  readonly clock: StoreClock
   readonly hasher: Hasher
   readonly events: RunningSecurityEvents
   readonly audit: Audit
@@ -49,6 +52,7 @@ export async function openKernel(url: string, first: KernelSettings, options: Ke
   let settings = () => first
   const store = await openLocked(url, options)
   try {
+    const clock = await openStoreClock(store, { log })
     const hasher = createHasher({
       queue: () => settings().hashQueue,
       onWaited: observer?.onWaited,
@@ -58,18 +62,21 @@ export async function openKernel(url: string, first: KernelSettings, options: Ke
       node: () => settings().node,
       sinks: [toLogSink(log), (record) => audit.append(record)],
       requireRecording: () => audit.requireRecording(),
+      clock,
       ...(observer?.onEvent && { onEvent: observer.onEvent }),
     })
-    const audit = new Audit({ settings: () => settings(), store, storeUrl: url, events, log, isCommand })
+    const audit = new Audit({ settings: () => settings(), store, storeUrl: url, clock, events, log, isCommand })
+    if (!isCommand) clock.start({ isKept: true })
     const follow: Kernel['follow'] = (current) => {
       settings = current
     }
     const close = async () => {
       events.flush()
       await audit.close()
+      await clock.stop()
       await store.close()
     }
-    return { log, store, hasher, events, audit, follow, close }
+    return { log, store, clock, hasher, events, audit, follow, close }
   } catch (error) {
     await store.close()
     throw error

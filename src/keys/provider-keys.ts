@@ -44,8 +44,8 @@ export function createProviderKeys(place: ProviderPlace, maxAgeMs: number, clock
   const refreshLater = shareRun(() => sleep(pauseMs()).then(refresh))
   return {
     /** The keys; `undefined`: none was fetched, or too long ago. */
-    get(nowMs = clock.nowMs()): ProviderKeySet | undefined {
-      const ageMs = nowMs - state.fetchedMs
+    get(): ProviderKeySet | undefined {
+      const ageMs = clock.nowMs() - state.fetchedMs
       if (ageMs >= REFRESH_MS && pauseMs() <= 0) void refresh()
       return ageMs < maxAgeMs ? state.keys : undefined
     },

@@ -14,6 +14,7 @@ import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
 import { createCodeStore, createFailureStore, createSignInStore, createTokenUseStore } from './operations/sign-ins.ts'
+import { createTimeStore } from './operations/time.ts'
 import { createTotalsStore } from './operations/totals.ts'
 import { createUserSearchStore } from './operations/user-search.ts'
 import { createUserStore } from './operations/users.ts'
@@ -62,6 +63,7 @@ const createStore = (engine: Engine, damaged: DamagedRecords): Store =>
     ...createNodeStore(engine),
     ...createSettingStore(engine),
     ...createAuditStore(engine),
+    ...createTimeStore(engine),
     ...createChangeFeed(engine),
     checkWrites: () => engine.transact(() => tryToWrite(randomUUID())),
     close: () => engine.close(),

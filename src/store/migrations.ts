@@ -329,6 +329,19 @@ export const MIGRATIONS: readonly Migration[] = [
     );
     CREATE INDEX cardea_spent_codes_step ON cardea_spent_codes (step);`,
   ),
+  // How far the time of the store has come: at first, when the audit trail was written last.
+  forBoth(
+    22,
+    'time of the store',
+    `
+    CREATE TABLE cardea_time (
+      id smallint PRIMARY KEY CHECK (id = 1),
+      lived_ms bigint NOT NULL,
+      agreed_ms bigint NOT NULL
+    );
+    INSERT INTO cardea_time (id, lived_ms, agreed_ms)
+      SELECT 1, coalesce(max(written_ms), 0), 0 FROM cardea_audit_chains;`,
+  ),
 ]
 
 /** The schema of this version. */

@@ -196,6 +196,14 @@ const TEXTS = {
   eraseAudit: `UPDATE cardea_audit SET actor = $3, subject = $4, fields = $5, salts = $6, erased = $7
     WHERE node = $1 AND sequence = $2`,
 
+  // the clock is that of this machine; PostgreSQL has its own
+  readTime: 'SELECT lived_ms, agreed_ms, NULL AS clock_ms FROM cardea_time',
+  // what a migration has written may be a wrong time, and counts only until a server has seen it
+  keepTime: `UPDATE cardea_time SET
+      lived_ms = CASE WHEN agreed_ms > 0 AND lived_ms > $1 THEN lived_ms ELSE $1 END,
+      agreed_ms = CASE WHEN agreed_ms > $2 THEN agreed_ms ELSE $2 END
+    RETURNING lived_ms, agreed_ms, NULL AS clock_ms`,
+
   // one statement, so that the list and its sequence are from the same moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
       state.sequence AS complete_to

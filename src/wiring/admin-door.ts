@@ -154,7 +154,7 @@ export const mountAccount = (
 
 /** Opens sessions of the document door, whichever listener signs the user in. */
 export const createAccountSignIn = (parts: Parts, endpoint = ACCOUNT_ENDPOINT) => ({
-  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint, clock: SYSTEM_CLOCK }),
+  signIn: createApplicationSignIn({ ...parts, ...parts.cookies, endpoint }),
   signUp: parts.signUp,
   allowsSignUp: () => parts.config.get().chttpd_auth.allow_sign_up,
 })
@@ -240,7 +240,7 @@ export const createServerDeps = (parts: Parts) => ({
     findUpstream: parts.gateway.find,
     findRoll: () => parts.workers.get()?.roll ?? refuseRoll(),
     hasSignInProviders: () => parts.providerSignIn.list().length > 0,
-    findExternalAccount: createExternalAccountFinder({ providers: parts.providers, clock: SYSTEM_CLOCK }),
+    findExternalAccount: createExternalAccountFinder(parts),
   },
   live: parts.live,
   checkHealth: parts.checkHealth,

@@ -5,7 +5,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AcceptedCredentials, isAccepted } from '../auth/credential.ts'
 import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session/session-service.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { checkOpenFileLimit } from '../base/node-internals/open-files.ts'
@@ -140,7 +139,7 @@ export class App {
     this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
     addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
     const endpoint = 'library'
-    this.signIn = createApplicationSignIn({ ...parts, ...parts.cookies, endpoint, clock: SYSTEM_CLOCK })
+    this.signIn = createApplicationSignIn({ ...parts, ...parts.cookies, endpoint })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.operations = createOperationDeps(parts.liveConfig, parts.directory, parts.limits)
     this.readiness = parts.gateway.readiness

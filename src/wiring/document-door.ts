@@ -15,7 +15,6 @@ import type { ProxyHeaderNames } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createDocumentSessions } from '../auth/session/session-service.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
@@ -89,7 +88,7 @@ function createAccept(parts: DoorParts): Accept {
 }
 
 function toCredentialDeps(parts: DoorParts): DocumentCredentialDeps {
-  const { config, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
+  const { config, directory, check, knownHeaders, jwtKeys, cookieSecrets, sessionSettings, cookies, clock } = parts
   return {
     jwt: {
       keys: jwtKeys.get,
@@ -97,7 +96,7 @@ function toCredentialDeps(parts: DoorParts): DocumentCredentialDeps {
       directory,
       findProviderToken: parts.findProviderToken(JWT_HANDLER),
       findIssued: createIssuedTokenCheck(parts.bearer),
-      clock: SYSTEM_CLOCK,
+      clock,
     },
     proxy: {
       names: deriveLive(config, toProxyHeaderNames).get,
@@ -110,7 +109,7 @@ function toCredentialDeps(parts: DoorParts): DocumentCredentialDeps {
     check,
     knownHeaders,
     directory,
-    clock: SYSTEM_CLOCK,
+    clock,
   }
 }
 
@@ -127,7 +126,7 @@ function createUsersDeps(parts: DoorParts, revalidate: Revalidate): UsersDeps {
     watchCredential: createFeedWatch(gateway.streams, revalidate),
     signUp,
     uuid: () => config.get().couchdb.uuid,
-    clock: SYSTEM_CLOCK,
+    clock: parts.clock,
   }
 }
 

@@ -1,6 +1,6 @@
 // Opens what all upstreams share, and maps options to the settings of each: CouchDB, ArangoDB, services.
 import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
-import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { nowSeconds } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Service, ServiceDoor } from '../config/open-sections.ts'
@@ -86,7 +86,7 @@ function watchStreams(
   tokenSecrets.onReload(revalidate)
   const isRetirementDue = followRetirement(liveConfig)
   const timer = setInterval(() => {
-    streams.expire(nowSeconds(SYSTEM_CLOCK))
+    streams.expire(nowSeconds(liveConfig.kernel.clock))
     if (isRetirementDue()) revalidate()
   }, EXPIRY_CHECK_MS).unref()
   return () => {

@@ -5,7 +5,7 @@ import { BEARER_HANDLER } from '../auth/bearer.ts'
 import { ACCEPTED, type AcceptedCredentials, createMultiModelHandlers } from '../auth/credential.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { nowSeconds } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { toWireNames } from '../config/options.ts'
 import { mountRelayedPaths } from '../dialects/admin-api/account-api.ts'
@@ -60,7 +60,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     confirmCredential,
     requirePassword: createRequirePassword(parts.passwordProof),
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
-    nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
+    nowSeconds: () => nowSeconds(parts.clock),
     upstream: createMultiModelUpstream(parts, revalidate),
     services: createServices(parts, 'multi-model', revalidate),
   }
@@ -72,8 +72,8 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   })
 }
 
-const createDoorRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>) =>
-  createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
+const createDoorRecorder = (parts: DoorParts, settings: Live<MultiModelSettings>) =>
+  createRecorder(parts, 'multi-model', () => settings.get().sessionTimeoutSeconds)
 
 /** Issues tokens for passwords, and reads the credentials of this door. */
 function createSignIns(parts: DoorParts, settings: Live<MultiModelSettings>) {
@@ -86,14 +86,13 @@ function createSignIns(parts: DoorParts, settings: Live<MultiModelSettings>) {
     issuer: toWireNames(config.get()).issuer,
     settings: settings.get,
     basicAgeMs: deriveLive(config, toBasicAgeMs).get,
-    clock: SYSTEM_CLOCK,
   })
   const credentials: AuthenticateDeps = {
     handlers: createMultiModelHandlers({
       bearer: { ...parts.bearer, findProviderToken: parts.findProviderToken(BEARER_HANDLER) },
       check: signIns.check,
       directory,
-      clock: SYSTEM_CLOCK,
+      clock: parts.clock,
     }),
     knowsUsers: parts.bearer.knowsUsers,
     observer: createSignInObserver(events, recorder),

@@ -2,7 +2,7 @@
 import { extname } from 'node:path'
 import { openLimits } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/caches.ts'
-import { createSteadyClock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
+import { MONOTONIC_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import { createMonitor } from '../cluster/monitor.ts'
 import type { Config } from '../config/options.ts'
@@ -155,16 +155,14 @@ export function openDirectory(liveConfig: LiveConfig, cacheCounts = new CacheCou
     settings: deriveLive(liveConfig, ({ settings }) => toDirectorySettings(settings.values, providers)).get,
     cacheCounts,
     follow: (options) => new FeedFollower(store, { ...options, clock: MONOTONIC_CLOCK }),
-    clock: SYSTEM_CLOCK,
-    steadyClock: createSteadyClock(),
     ownKey: () => liveConfig.get().ownKey,
   })
 }
 
 /** The limits on password checks, with the options of this configuration. */
 export function openConfiguredLimits(liveConfig: LiveConfig) {
-  const { store, events, log } = liveConfig.kernel
-  return openLimits(deriveLive(liveConfig, ({ settings }) => toLimitSettings(settings.values)).get, store, events, log)
+  const settings = deriveLive(liveConfig, ({ settings }) => toLimitSettings(settings.values)).get
+  return openLimits({ ...liveConfig.kernel, settings })
 }
 
 interface RunningWorkers {
@@ -195,7 +193,7 @@ function createServerParts(
       store: base.store,
       metrics,
       serverErrors: base.serverErrors,
-      clock: SYSTEM_CLOCK,
+      clock: base.clock,
       nodeName: () => config.get().node.name,
       stalenessMs: directory.stalenessMs,
       secrets: () => ({
@@ -239,8 +237,11 @@ function createServerParts(
 }
 
 /** The parts that not every server has. */
-function createOtherChecks({ config, gateway, providers }: SignedInBase, workers: Live<RunningWorkers | undefined>) {
-  const certificates = createCertificateCheck(config.get, SYSTEM_CLOCK)
+function createOtherChecks(
+  { config, gateway, providers, clock }: SignedInBase,
+  workers: Live<RunningWorkers | undefined>,
+) {
+  const certificates = createCertificateCheck(config.get, clock)
   const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
   const providerChecks = [...byName].map(([name, { keys }]) => createWarning(`provider.${name}`, keys.check))
   return (): readonly HealthCheck[] => {

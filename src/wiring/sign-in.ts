@@ -13,7 +13,7 @@ import { createConsoleSessions } from '../auth/session/console-session.ts'
 import { createCookieHeaders } from '../auth/session/session-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn } from '../auth/sign-in.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { MONOTONIC_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
@@ -39,7 +39,7 @@ import {
   toSessionSettings,
 } from './settings.ts'
 
-interface SignInBase extends Pick<Kernel, 'hasher' | 'events' | 'log'> {
+interface SignInBase extends Pick<Kernel, 'clock' | 'hasher' | 'events' | 'log'> {
   readonly liveConfig: LiveConfig
   readonly config: Live<Config>
   readonly directory: Directory
@@ -51,7 +51,7 @@ interface SignInBase extends Pick<Kernel, 'hasher' | 'events' | 'log'> {
 
 /** One sign-in for all doors, the session cookies and their secrets. */
 export function createSignInParts(base: SignInBase, passwords = createPasswordSignIn(base)) {
-  const { liveConfig, config, directory, gateway, guesses } = base
+  const { liveConfig, config, directory, gateway, guesses, clock } = base
   const sessionSettings = deriveLive(config, toSessionSettings)
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
@@ -65,7 +65,7 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
     settings: sessionSettings.get,
     timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
     findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
-    clock: SYSTEM_CLOCK,
+    clock,
   }
   return {
     signIn,
@@ -74,30 +74,30 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
     /** Accepts passwords that were verified before. */
     knownHeaders: createDoorKnownHeaders(known, namesProxies),
     /** Checks the Basic credential of the document door. */
-    check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
+    check: createDocumentCheck({ directory, signIn, clock }),
     cookieSecrets,
     sessionSettings,
-    cookieHeaders: createCookieHeaders(sessionSettings.get, SYSTEM_CLOCK),
+    cookieHeaders: createCookieHeaders(sessionSettings.get, clock),
     cookies: {
       accounts: createAccountSessions(cookieDeps),
       tokens: createTokenSessions(cookieDeps),
       cookieSettings: sessionSettings.get,
     },
-    recorder: createRecorder(directory, 'document', timeoutSeconds),
+    recorder: createRecorder(base, 'document', timeoutSeconds),
     adminSessions: createAdminSessions(base, signIn, cookieSecrets),
     /** Proves the current password of users who change their own credentials. */
     passwordProof: {
       directory,
       signIn,
       maxAgeSeconds: () => config.get().auth['reauthenticate-after'],
-      clock: SYSTEM_CLOCK,
+      clock,
     },
     /** What the forward-auth endpoint and the key set need at every door. */
     forwardAuth: {
       keys: () => [gateway.serviceKey.jwk],
       toIdentityHeaders: gateway.toServiceIdentity(GATE_AUDIENCE),
       cacheSeconds: () => config.get().gate['cache-seconds'],
-      clock: SYSTEM_CLOCK,
+      clock,
     },
     jwtKeys,
     ...openProviders(base),
@@ -107,18 +107,18 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
 }
 
 /** The identity providers by issuer. Their keys are fetched beside the start. */
-function openProviders({ liveConfig, config, directory, log }: SignInBase) {
+function openProviders({ liveConfig, config, directory, clock, log }: SignInBase) {
   const providers: Providers = new Map(
     liveConfig.get().settings.open.provider.flatMap((entry) => {
       const { place, maxAgeMs, ...provider } = toProviderSettings(entry)
-      const keys = createProviderKeys(place, maxAgeMs, SYSTEM_CLOCK, log)
+      const keys = createProviderKeys(place, maxAgeMs, MONOTONIC_CLOCK, log)
       keys.get()
       return place.issuers.map((issuer) => [issuer, { ...provider, keys }] as const)
     }),
   )
   const maxLifetimeSeconds = () => config.get().chttpd_auth.max_lifetime
   const factorRoles = () => config.get().admin['second-factor-roles']
-  const deps = { providers, directory, maxLifetimeSeconds, factorRoles, clock: SYSTEM_CLOCK }
+  const deps = { providers, directory, maxLifetimeSeconds, factorRoles, clock }
   const pages = { publicUrl: () => config.get().console['public-url'], ownKey: () => liveConfig.get().ownKey }
   return {
     providers,
@@ -153,7 +153,7 @@ function createPasswordSignIn({ config, directory, guesses, metrics, hasher, eve
 }
 
 function createAdminSessions(
-  { liveConfig, config, directory, events }: SignInBase,
+  { liveConfig, config, directory, clock, events }: SignInBase,
   signIn: ReturnType<typeof createDoorSignIn>,
   secrets: ReturnType<typeof followCookieSecret>,
 ) {
@@ -166,18 +166,21 @@ function createAdminSessions(
     directory,
     signIn,
     events,
-    recorder: createRecorder(directory, 'admin', timeoutSeconds),
+    recorder: createRecorder({ directory, clock }, 'admin', timeoutSeconds),
     ownKey: () => liveConfig.get().ownKey,
-    clock: SYSTEM_CLOCK,
+    clock,
   })
 }
 
 /** Notes the sessions of one door, for lists of sessions. */
-export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
-  createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
+export const createRecorder = (
+  { directory, clock }: Pick<SignInBase, 'directory' | 'clock'>,
+  door: string,
+  timeoutSeconds: () => number,
+): SessionRecorder => createSessionRecorder({ directory, door, timeoutSeconds, clock })
 
 /** How tokens of the multi-model door are verified, at both doors. */
-const toBearerDeps = ({ directory, tokenSecrets, config }: SignInBase): BearerDeps => ({
+const toBearerDeps = ({ directory, tokenSecrets, config, clock }: SignInBase): BearerDeps => ({
   directory,
   ring: tokenSecrets.ring.get,
   cache: tokenSecrets.cache,
@@ -185,5 +188,5 @@ const toBearerDeps = ({ directory, tokenSecrets, config }: SignInBase): BearerDe
   knowsUsers: () => config.get().server.role === 'single',
   acceptsAccessTokens: () => config.get().server['access-tokens-as-bearer'],
   maxLifetimeSeconds: () => config.get().chttpd_auth.max_lifetime,
-  clock: SYSTEM_CLOCK,
+  clock,
 })

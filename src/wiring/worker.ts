@@ -5,13 +5,13 @@ import type { Socket } from 'node:net'
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { createLimits } from '../auth/limits/limits.ts'
 import { createRelayedPasswords } from '../auth/relayed-passwords.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { receiveSockets } from '../base/node-internals/socket-channel.ts'
 import { relay } from '../base/relay-needed.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { followChanges, openInbox } from '../cluster/inbox.ts'
 import { FAILURES, type FromWorker, type LeaveOrder, type WorkerStart } from '../cluster/messages.ts'
 import { createRemoteStore } from '../cluster/remote-store.ts'
+import type { Store } from '../directory/store-port/store.ts'
 import { createAccessLog } from '../http/access-log.ts'
 import type { RelayRules } from '../http/dispatch.ts'
 import type { Door } from '../http/door.ts'
@@ -25,6 +25,7 @@ import { addCacheMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { type EventRow, SECURITY_EVENTS } from '../observe/security-event-table.ts'
 import { createHasher } from '../passwords/hasher.ts'
+import { openStoreClock } from '../store/store-clock.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { type Base, type Closing, describeKeys, openBase, type WorkerParts } from './parts.ts'
@@ -38,7 +39,10 @@ const FIRST_READ_MS = 100
 export async function runWorker(start: WorkerStart): Promise<void> {
   const port = parentPort as MessagePort // a worker thread has one
   const post = (message: FromWorker) => port.postMessage(message)
-  const { kernel, remote, applyLevel } = createWorkerKernel(start.state.snapshot, post)
+  const remote = createRemoteStore(toEngineName(start.state.snapshot), post)
+  // messages are read while the parts open: they read from the store
+  const inbox = openInbox(port, remote.settle)
+  const { kernel, applyLevel } = await openWorkerKernel(start.state.snapshot, remote.store, post)
   const liveConfig = createReplica(kernel, start.state.snapshot, start.generatedKey)
   const metrics = createMetrics()
   const closers: (() => unknown)[] = []
@@ -46,11 +50,9 @@ export async function runWorker(start: WorkerStart): Promise<void> {
     closers.push(() => part.close())
     return part
   }
-  // messages are read while the parts open: they read from the store
-  const inbox = openInbox(port, remote.settle)
   // only the main thread counts failed passwords
   const settings = () => toLimitSettings(liveConfig.get().settings.values)
-  const guesses = createLimits({ settings, clock: SYSTEM_CLOCK })
+  const guesses = createLimits({ settings, clock: kernel.clock })
   const base = await openBase(liveConfig, metrics, closing, { guesses })
   const describeMetrics = (): FromWorker => ({
     kind: 'metrics',
@@ -88,10 +90,19 @@ export async function runWorker(start: WorkerStart): Promise<void> {
   serving.start()
 }
 
-function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (message: FromWorker) => void) {
+const toEngineName = ({ settings: { values } }: SnapshotCopy): string =>
+  values.store.url.startsWith('sqlite') ? 'sqlite' : 'postgres'
+
+async function openWorkerKernel(
+  { settings: { values } }: SnapshotCopy,
+  store: Store,
+  post: (message: FromWorker) => void,
+) {
   // while it opens, it could only repeat what the main thread has logged
   const log = createLog('error', values.log.format)
-  const remote = createRemoteStore(values.store.url.startsWith('sqlite') ? 'sqlite' : 'postgres', post)
+  // the main thread writes the time
+  const clock = await openStoreClock(store, { log })
+  clock.start({ isKept: false })
   const events: Kernel['events'] = {
     areOfMainThread: true,
     requireRecording: () => {},
@@ -105,8 +116,8 @@ function createWorkerKernel({ settings: { values } }: SnapshotCopy, post: (messa
   const audit = {} as Kernel['audit']
   // and none hashes a password
   const hasher = createHasher({ queue: () => 0 })
-  const kernel: Kernel = { log, store: remote.store, hasher, events, audit, follow: () => {}, close: async () => {} }
-  return { kernel, remote, applyLevel: log.applyLevel }
+  const kernel: Kernel = { log, store, clock, hasher, events, audit, follow: () => {}, close: async () => {} }
+  return { kernel, applyLevel: log.applyLevel }
 }
 
 function createWorkerParts(base: Base, start: WorkerStart, countApplied: RelayRules['countApplied']): WorkerParts {

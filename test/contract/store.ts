@@ -17,6 +17,7 @@ import { SESSION_RECORD_TESTS } from './store-session-records.ts'
 import { SESSION_TESTS } from './store-sessions.ts'
 import { SETTING_TESTS } from './store-settings.ts'
 import { SIGN_IN_TESTS } from './store-sign-ins.ts'
+import { TIME_TESTS } from './store-time.ts'
 import { TOKEN_USE_TESTS } from './store-token-uses.ts'
 import { NODE_TESTS, TOTALS_TESTS } from './store-totals.ts'
 import { USER_SEARCH_TESTS } from './store-user-search.ts'
@@ -56,6 +57,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   totals: TOTALS_TESTS,
   nodes: NODE_TESTS,
   settings: SETTING_TESTS,
+  'time of the store': TIME_TESTS,
   'audit trail': AUDIT_TESTS,
   'change feed': FEED_TESTS,
   'check of writes': WRITE_CHECK_TESTS,

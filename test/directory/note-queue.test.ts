@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { createNoteQueue } from '../../src/directory/note-queue.ts'
+import { toShared } from '../support/directory.ts'
 
 test('requests have their turn between two batches of notes', async () => {
   const written: number[] = []
@@ -11,7 +12,7 @@ test('requests have their turn between two batches of notes', async () => {
     written.push(...notes.map(({ id }) => id))
     writtenIn.push(turns)
   }
-  const queue = createNoteQueue(write, async () => {}, SYSTEM_CLOCK)
+  const queue = createNoteQueue(write, async () => {}, toShared(SYSTEM_CLOCK))
   for (let id = 0; id < 1000; id += 1) queue.note(`key ${id}`, () => ({ id }))
   const count = () => {
     turns += 1

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { makeAuditKey, readSigningKey } from '../../src/observe/audit/audit-key.ts'
@@ -36,7 +37,7 @@ interface TrailOptions {
 }
 
 function openTrail(store: Store, { reported = [], pace }: TrailOptions = {}) {
-  const base = { node: () => NODE, store, events: reportTo(reported), log: SILENT_LOG }
+  const base = { node: () => NODE, store, clock: SYSTEM_CLOCK, events: reportTo(reported), log: SILENT_LOG }
   const checkpoints = new Checkpoints({ ...base, key: undefined, keyFile: '' })
   const trail = new AuditTrail({ ...base, checkpoints, pace: { lingerMs: 1, ...pace } })
   const { delivery } = trail

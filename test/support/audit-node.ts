@@ -58,7 +58,7 @@ export interface AuditNode {
 export async function runAuditNode(place: AuditPlace, key: AuditSigningKey = AUDIT_KEY): Promise<AuditNode> {
   const store = await openStore(toUrl(place), { log: SILENT_LOG })
   const reported: string[] = []
-  const base = { node: () => place.node, store, events: reportTo(reported), log: SILENT_LOG }
+  const base = { node: () => place.node, store, clock: SYSTEM_CLOCK, events: reportTo(reported), log: SILENT_LOG }
   const checkpoints = new Checkpoints({ ...base, key, keyFile: place.keyFile })
   const trail = new AuditTrail({ ...base, checkpoints })
   const { delivery } = trail

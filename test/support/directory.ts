@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.ts'
+import type { Clock, SharedClock } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { readAdministrators } from '../../src/directory/administrators.ts'
@@ -34,6 +34,9 @@ export function createTestClock(): TestClock {
     },
   }
 }
+
+/** The time of a store whose clock has always been right. */
+export const toShared = (clock: Clock): SharedClock => ({ nowMs: () => clock.nowMs(), purge: clock })
 
 /** Longer than any test: changes arrive only by `catchUp`. */
 const NEVER_MS = 3_600_000
@@ -92,8 +95,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     administration: await createAdministration(line.store),
     settings: () => settings,
     follow: (deps) => new FeedFollower(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
-    clock,
-    steadyClock: clock,
+    clock: toShared(clock),
     events: options.events ?? { record: () => {}, requireRecording: () => {} },
     log: SILENT_LOG,
   })

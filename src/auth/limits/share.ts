@@ -3,7 +3,7 @@
  * unreachable, each node counts with the failures it knows.
  */
 import { randomUUID } from 'node:crypto'
-import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
+import { nowSeconds, type SharedClock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { keepRepeating } from '../../base/sleep.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
@@ -16,18 +16,26 @@ const REPORT_ENDED_MS = 1000
 
 export type SharedLimits = ReturnType<typeof openLimits>['accounts']
 
+interface LimitDeps {
+  settings(): LimitSettings
+  readonly store: FailureStore
+  readonly clock: SharedClock
+  readonly events: SecurityEvents
+  readonly log: Log
+}
+
 /** The limits on password checks, shared with other nodes through the store. */
-export function openLimits(settings: () => LimitSettings, store: FailureStore, events: SecurityEvents, log: Log) {
+export function openLimits({ settings, store, clock, events, log }: LimitDeps) {
   const limits = createLimits({
     settings,
-    clock: SYSTEM_CLOCK,
+    clock,
     log,
     onReached: ({ limit, name, seconds }) => events.record('limit.started', { limit, subject: name, seconds }),
     onEnded: ({ name, peer }) =>
       events.record('limit.ended', { limit: 'lockout', subject: name, peer: peer || undefined }),
   })
   const timer = setInterval(limits.reportEnded, REPORT_ENDED_MS).unref()
-  const sharing = shareFailures({ counters: limits, store, settings, clock: SYSTEM_CLOCK })
+  const sharing = shareFailures({ counters: limits, store, settings, clock })
   return {
     guesses: limits,
     /** The limits of accounts on every node, for the administrator. */
@@ -55,7 +63,7 @@ interface SharingOptions {
   readonly counters: SharedCounters
   readonly store: FailureStore
   settings(): LimitSettings
-  readonly clock: Clock
+  readonly clock: SharedClock
   readonly everyMs?: number
 }
 
@@ -112,9 +120,10 @@ function createTurn({ counters, store, settings, clock }: SharingOptions): () =>
     }
   }
   const purge = async () => {
-    if (clock.nowMs() - purgedAtMs < PURGE_EVERY_MS) return
-    purgedAtMs = clock.nowMs()
-    await store.purgeFailures(nowSeconds(clock))
+    const nowMs = clock.purge.nowMs()
+    if (nowMs - purgedAtMs < PURGE_EVERY_MS) return
+    purgedAtMs = nowMs
+    await store.purgeFailures(nowSeconds(clock.purge))
   }
   return async () => {
     await send()

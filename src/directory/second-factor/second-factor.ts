@@ -19,7 +19,7 @@ export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BY
 /** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
 export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
   const { store } = parts
-  const spendTotp = createTotpCheck(store, parts.clock, parts.steadyClock)
+  const spendTotp = createTotpCheck(store, parts.clock)
   return {
     /**
      * `secret`: in base32, given to an app; `code`: one of it as proof. Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of

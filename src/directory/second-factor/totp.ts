@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { type Clock, nowSeconds, type SharedClock } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import type { CodeStore, FactorKey } from '../store-port/one-time-secrets.ts'
@@ -95,15 +95,15 @@ const toStep = (clock: Clock): number => Math.floor(nowSeconds(clock) / STEP_SEC
 /**
  * Whether this is the code of the current time step, of the one before or of the next one, and was not used. An accepted
  * code cannot be used again on any node. A wrong code is rejected without asking the store. Throws `store_unavailable` if
- * a right one cannot be recorded. Old uses are forgotten by the steady clock, which does not jump ahead.
+ * a right one cannot be recorded. Old uses are forgotten by the time for deletion, which does not jump ahead.
  */
 export const createTotpCheck =
-  (store: CodeStore, clock: Clock, steadyClock: Clock) =>
+  (store: CodeStore, clock: SharedClock) =>
   async (factor: FactorKey, totp: Totp, code: string): Promise<boolean> => {
     const now = toStep(clock)
     // all three are computed and compared, so that the time does not show which one matches
     const matching = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
     const step = matching.at(-1)
     if (step === undefined) return false
-    return store.useCodeStep({ factor, step, purgeBefore: toStep(steadyClock) - KEPT_STEPS })
+    return store.useCodeStep({ factor, step, purgeBefore: toStep(clock.purge) - KEPT_STEPS })
   }

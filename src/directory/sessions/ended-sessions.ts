@@ -95,8 +95,7 @@ export class EndedSessions {
 
   #purge(): void {
     const now = nowSeconds(this.#clock)
-    // the distance, because the clock may have been set back
-    if (Math.abs(now - this.#purgedAt) < SECONDS_BETWEEN_PURGES) return
+    if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
     this.#purgedAt = now
     this.#memory.keep(({ expiresAt }) => expiresAt > now)
     // if it fails, the next purge removes these too

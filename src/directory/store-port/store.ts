@@ -13,6 +13,7 @@ import type { CodeStore, PasswordLinkStore, RecoveryCodeStore } from './one-time
 import type { SessionRecordStore, SessionStore } from './sessions.ts'
 import type { SettingStore } from './settings.ts'
 import type { FailureStore, SignInStore, TokenUseStore } from './sign-ins.ts'
+import type { TimeStore } from './time.ts'
 import type { UserSearchStore, UserStore } from './users.ts'
 
 export interface WriteCheck {
@@ -35,6 +36,7 @@ export interface Store
     NodeStore,
     SettingStore,
     AuditStore,
+    TimeStore,
     ChangeFeed,
     WriteCheck {
   /** For logs and health. */

@@ -2,7 +2,7 @@
  * The audit trail of this node. It is the only owner of the node's chain: it seals the records of all events, writes
  * them to the store and passes them on to the destinations. No request waits for it.
  */
-import { SYSTEM_CLOCK } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier, type Notifier } from '../../base/notifier.ts'
 import type { SecurityEvents } from '../security-events.ts'
@@ -16,6 +16,7 @@ export interface AuditTrailOptions {
   /** Name of this node. */
   node(): string
   readonly store: AuditStore
+  readonly clock: Clock
   readonly checkpoints: Checkpoints
   readonly events: Pick<SecurityEvents, 'record'>
   readonly log: Log
@@ -82,14 +83,14 @@ export class AuditTrail {
   }
 
   async #writeBatch(): Promise<number> {
-    const { node, store, checkpoints } = this.#options
+    const { node, store, clock, checkpoints } = this.#options
     const [first, ...others] = this.#sealed.slice(0, BATCH_SIZE)
     if (!first) return 0
     const batch = {
       node: node(),
       after: this.#stored,
       records: [first, ...others],
-      nowMs: SYSTEM_CLOCK.nowMs(),
+      nowMs: clock.nowMs(),
     } as const
     if (!(await store.appendAudit({ ...batch, sign: checkpoints.sign }))) {
       await this.#continueFromStore()

@@ -2,7 +2,7 @@
  * The checkpoints of this node. Before a chain of the store is continued and signed, it is compared with the last
  * checkpoint. Otherwise an attacker who can write to the store could have another history signed.
  */
-import { SYSTEM_CLOCK } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { SecurityEvents } from '../security-events.ts'
 import type { AuditSigningKey } from './audit-key.ts'
 import { CHAIN_START, type ChainPlace } from './audit-record.ts'
@@ -19,6 +19,7 @@ export interface CheckpointsOptions {
   readonly key: AuditSigningKey | undefined
   /** The file of the key. The newest checkpoint is in a file beside it. */
   readonly keyFile: string
+  readonly clock: Clock
   readonly events: Pick<SecurityEvents, 'record'>
 }
 
@@ -42,8 +43,8 @@ export class Checkpoints {
 
   /** Called in the transaction that changes the chain. */
   readonly sign: SignChain = (chain) => {
-    const { key } = this.#options
-    const text = key && signCheckpoint({ ...chain, time: SYSTEM_CLOCK.nowMs() }, key)
+    const { key, clock } = this.#options
+    const text = key && signCheckpoint({ ...chain, time: clock.nowMs() }, key)
     const { sequence, hash } = chain
     this.#signed = { place: { sequence, hash }, text }
     return text

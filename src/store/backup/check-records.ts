@@ -57,7 +57,7 @@ function readableBy(read: (row: Row) => unknown): CheckRow {
 const NUMBERED: ReadonlySet<string> = new Set([USERS, 'cardea_settings', 'cardea_ended_sessions'])
 
 /** Tables of one row, which every write relies on. The schema allows no second one. */
-const COUNTERS: ReadonlySet<string> = new Set(['cardea_state', 'cardea_failure_state'])
+const COUNTERS: ReadonlySet<string> = new Set(['cardea_state', 'cardea_failure_state', 'cardea_time'])
 
 /** Finds out why the next write would fail, when all rows were added. */
 export function createCounterCheck() {

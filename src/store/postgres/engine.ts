@@ -157,6 +157,9 @@ function toQuery(step: StoreStep): QueryConfig {
   return { name: `cardea_${name}_bulk`, text: findBulk(name), values: columns }
 }
 
+/** The server's own clock. `now()` would be the beginning of the transaction. */
+const CLOCK_MS = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)'
+
 /** Statements whose text differs from SQLite's. The row locks are held until the transaction ends. */
 const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['lockCounters', `${STATEMENTS.lockCounters.text} FOR UPDATE`],
@@ -171,6 +174,9 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ],
   // the order of the index; the column has that of the database
   ['searchSessionsByPeer', STATEMENTS.searchSessionsByPeer.text.replaceAll('peer', 'peer COLLATE "C"')],
+  ...(['readTime', 'keepTime'] as const).map(
+    (name) => [name, STATEMENTS[name].text.replace('NULL', CLOCK_MS)] as const,
+  ),
   ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 

@@ -7,6 +7,7 @@ import { Refusal } from '../../../src/base/errors.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import type { FailureStore } from '../../../src/directory/store-port/sign-ins.ts'
 import { openStore } from '../../../src/store/create-store.ts'
+import { toShared } from '../../support/directory.ts'
 
 const BOB = { peer: '192.0.2.1', name: 'bob' }
 const SETTINGS: LimitSettings = {
@@ -26,7 +27,13 @@ async function openShared(t: TestContext) {
 /** A node that shares only when the test asks for it. */
 function startNode(t: TestContext, store: FailureStore, clock = SYSTEM_CLOCK) {
   const limits = createLimits({ settings: () => SETTINGS, clock })
-  const sharing = shareFailures({ counters: limits, store, settings: () => SETTINGS, clock, everyMs: 1_000_000 })
+  const sharing = shareFailures({
+    counters: limits,
+    store,
+    settings: () => SETTINGS,
+    clock: toShared(clock),
+    everyMs: 1_000_000,
+  })
   t.after(() => sharing.stop())
   const isLocked = () => {
     try {

@@ -4,6 +4,7 @@ import { SILENT_LOG } from '../../../src/base/log.ts'
 import { createTotpCheck, readTotp, renderCode, type Totp } from '../../../src/directory/second-factor/totp.ts'
 import type { Json } from '../../../src/directory/users/user.ts'
 import { openStore } from '../../../src/store/create-store.ts'
+import { toShared } from '../../support/directory.ts'
 
 // RFC 6238, appendix B: the ASCII keys of 20, 32 and 64 bytes, in base32.
 const KEYS = {
@@ -64,7 +65,7 @@ const FACTOR = { name: 'ada', version: 'first' }
 
 async function createMovableCheck(seconds: number) {
   const clock = { ms: seconds * 1000, nowMs: () => clock.ms }
-  const check = createTotpCheck(await openStore('sqlite::memory:', { log: SILENT_LOG }), clock, clock)
+  const check = createTotpCheck(await openStore('sqlite::memory:', { log: SILENT_LOG }), toShared(clock))
   const spend = (step: number, factor = FACTOR) => check(factor, TOTP, renderCode(TOTP, step))
   return { clock, check, spend }
 }

@@ -1,7 +1,6 @@
 // The system clock jumps by a day and back. docs/guides/faults.md has the same rows.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createSteadyClock } from '../../../src/base/clock.ts'
 import { AS_ADMIN, type Reply, send } from '../../support/request.ts'
 import { type Server, startServer } from '../../support/server.ts'
 
@@ -78,17 +77,3 @@ test('the age of the data does not follow the clock', async (t) => {
     assert.ok(Number(age) > 0 && Number(age) < 60, `${age} s`)
   }
 })
-
-const STEADY: readonly [name: string, wall: number, elapsed: number, expected: number][] = [
-  ['follows the system clock', 1500, 500, 1500],
-  ['is not ahead of the time that has passed', 9000, 500, 1500],
-  ['follows a system clock that was set back', 300, 500, 300],
-]
-
-for (const [name, wall, elapsed, expected] of STEADY)
-  test(`the steady clock ${name}`, () => {
-    const now = { wall: 1000, elapsed: 0 }
-    const clock = createSteadyClock({ nowMs: () => now.wall }, { nowMs: () => now.elapsed })
-    Object.assign(now, { wall, elapsed })
-    assert.equal(clock.nowMs(), expected)
-  })
