@@ -279,6 +279,7 @@ export const texts = {
       workers: 'Worker threads',
       nodes: 'Other nodes',
     } as Readonly<Record<string, string>>,
+    provider: (name: string) => `Identity provider ${name}`,
     works: 'working',
     partStates: { warning: 'warning', failed: 'fails' },
     engine: 'Store engine',
@@ -302,6 +303,39 @@ export const texts = {
     }),
     changes: (findings: number) => plural(findings, 'finding', 'findings'),
     age: (duration: string) => `${duration} old`,
+  },
+  firstSteps: {
+    title: 'First steps',
+    count: (done: number, total: number) => `${done} of ${total} done`,
+    hide: 'Hide',
+    done: 'done',
+    open: 'to do',
+    steps: {
+      upstream: {
+        title: 'Put a database behind Cardea',
+        text: 'Name CouchDB or ArangoDB in [upstream]. Without one, Cardea answers only its own paths.',
+        href: '#/settings?search=upstream',
+        guide: 'docs/guides/couchdb.md',
+      },
+      tls: {
+        title: 'Serve TLS',
+        text: 'Give Cardea a certificate, or put it behind a proxy that has one. Without it, passwords are sent in clear.',
+        href: '#/settings?search=ssl',
+        guide: 'docs/guides/tls.md',
+      },
+      backup: {
+        title: 'Make a backup',
+        text: 'Run cardea backup on a node, and let a timer repeat it.',
+        href: '',
+        guide: 'docs/guides/backup.md',
+      },
+      administrator: {
+        title: 'Add a second administrator',
+        text: 'If one loses the password or the second factor, the other can still sign in.',
+        href: '#/administrators?do=add',
+        guide: 'docs/guides/first-day.md',
+      },
+    },
   },
   serverErrors: {
     what: 'The server errors',

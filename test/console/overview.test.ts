@@ -129,6 +129,29 @@ describe('the overview', { skip: NO_BROWSER }, () => {
   })
 })
 
+describe('the first steps', { skip: NO_BROWSER }, () => {
+  it('are ticked when they are done, and can be hidden', async (t) => {
+    const fresh = await startServer(t)
+    const { page } = await openAsAdmin(t, browser, { url: fresh.document })
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await steps.getByText('0 of 4 done').waitFor()
+    await steps.getByRole('link', { name: 'Add a second administrator' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('grace')
+    await dialog.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await dialog.getByRole('button', { name: 'Add administrator' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await steps.getByText('1 of 4 done').waitFor()
+    await steps.getByRole('listitem').filter({ hasText: 'Add a second administrator' }).getByText('done').waitFor()
+    await steps.getByRole('button', { name: 'Hide' }).click()
+    await steps.waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByText('Nothing needs attention').waitFor()
+    assert.equal(await steps.count(), 0)
+  })
+})
+
 describe('the charts', { skip: NO_BROWSER }, () => {
   it('show the whole hour of a server that has just started, and name unit and percentile', async (t) => {
     const fresh = await startServer(t)

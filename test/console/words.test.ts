@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeActor, listCircumstances } from '../../console/src/pages/audit/words.ts'
+import { listSteps } from '../../console/src/pages/overview/list-steps.ts'
+import { findPartPage, toPartLabel } from '../../console/src/pages/overview/part.ts'
 import { texts } from '../../console/src/texts.ts'
 import type { AuditRecord } from '../../src/dialects/admin-api/schemas/system.ts'
 import { describeClient } from '../../src/directory/store-port/sessions.ts'
@@ -45,6 +47,35 @@ describe('the table "By credential"', () => {
       'account,sign-in page or app',
     )
   })
+})
+
+describe('the first steps of an installation', () => {
+  const health = { upstreams: [], certificates: [], lastBackup: null }
+  const done = (overview: object, isSecure = false) =>
+    listSteps({ administrators: 1, health, ...overview }, isSecure).flatMap(({ name, isDone }) =>
+      isDone ? [name] : [],
+    )
+  const ROWS: readonly [title: string, done: readonly string[], expected: readonly string[]][] = [
+    ['are all open at first', done({}), []],
+    ['include an upstream', done({ health: { ...health, upstreams: [{}] } }), ['upstream']],
+    ['include a certificate of Cardea', done({ health: { ...health, certificates: [{}] } }), ['tls']],
+    ['include TLS of a proxy', done({}, true), ['tls']],
+    ['include a backup', done({ health: { ...health, lastBackup: { at: 1, records: 1 } } }), ['backup']],
+    ['include a second administrator', done({ administrators: 2 }), ['administrator']],
+  ]
+  for (const [title, found, expected] of ROWS) it(title, () => assert.deepEqual(found, expected))
+})
+
+describe('a problem of a part', () => {
+  for (const [part, label, page] of [
+    ['keys', 'Secrets and keys', '#/secrets'],
+    ['nodes', 'Other nodes', '#/nodes'],
+    ['provider.keycloak', 'Identity provider keycloak', '#/settings?search=provider'],
+    ['upstream.document', 'CouchDB', undefined],
+    ['something new', 'something new', undefined],
+  ])
+    it(`of ${part} is called ${label}, and leads to ${page ?? 'no page'}`, () =>
+      assert.deepEqual([toPartLabel(part ?? ''), findPartPage(part ?? '')], [label, page]))
 })
 
 const AGENTS: Readonly<Record<string, string>> = {

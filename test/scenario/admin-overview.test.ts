@@ -37,6 +37,7 @@ test('the overview shows sign-ins, refusals, requests, revocations and locked ac
   assert.equal(totals.refusals, 2)
   assert.equal(lockedAccounts, 1)
   assert.equal(overview.refusedUnknownNames, 0)
+  assert.equal(overview.administrators, 1)
   const { users } = await ask('/users')
   assert.deepEqual(users, [{ ...users[0], name: 'ada', isLocked: true }])
   assert.deepEqual(users[0].lastSignIn, (await ask('/users/ada')).lastSignIn)

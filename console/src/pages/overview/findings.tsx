@@ -1,6 +1,7 @@
 import type { Overview, OverviewHealth } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { findPartPage, toPartLabel } from './part.ts'
 
 interface Finding {
   readonly isFailure: boolean
@@ -8,7 +9,7 @@ interface Finding {
   readonly figure?: Figure
   readonly title: string
   readonly text: string
-  readonly href?: string
+  readonly href?: string | undefined
 }
 
 export type Figure = 'serverErrors' | 'lockedAccounts'
@@ -79,8 +80,9 @@ function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Fin
     .filter(({ state }) => state !== 'ok')
     .map(({ name, state, problem }) => ({
       isFailure: state === 'failed',
-      title: texts.overview.fails(name, texts.overview.parts[name] ?? name, state === 'failed'),
+      title: texts.overview.fails(name, toPartLabel(name), state === 'failed'),
       text: problem ?? '',
+      href: findPartPage(name),
     }))
   const findings = upstreams.flatMap(({ findings }) =>
     findings.map(({ upstream, reason, check }) => ({ isFailure: true, title: upstream, text: `${reason} ${check}` })),

@@ -16,6 +16,7 @@ import { Badge, Card, type Fact, Time } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { toPartLabel } from './part.ts'
 
 const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)
 
@@ -65,7 +66,7 @@ export function HealthFacts({ health, onChange }: Readonly<{ health: OverviewHea
   const facts: readonly Fact[] = [
     ...health.parts.map(
       ({ name, state }): Fact => [
-        overview.parts[name] ?? name,
+        toPartLabel(name),
         state === 'ok' ? overview.works : <Badge tone={PART_TONES[state]}>{overview.partStates[state]}</Badge>,
       ],
     ),

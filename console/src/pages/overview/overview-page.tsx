@@ -12,6 +12,7 @@ import { Chart } from '../../ui/chart.tsx'
 import { Button, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Findings, SERVER_ERRORS } from './findings.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import { Handlers, HealthFacts } from './health.tsx'
 import { MostRefused } from './most-refused.tsx'
 import { ServerErrors } from './server-errors.tsx'
@@ -48,6 +49,7 @@ export function OverviewPage() {
         {(overview) => (
           <div class="wide">
             <Findings overview={overview} />
+            <FirstSteps overview={overview} />
             <Tiles overview={overview} range={texts.overview.ranges[range]} />
             <HealthFacts health={overview.health} onChange={resource.reload} />
             <Charts overview={overview} isTable={isTable} />

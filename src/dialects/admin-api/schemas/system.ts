@@ -128,6 +128,7 @@ export const OVERVIEW = namedObject('ServerOverview', {
   series: SERIES,
   totals: SUMS,
   lockedAccounts: integer('Accounts that are locked for at least one client.'),
+  administrators: integer('How many there are.'),
   refusedUnknownNames: integer('Names that no account has and that are locked for at least one client.'),
   health: OVERVIEW_HEALTH,
 })

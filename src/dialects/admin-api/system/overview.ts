@@ -30,6 +30,7 @@ export const OVERVIEW_OPERATIONS = {
         series: toTotalSeries(steps),
         totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
         ...countLocked(deps),
+        administrators: deps.directory.listAdministrators().length,
         health: { ...(await showHealth(server)), ...(await findCommands(deps)) },
       }
     },

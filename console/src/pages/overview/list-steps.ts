@@ -1,0 +1,28 @@
+// What a new installation still lacks.
+import type { Overview, OverviewHealth } from '../../../../src/dialects/admin-api/schemas/system.ts'
+import type { texts } from '../../texts.ts'
+
+type StepName = keyof typeof texts.firstSteps.steps
+
+interface FirstStep {
+  readonly name: StepName
+  readonly isDone: boolean
+}
+
+/** Of lists, only whether they are empty counts. */
+interface Installation extends Pick<Overview, 'administrators'> {
+  readonly health: Pick<OverviewHealth, 'lastBackup'> & {
+    readonly upstreams: readonly unknown[]
+    readonly certificates: readonly unknown[]
+  }
+}
+
+/** `isSecure`: the browser uses TLS, which a proxy may serve in place of Cardea. */
+export function listSteps({ administrators, health }: Installation, isSecure: boolean): readonly FirstStep[] {
+  return [
+    { name: 'upstream', isDone: health.upstreams.length > 0 },
+    { name: 'tls', isDone: isSecure || health.certificates.length > 0 },
+    { name: 'backup', isDone: health.lastBackup !== null },
+    { name: 'administrator', isDone: administrators > 1 },
+  ]
+}
