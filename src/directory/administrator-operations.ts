@@ -5,8 +5,7 @@ import { readAdminPassword, renderAdminPassword, type StoredPassword } from '../
 import type { AdministratorAccount } from './administrators.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryParts } from './parts.ts'
-import type { WriteOutcome } from './store-port/changes.ts'
-import type { SettingChange } from './store-port/settings.ts'
+import type { SettingChange, SettingOutcome } from './store-port/settings.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
 import type { Caller } from './users/new-passwords.ts'
 
@@ -87,12 +86,12 @@ async function writeEntry<T>(
   { administration, clock, events }: DirectoryParts,
   name: string,
   check: () => T,
-  write: (change: SettingChange) => Promise<WriteOutcome>,
+  write: (change: SettingChange) => Promise<SettingOutcome>,
 ): Promise<T> {
   await confirmChange(events)
   for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
     const checked = check()
-    const unchangedSince = administration.sequence()
+    const unchangedSince = administration.position()
     const outcome = await write({ section: SECTION, key: name, nowSeconds: nowSeconds(clock), unchangedSince })
     await administration.refresh()
     if (outcome.kind !== 'conflict') return checked

@@ -18,6 +18,8 @@ export interface AdministratorAccount extends Account, AdministratorText {}
 /** The last time an administrator was created, changed or deleted at run time, and its second factor. */
 export interface AdministratorChange {
   readonly sequence: number
+  /** Of the write. Empty: an earlier version has written it. */
+  readonly mark: string
   readonly seconds: number
   readonly totp?: Json
   /** The session that this change has not ended. */
@@ -75,15 +77,18 @@ const toAccount = (
 /** Higher than any user's generation, so that a session of a user is never valid for an administrator, or vice versa. */
 const LOWEST_GENERATION = 2 ** 48
 
-/** Changes of a file are not counted, so the generation is derived from the current text and its sequence. */
-function toSessionEpoch(text: string, { sequence, seconds }: AdministratorChange = NEVER): SessionEpoch {
+/**
+ * Changes of a file are not counted, so the generation is derived from the current text and its last change at run time.
+ * Another history of the store may have the same text at the same sequence, but never the same mark.
+ */
+function toSessionEpoch(text: string, { sequence, mark, seconds }: AdministratorChange = NO_CHANGE): SessionEpoch {
   const digest = createHash('sha256')
-    .update(frame([text, String(sequence)]))
+    .update(frame([text, String(sequence), ...(mark === '' ? [] : [mark])]))
     .digest()
   return { generation: LOWEST_GENERATION + digest.readUIntBE(0, 6), seconds }
 }
 
-const NEVER: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
+export const NO_CHANGE: AdministratorChange = Object.freeze({ sequence: 0, mark: '', seconds: 0 })
 
 /** Where an entry of `[admins]` comes from: files, environment, flags and options of a program, or a change at run time. */
 export type AdministratorLayer = 'given' | 'run time'

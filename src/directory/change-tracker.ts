@@ -17,7 +17,8 @@ interface TrackedParts {
 /** Follows the changes of the store and keeps what this node has cached up to date. */
 export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts) {
   const follower = deps.follow({
-    from: deps.administration.sequence(),
+    from: deps.administration.position(),
+    alsoRead: deps.administration.position,
     onChange: (changes) => applyChanges(changes, deps, parts),
     onReset: () => reloadEverything(deps, parts),
     ...createOutageReports(deps),
@@ -28,6 +29,7 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts) {
     if (isStale()) await catchUpBriefly()
   }
   return {
+    sequence: () => follower.sequence(),
     stalenessMs: () => follower.stalenessMs(),
     /** Whether the cached data is too old to be used. */
     isStale,
@@ -113,9 +115,10 @@ async function catchUp(follower: Follower): Promise<void> {
 async function applyChanges(changes: readonly Change[], deps: DirectoryDeps, parts: TrackedParts): Promise<void> {
   const { cache, ended, revocations, hashWork } = parts
   const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
-  for (const { key, sequence } of user) cache.forget(key, sequence)
+  for (const { key } of user) cache.forget(key)
   for (const { key } of user) revocations.notify({ kind: 'account', name: key })
-  const revokedSessions = session.length > 0 ? await ended.pull() : []
+  const [firstEnded] = session
+  const revokedSessions = firstEnded ? await ended.load(firstEnded.sequence - 1) : []
   for (const revocation of revokedSessions) revocations.notify(revocation)
   const hasNewSetting = changes.some((change) => isNewSetting(change, deps))
   const revokedAdministrators = hasNewSetting ? await refreshAdministrators(deps) : []
@@ -136,11 +139,12 @@ async function refreshAdministrators({ administration }: DirectoryDeps): Promise
 }
 
 const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryDeps): boolean =>
-  (kind === 'setting' || kind === 'admin') && sequence > administration.sequence()
+  (kind === 'setting' || kind === 'admin') && sequence > administration.position().sequence
 
 async function reloadEverything({ administration }: DirectoryDeps, parts: TrackedParts): Promise<void> {
   parts.cache.clear()
-  await parts.ended.reset()
+  // known ones stay ended
+  await parts.ended.load(0)
   await parts.hashWork.refresh()
   await administration.refresh()
   parts.revocations.notify({ kind: 'everything' })

@@ -7,7 +7,7 @@ import type { PasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import type { KeptSession } from './session-epoch.ts'
-import type { Change } from './store-port/changes.ts'
+import type { Change, Position } from './store-port/changes.ts'
 import type { Store } from './store-port/store.ts'
 import type { Json, RoleIssuers } from './users/user.ts'
 
@@ -57,8 +57,8 @@ export interface Administration {
   accounts(): ReadonlyMap<string, AdministratorAccount>
   /** When the administrator was last created, changed or deleted at run time, in seconds; `undefined`: never. */
   changedAt(name: string): number | undefined
-  /** The sequence up to which administrators and settings are known. */
-  sequence(): number
+  /** Up to which change administrators and settings are known. */
+  position(): Position
   /** Replaces a stored form by another one of the same password, unless it has changed. Revokes all sessions. */
   replaceHash(name: string, from: string, to: string): Promise<void>
   /** Raises the session epoch of an administrator on every node. Its password stays, and so does the kept session. */
@@ -70,11 +70,13 @@ export interface Administration {
 }
 
 export interface FollowOptions {
-  /** The sequence up to which all changes are known already. */
-  readonly from: number
+  /** Up to which change everything is known already. */
+  readonly from: Position
+  /** Up to which change more was read than was followed: it must be in the history of the store too. */
+  alsoRead(): Position
   /** If it fails, the same changes are delivered again, with later ones. */
   readonly onChange: (changes: readonly Change[]) => Promise<void> | void
-  /** The store's sequence is lower than before, as after a backup was restored: everything known is invalid. */
+  /** The store has another history, as after a failover that lost writes: everything known is invalid. */
   readonly onReset: () => Promise<void> | void
   /** A poll failed; `ageMs`: time since the last successful one. Must not throw. */
   readonly onStale: (failure: { readonly error: unknown; readonly ageMs: number }) => void
@@ -83,6 +85,8 @@ export interface FollowOptions {
 }
 
 export interface Follower {
+  /** All changes up to this sequence are delivered. 0 while everything known is invalid. */
+  sequence(): number
   /** Time since the start of the last successful poll. Also grows while the store does not respond. */
   stalenessMs(): number
   /** Resolves when every change written before this call has been delivered. Throws what prevented that. */

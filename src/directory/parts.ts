@@ -13,11 +13,16 @@ export type DirectoryParts = Awaited<ReturnType<typeof loadParts>>
 /** Resolves when all sessions ended so far are loaded. */
 export async function loadParts(deps: DirectoryDeps) {
   const { store, administration, settings } = deps
-  const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
+  const cache = createUserCache({
+    store,
+    size: () => settings().cacheSize,
+    knownTo: () => tracker.sequence(),
+    counts: deps.cacheCounts,
+  })
   const revocations = createNotifier<Revocation>(deps.log)
   const ended = new EndedSessions(store, deps.clock.purge)
   const hashWork = createHashWorkList(store, administration)
-  await Promise.all([ended.pull(), hashWork.refresh()])
+  await Promise.all([ended.load(0), hashWork.refresh()])
   const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
   return {
     ...deps,

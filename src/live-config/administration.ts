@@ -6,9 +6,11 @@ import type { LiveConfig } from './live-config.ts'
 export const createAdministration = (liveConfig: LiveConfig): Administration => ({
   accounts: () => liveConfig.get().administrators,
   changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
-  sequence: () => liveConfig.get().sequence,
+  position: () => liveConfig.get().position,
   async replaceHash(name, from, to) {
     const { runtime, kernel } = liveConfig
+    // the position of a snapshot that was read long ago is no longer marked in the store
+    await liveConfig.refresh()
     await upgradeAdministrator(liveConfig.get(), { name, from, to }, { runtime, ...kernel })
     await liveConfig.refresh()
   },

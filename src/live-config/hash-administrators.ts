@@ -5,6 +5,7 @@ import { rewriteAdmin } from '../config/admin-file.ts'
 import type { Config } from '../config/options.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
 import { chooseAdministrators, isGivenInClear, readAdministrators } from '../directory/administrators.ts'
+import type { Position } from '../directory/store-port/changes.ts'
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/schemes.ts'
@@ -22,7 +23,7 @@ export interface Hashing {
 /** Hashes every plain-text password that is not hashed yet, and stores the hash for every node. */
 export async function hashAdministrators(
   settings: Settings,
-  { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
+  { seen, upgraded, position }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'position'>,
   hashing: Hashing,
 ) {
   const { admins, deletedAdmins, overruledPasswords } = settings
@@ -35,7 +36,7 @@ export async function hashAdministrators(
   for (const entry of layered) reportSeen(entry, clear.get(entry.name), isIgnored(entry), log)
   const entries = layered.map((entry) => withHash(entry, known))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
-  let unchangedSince = sequence
+  let unchangedSince = position
   for (const entry of plain) {
     const kept = findKept(entry, entries)
     const isSame = kept !== undefined && (await isSamePassword(kept.text, entry.text, hasher))
@@ -115,13 +116,13 @@ function reportSeen(entry: Entry, hash: string | undefined, isIgnored: boolean, 
 
 /** Replaces the hash `from` by a stronger one in the layer that contains it, unless it has changed. */
 export async function upgradeAdministrator(
-  { settings, fileHashes, sequence }: { settings: Settings; fileHashes: FileHashes; sequence: number },
+  { settings, fileHashes, position }: { settings: Settings; fileHashes: FileHashes; position: Position },
   { name, from, to }: { name: string; from: string; to: string },
   { runtime: { administrators: records }, hasher, log }: Hashing,
 ): Promise<void> {
   const entry = chooseHashed(settings, fileHashes).find((candidate) => candidate.name === name)
   if (entry?.text !== from) return
-  if (entry.layer === 'run time') return records.replaceHash(name, to, sequence)
+  if (entry.layer === 'run time') return records.replaceHash(name, to, position)
   const proof = renderAdminPassword(await hasher.hash(from, toHashParameters(settings.values)))
   await records.setUpgraded(name, { proof, text: to })
   // a file that cannot be rewritten keeps the weaker hash, which is no longer used

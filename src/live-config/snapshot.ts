@@ -6,6 +6,7 @@ import { renderAt, renderProblem } from '../config/problems.ts'
 import type { ConfigReading } from '../config/read.ts'
 import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
+import type { Position } from '../directory/store-port/changes.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { type FileHashes, findAdministrators } from './administrators.ts'
 import { findHashes, type Hashing, hashAdministrators } from './hash-administrators.ts'
@@ -25,7 +26,7 @@ export interface ConfigSnapshot {
   /** Cardea's own signing key, the same on every node. */
   readonly ownKey: Uint8Array
   /** The last change of the store that is included. */
-  readonly sequence: number
+  readonly position: Position
   /** Whether cookies signed with an earlier secret are rejected at once. */
   readonly dropsEarlierSecrets: boolean
 }
@@ -196,7 +197,7 @@ function toSnapshot(
   hashes: FileHashes,
   before: ConfigSnapshot | undefined,
 ): BuiltSnapshot {
-  const { reading, changes, sequence } = seen
+  const { reading, changes, position } = seen
   // created at the start, and kept if the store loses it
   const ownKey = seen.ownKey === undefined ? (before?.ownKey ?? randomBytes(32)) : Buffer.from(seen.ownKey, 'hex')
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
@@ -210,7 +211,7 @@ function toSnapshot(
     administratorChanges: changes,
     fileHashes: hashes,
     ownKey,
-    sequence,
+    position,
     dropsEarlierSecrets: isDroppedFor(settings.values.chttpd_auth.secret, seen),
   }
   return { next, problems: [], changed: applied, needRestart }

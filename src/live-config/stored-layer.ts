@@ -4,20 +4,21 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readJson, readJsonObject } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import type {
-  AdministratorChange,
-  AdministratorChanges,
-  KeptAdministratorSession,
+import {
+  type AdministratorChange,
+  type AdministratorChanges,
+  type KeptAdministratorSession,
+  NO_CHANGE,
 } from '../directory/administrators.ts'
-import type { WriteOutcome } from '../directory/store-port/changes.ts'
-import type { Setting, SettingStore } from '../directory/store-port/settings.ts'
+import type { Position } from '../directory/store-port/changes.ts'
+import type { Setting, SettingList, SettingOutcome, SettingStore } from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
 import type { Json } from '../directory/users/user.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]
   /** The change up to which the entries are complete. */
-  readonly sequence: number
+  readonly position: Position
   /** When each administrator was last created, changed or deleted. */
   readonly changes: AdministratorChanges
   /** The hash of the plain text last read in a file, by the name of the administrator. */
@@ -71,17 +72,15 @@ const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedH
 
 export function toChanges(settings: readonly Setting[]): AdministratorChanges {
   const changes = new Map<string, AdministratorChange>()
-  for (const { section, key, sequence, changedAt, text } of settings) {
+  for (const { section, key, sequence, mark, changedAt, text } of settings) {
     const known = changes.get(key) ?? NO_CHANGE
     if (section === TOTP) changes.set(key, { ...known, totp: readTotp(text) })
     if (section !== ADMINS && section !== EPOCHS) continue
-    const latest = sequence > known.sequence ? { sequence, kept: readKept(section, text) } : {}
+    const latest = sequence > known.sequence ? { sequence, mark, kept: readKept(section, text) } : {}
     changes.set(key, { ...known, ...latest, seconds: Math.max(known.seconds, changedAt) })
   }
   return changes
 }
-
-const NO_CHANGE: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
 
 /** Only the latest change counts: any other ends the session as well. */
 function readKept(section: string, text: string | undefined): KeptAdministratorSession | undefined {
@@ -98,14 +97,11 @@ function readTotp(text: string | undefined): Json {
 }
 
 /** Combines the records of the store with the settings of this process only, which hide them. */
-function readRecords(
-  { settings, sequence }: { readonly settings: readonly Setting[]; readonly sequence: number },
-  own: readonly RuntimeEntry[],
-): RuntimeReading {
+function readRecords({ settings, position }: SettingList, own: readonly RuntimeEntry[]): RuntimeReading {
   const hiding = own.filter(({ section }) => section !== DROPS)
   return {
     entries: [...withoutThose(toEntries(settings), hiding), ...hiding],
-    sequence,
+    position,
     changes: toChanges(settings),
     seen: new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : []))),
     upgraded: toUpgraded(settings),
@@ -153,13 +149,13 @@ export function createStoredLayer(store: LayerStore, clock: Clock) {
   }
 }
 
-/** Writes a record and returns the sequence of the change. */
+/** Writes a record and returns the position of the change. */
 type Write = (
   section: string,
   key: string,
   text: string,
-  change?: { readonly nowSeconds?: number; readonly unchangedSince?: number },
-) => Promise<number>
+  change?: { readonly nowSeconds?: number; readonly unchangedSince?: Position },
+) => Promise<Position>
 
 const NEVER = 0
 
@@ -167,16 +163,16 @@ const createAdministratorRecords = (store: LayerStore, write: Write, clock: Cloc
   /**
    * Stores an administrator of the configuration. A name that was never used has no sessions to revoke, so tokens
    * issued for it beforehand are valid. Throws `conflict` if another node changed an administrator since that
-   * sequence; returns the new one.
+   * position; returns the new one.
    */
-  async seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number> {
+  async seedAdministrator(name: string, text: string, unchangedSince: Position): Promise<Position> {
     const { settings } = await store.listSettings()
     const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
     const isNew = !isKnown && (await store.findUser(name)) === undefined
     return write(ADMINS, name, text, { ...(isNew && { nowSeconds: NEVER }), unchangedSince })
   },
   /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
-  async replaceHash(name: string, text: string, unchangedSince: number): Promise<void> {
+  async replaceHash(name: string, text: string, unchangedSince: Position): Promise<void> {
     const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
     await write(ADMINS, name, text, { nowSeconds: seconds, unchangedSince })
   },
@@ -208,9 +204,9 @@ export const isDroppedFor = (secret: string, { droppedFor }: Pick<RuntimeReading
 
 const digestOf = (secret: string): string => hash('sha256', secret)
 
-function requireWritten(outcome: WriteOutcome): number {
+function requireWritten(outcome: SettingOutcome): Position {
   if (outcome.kind === 'conflict') throw new Refusal('conflict')
-  return outcome.sequence
+  return { sequence: outcome.sequence, mark: outcome.mark }
 }
 
 /** The layer of settings made at run time, between files and environment. */

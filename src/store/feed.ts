@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createWakeableSleep } from '../base/sleep.ts'
 import type { Follower, FollowOptions } from '../directory/deps.ts'
-import type { ChangeFeed } from '../directory/store-port/changes.ts'
+import type { ChangeFeed, Position } from '../directory/store-port/changes.ts'
 import { toDelayMs } from './retry.ts'
 
 const PAGE_SIZE = 1000
@@ -25,7 +25,9 @@ export class FeedFollower implements Follower {
   readonly #pause = createWakeableSleep()
   readonly #running: Promise<void>
   readonly #stopListening: () => void
-  #position: number
+  #position: Position
+  /** The mark of what else was read, when it was last found in the history of the store. */
+  #checkedMark = ''
   #lastSuccessMs: number
   #waiters: Waiter[] = []
   #isStopped = false
@@ -37,6 +39,10 @@ export class FeedFollower implements Follower {
     this.#lastSuccessMs = options.clock.nowMs()
     this.#stopListening = feed.onWake(this.#pause.wake)
     this.#running = this.#run()
+  }
+
+  sequence(): number {
+    return this.#position.sequence
   }
 
   stalenessMs(): number {
@@ -86,28 +92,40 @@ export class FeedFollower implements Follower {
 
   async #poll(): Promise<void> {
     const startedMs = this.#options.clock.nowMs()
-    this.#position = await deliverChanges(this.#feed, this.#position, this.#options)
+    while (!(await this.#deliverPage())) {}
     this.#lastSuccessMs = startedMs
+  }
+
+  /** Returns whether it was the last page. */
+  async #deliverPage(): Promise<boolean> {
+    const { onChange, onReset } = this.#options
+    const alsoRead = this.#findUnchecked()
+    const { isKnown, changes, head } = await this.#feed.changesSince(this.#position, PAGE_SIZE, alsoRead)
+    if (!isKnown) {
+      // if the next step fails, the next poll begins with it again
+      this.#position = NOWHERE
+      await onReset()
+      this.#position = head
+      return true
+    }
+    if (alsoRead) this.#checkedMark = alsoRead.mark
+    if (changes.length > 0) await onChange(changes)
+    const last = changes.length < PAGE_SIZE ? undefined : changes.at(-1)
+    // a short page is the last one; later sequences belong to changes that were replaced or purged since
+    this.#position = { sequence: last?.sequence ?? head.sequence, mark: head.mark }
+    return last === undefined
+  }
+
+  /** What else was read, unless the history that is followed certainly contains it. */
+  #findUnchecked(): Position | undefined {
+    const alsoRead = this.#options.alsoRead()
+    const isCovered = alsoRead.mark === this.#checkedMark && alsoRead.sequence <= this.#position.sequence
+    return isCovered ? undefined : alsoRead
   }
 }
 
-/** Delivers every change after `from`. Returns the new position. */
-async function deliverChanges(feed: ChangeFeed, from: number, { onChange, onReset }: FeedOptions): Promise<number> {
-  const latest = await feed.sequence()
-  if (latest < from) {
-    await onReset()
-    return latest
-  }
-  let position = from
-  while (position < latest) {
-    const changes = await feed.changesSince(position, PAGE_SIZE)
-    if (changes.length > 0) await onChange(changes)
-    const reached = changes.at(-1)?.sequence ?? latest
-    // a short page is the last one; later sequences belong to changes that were replaced or purged since
-    position = changes.length < PAGE_SIZE ? Math.max(reached, latest) : reached
-  }
-  return position
-}
+/** No history has its mark. */
+const NOWHERE: Position = Object.freeze({ sequence: 0, mark: '' })
 
 const toBackOffMs = (pollMs: number, failures: number): number =>
   toDelayMs({ firstDelayMs: pollMs, maxDelayMs: Math.max(pollMs, MAX_BACK_OFF_MS) }, failures)

@@ -342,6 +342,18 @@ export const MIGRATIONS: readonly Migration[] = [
     INSERT INTO cardea_time (id, lived_ms, agreed_ms)
       SELECT 1, coalesce(max(written_ms), 0), 0 FROM cardea_audit_chains;`,
   ),
+  // By its marks the history of the store is recognised: each write leaves a random one with its last sequence. A setting
+  // keeps the mark of its write, because the sessions of administrators depend on it.
+  forBoth(
+    23,
+    'history',
+    `
+    CREATE TABLE cardea_marks (
+      sequence bigint NOT NULL PRIMARY KEY,
+      mark text COLLATE "C" NOT NULL UNIQUE
+    );
+    ALTER TABLE cardea_settings ADD COLUMN mark text NOT NULL DEFAULT '';`,
+  ),
 ]
 
 /** The schema of this version. */

@@ -205,17 +205,29 @@ const TEXTS = {
     RETURNING lived_ms, agreed_ms, NULL AS clock_ms`,
 
   // one statement, so that the list and its sequence are from the same moment
-  listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
-      state.sequence AS complete_to
-    FROM cardea_state state
+  listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence, setting.mark,
+      state.sequence AS head, head.mark AS head_mark
+    FROM cardea_state state LEFT JOIN cardea_marks head ON head.sequence = state.sequence
     LEFT JOIN cardea_settings setting ON setting.value IS NOT NULL OR setting.section = 'admins'
     ORDER BY setting.section, setting.key`,
   findSectionSequence: `SELECT coalesce(max(sequence), 0) AS sequence FROM cardea_settings WHERE section = $1`,
-  putSetting: `INSERT INTO cardea_settings (section, key, value, changed_at, sequence) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (section, key) DO UPDATE
-    SET value = excluded.value, changed_at = excluded.changed_at, sequence = excluded.sequence`,
+  putSetting: `INSERT INTO cardea_settings (section, key, value, changed_at, sequence, mark)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (section, key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at,
+      sequence = excluded.sequence, mark = excluded.mark`,
 
-  changesSince: `SELECT sequence, kind, key, is_deleted FROM (
+  readHead: `SELECT state.sequence AS head, head.mark AS head_mark
+    FROM cardea_state state LEFT JOIN cardea_marks head ON head.sequence = state.sequence`,
+  findMark: 'SELECT sequence FROM cardea_marks WHERE mark = $1',
+  putMark: `INSERT INTO cardea_marks (sequence, mark) VALUES ($1, $2)
+    ON CONFLICT (sequence) DO UPDATE SET mark = excluded.mark`,
+  purgeMarks: 'DELETE FROM cardea_marks WHERE sequence <= $1',
+  // one statement, so that the changes and the history that they belong to are from the same moment
+  changesSince: `SELECT changes.sequence, changes.kind, changes.key, changes.is_deleted,
+      state.sequence AS head, head.mark AS head_mark,
+      (SELECT sequence FROM cardea_marks WHERE mark = $3 AND sequence <= state.sequence) AS known_to,
+      (SELECT sequence FROM cardea_marks WHERE mark = $4 AND sequence <= state.sequence) AS also_known_to
+    FROM cardea_state state LEFT JOIN cardea_marks head ON head.sequence = state.sequence LEFT JOIN (
       SELECT * FROM (SELECT sequence, 'user' AS kind, name AS key, 1 - is_live AS is_deleted
         FROM cardea_users WHERE sequence > $1 ORDER BY sequence LIMIT $2) AS users
       UNION ALL
@@ -227,7 +239,7 @@ const TEXTS = {
           CASE section WHEN 'admins' THEN key ELSE section || '/' || key END AS key,
           CASE WHEN value IS NULL THEN 1 ELSE 0 END AS is_deleted
         FROM cardea_settings WHERE sequence > $1 ORDER BY sequence LIMIT $2) AS settings
-    ) AS changes ORDER BY sequence LIMIT $2`,
+    ) AS changes ON 1 = 1 ORDER BY changes.sequence LIMIT $2`,
 } as const satisfies Record<string, string>
 
 export type StatementName = keyof typeof TEXTS

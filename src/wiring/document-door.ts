@@ -125,7 +125,6 @@ function createUsersDeps(parts: DoorParts, revalidate: Revalidate): UsersDeps {
     requirePassword: createRequirePassword(passwordProof, DOCUMENT_BASIC),
     watchCredential: createFeedWatch(gateway.streams, revalidate),
     signUp,
-    uuid: () => config.get().couchdb.uuid,
     clock: parts.clock,
   }
 }

@@ -17,7 +17,7 @@ import { openStore } from '../../src/store/create-store.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StorePlace } from './store.ts'
 import { fillAudit } from './store-audit.ts'
-import { create, createIn, deleteIn, newUser } from './store-values.ts'
+import { create, createIn, deleteIn, lastSequence, newUser } from './store-values.ts'
 
 export type CreatePlace = () => Promise<StorePlace>
 
@@ -193,7 +193,7 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       assert.equal(await store.countUsers(), 3)
       assert.equal((await store.findUser('deleted'))?.record.kind, 'tombstone')
       assert.equal(await store.useCodeStep({ factor: FACTOR, step: 42, purgeBefore: 0 }), false)
-      const before = await store.sequence()
+      const before = await lastSequence(store)
       assert.equal(await createIn(store, 'new'), before + 1)
     })
   },

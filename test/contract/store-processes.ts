@@ -6,6 +6,7 @@ import type { Change } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StoreTests } from './store.ts'
+import { lastSequence, listChanges } from './store-values.ts'
 
 const WRITER = new URL('./store-writer.ts', import.meta.url).pathname
 
@@ -37,8 +38,8 @@ async function startWriter(url: string, prefix: string, count: number): Promise<
 async function readAll(store: Store, total: number): Promise<Change[]> {
   const seen: Change[] = []
   while (seen.length < total) {
-    const latest = await store.sequence()
-    seen.push(...(await store.changesSince(seen.at(-1)?.sequence ?? 0, 1000)))
+    const latest = await lastSequence(store)
+    seen.push(...(await listChanges(store, seen.at(-1)?.sequence ?? 0, 1000)))
     const reached = seen.at(-1)?.sequence ?? 0
     assert.ok(reached >= latest, 'the sequence was ahead of its changes')
     // a change that was skipped never comes: fail instead of waiting for it

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { StoreTests } from './store.ts'
-import { isRefusal } from './store-values.ts'
+import { isRefusal, lastSequence, listChanges } from './store-values.ts'
 
 const ONE = { id: '11'.repeat(16), name: 'alice', expiresAt: 100 }
 const TWO = { id: '22'.repeat(16), name: 'alice', expiresAt: 200 }
@@ -38,7 +38,7 @@ export const SESSION_TESTS: StoreTests = {
     assert.equal(await store.purgeEnded(99), 0)
     assert.equal(await store.purgeEnded(100), 1)
     assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...TWO, sequence: 2 }])
-    assert.deepEqual(await store.changesSince(0, 10), [{ sequence: 2, kind: 'session', key: TWO.id, isDeleted: true }])
+    assert.deepEqual(await listChanges(store, 0, 10), [{ sequence: 2, kind: 'session', key: TWO.id, isDeleted: true }])
   },
 
   async 'counts the sessions of each name'({ store }) {
@@ -67,6 +67,6 @@ export const SESSION_TESTS: StoreTests = {
   async 'rejects an id that no database can store'({ store }) {
     await assert.rejects(store.endSession({ ...ONE, id: 'a\0' }), isRefusal('bad_request'))
     await assert.rejects(store.endSession({ ...ONE, name: 'a\ud800' }), isRefusal('bad_request'))
-    assert.equal(await store.sequence(), 0)
+    assert.equal(await lastSequence(store), 0)
   },
 }

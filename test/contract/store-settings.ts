@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
+import { loseWrites } from '../support/lose-writes.ts'
 import type { StoreTests } from './store.ts'
-import { isRefusal, sequenceOf } from './store-values.ts'
+import { isRefusal, lastSequence, sequenceOf } from './store-values.ts'
 
 const TIMEOUT = { section: 'chttpd_auth', key: 'timeout', nowSeconds: 1000 }
 const ADMIN = { section: 'admins', key: 'root', nowSeconds: 1000 }
@@ -19,14 +20,15 @@ const UNSTORABLE: readonly [row: string, change: Partial<typeof TIMEOUT & { text
 
 export const SETTING_TESTS: StoreTests = {
   async 'is empty at first'({ store }) {
-    assert.deepEqual(await store.listSettings(), { settings: [], sequence: 0 })
+    assert.deepEqual(await store.listSettings(), { settings: [], position: await store.head() })
   },
 
   async 'lists a setting with its time and change'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     await store.setSetting({ ...TIMEOUT, text: '700', nowSeconds: 1001 })
-    const setting = { section: 'chttpd_auth', key: 'timeout', text: '700', changedAt: 1001, sequence: 2 }
-    assert.deepEqual(await store.listSettings(), { settings: [setting], sequence: 2 })
+    const position = await store.head()
+    const setting = { section: 'chttpd_auth', key: 'timeout', text: '700', changedAt: 1001, ...position }
+    assert.deepEqual(await store.listSettings(), { settings: [setting], position })
   },
 
   async 'stores any text unchanged'({ store }) {
@@ -41,7 +43,7 @@ export const SETTING_TESTS: StoreTests = {
   async 'does not list an unset setting'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     sequenceOf(await store.unsetSetting(TIMEOUT))
-    assert.deepEqual(await store.listSettings(), { settings: [], sequence: 2 })
+    assert.deepEqual(await store.listSettings(), { settings: [], position: { ...(await store.head()), sequence: 2 } })
   },
 
   async 'an unset setting can be set again'({ store }) {
@@ -53,8 +55,8 @@ export const SETTING_TESTS: StoreTests = {
   async 'a deleted administrator leaves a tombstone'({ store }) {
     await store.setSetting({ ...ADMIN, text: 'hash' })
     await store.unsetSetting({ ...ADMIN, nowSeconds: 1005 })
-    const mark = { section: 'admins', key: 'root', text: undefined, changedAt: 1005, sequence: 2 }
-    assert.deepEqual((await store.listSettings()).settings, [mark])
+    const tombstone = { section: 'admins', key: 'root', text: undefined, changedAt: 1005, ...(await store.head()) }
+    assert.deepEqual((await store.listSettings()).settings, [tombstone])
   },
 
   async 'an administrator that was never stored leaves a tombstone too'({ store }) {
@@ -69,32 +71,43 @@ export const SETTING_TESTS: StoreTests = {
   },
 
   async 'a section that changed meanwhile is a conflict'({ store }) {
-    const { sequence } = await store.listSettings()
+    const { position } = await store.listSettings()
     const current = sequenceOf(await store.setSetting({ ...ADMIN, key: 'other', text: 'hash' }))
-    const late = { ...ADMIN, text: 'late', unchangedSince: sequence }
+    const late = { ...ADMIN, text: 'late', unchangedSince: position }
     assert.deepEqual(await store.setSetting(late), { kind: 'conflict', current })
     assert.deepEqual(await store.unsetSetting(late), { kind: 'conflict', current })
     assert.deepEqual(await texts(store), [['admins/other', 'hash']])
-    assert.equal(await store.sequence(), current)
+    assert.equal(await lastSequence(store), current)
   },
 
   async 'a change of another section is not a conflict'({ store }) {
-    const { sequence } = await store.listSettings()
+    const { position } = await store.listSettings()
     await store.setSetting({ ...TIMEOUT, text: '600' })
-    sequenceOf(await store.setSetting({ ...ADMIN, text: 'hash', unchangedSince: sequence }))
+    sequenceOf(await store.setSetting({ ...ADMIN, text: 'hash', unchangedSince: position }))
   },
 
   async 'an unset setting that is not listed causes no conflict'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     await store.unsetSetting(TIMEOUT)
-    const { sequence } = await store.listSettings()
-    sequenceOf(await store.setSetting({ ...TIMEOUT, text: '700', unchangedSince: sequence }))
+    const { position } = await store.listSettings()
+    sequenceOf(await store.setSetting({ ...TIMEOUT, text: '700', unchangedSince: position }))
+  },
+
+  async 'a position of another history is a conflict'({ store, place }) {
+    await store.setSetting({ ...ADMIN, text: 'hash' })
+    const { position } = await store.listSettings()
+    await loseWrites(place.execute, 0)
+    const current = sequenceOf(await store.setSetting({ ...ADMIN, text: 'other' }))
+    const late = { ...ADMIN, text: 'late', unchangedSince: position }
+    assert.deepEqual(await store.setSetting(late), { kind: 'conflict', current })
+    assert.deepEqual(await texts(store), [['admins/root', 'other']])
   },
 
   async 'one of many nodes seeds an administrator'({ store, openAnother }) {
     const stores = [store, await openAnother()]
+    const unchangedSince = await store.head()
     const seeds = Array.from({ length: 10 }, (_, i) =>
-      (stores[i % 2] ?? store).setSetting({ ...ADMIN, text: `hash-${i}`, unchangedSince: 0 }),
+      (stores[i % 2] ?? store).setSetting({ ...ADMIN, text: `hash-${i}`, unchangedSince }),
     )
     const outcomes = await Promise.all(seeds)
     assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1)
@@ -106,6 +119,6 @@ export const SETTING_TESTS: StoreTests = {
     for (const [row, change] of UNSTORABLE) {
       await assert.rejects(store.setSetting({ ...TIMEOUT, text: '600', ...change }), isRefusal('bad_request'), row)
     }
-    assert.equal(await store.sequence(), 0)
+    assert.equal(await lastSequence(store), 0)
   },
 }

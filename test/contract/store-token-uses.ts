@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TokenUse } from '../../src/directory/store-port/sign-ins.ts'
 import type { StoreTests } from './store.ts'
-import { isRefusal } from './store-values.ts'
+import { isRefusal, lastSequence } from './store-values.ts'
 
 const ONE: TokenUse = { name: 'alice', mark: 'a1', usedAt: 1_800_000_000 }
 const TWO: TokenUse = { name: 'alice', mark: 'a2', usedAt: 1_800_000_060 }
@@ -31,7 +31,7 @@ export const TOKEN_USE_TESTS: StoreTests = {
   async 'is no change of the directory'({ store }) {
     await store.putTokenUses([])
     await store.putTokenUses([ONE])
-    assert.equal(await store.sequence(), 0)
+    assert.equal(await lastSequence(store), 0)
   },
 
   async 'refuses values that no database can hold'({ store }) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
+import type { Change, ChangeFeed } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { UserWrite, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
 import { createUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
@@ -20,6 +21,15 @@ export const withRoles = (user: User, ...roles: string[]): User =>
   reviseUser(user, { ...user, document: { ...user.document, roles } })
 
 export const create = (name: string): UserWrite => ({ expected: 'absent', record: newUser(name) })
+
+/** The sequence of the latest change. */
+export const lastSequence = async (store: ChangeFeed): Promise<number> => (await store.head()).sequence
+
+/** One page of the changes after a sequence. */
+export async function listChanges(store: ChangeFeed, sequence: number, limit: number): Promise<readonly Change[]> {
+  const { mark } = await store.head()
+  return (await store.changesSince({ sequence, mark }, limit)).changes
+}
 
 /** The sequence of a write that must succeed. */
 export function sequenceOf(outcome: UserWriteOutcome): number {

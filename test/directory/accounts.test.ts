@@ -64,8 +64,8 @@ describe('memory', () => {
   it('a cached user is found without the store', async (t) => {
     const { directory, countQuestions } = await openTestNode(t)
     await directory.createUser({ name: 'ada' })
-    await directory.findAccount('ada')
     await directory.catchUp()
+    await directory.findAccount('ada')
     countQuestions()
     for (let times = 0; times < 10; times += 1) await directory.findAccount('ada')
     assert.equal(countQuestions(), 0)
@@ -90,6 +90,7 @@ describe('memory', () => {
   it('unknown names do not evict known users from the cache', async (t) => {
     const { directory, countQuestions } = await openTestNode(t, { settings: { cacheSize: 2 } })
     await directory.createUser({ name: 'ada' })
+    await directory.catchUp()
     await directory.findAccount('ada')
     for (let number = 0; number < 50; number += 1) await directory.findAccount(`guess ${number}`)
     countQuestions()
@@ -119,8 +120,8 @@ describe('without the store', () => {
     const { directory, cut, mend } = await openTestNode(t, { clock })
     await directory.createUser({ name: 'ada' })
     await directory.setAdministrator('root', { password: 'secret' })
-    await directory.findAccount('ada')
     await directory.catchUp()
+    await directory.findAccount('ada')
     cut()
     clock.advance(60)
     assert.equal((await directory.findAccount('ada'))?.name, 'ada')

@@ -114,6 +114,8 @@ export interface TestDoorOptions {
 
 const NOTHING = async () => ''
 
+const NO_CHANGES = { sequence: 0, mark: '' }
+
 const NODE = {
   nodeName: 'cardea@127.0.0.1',
   configuration: { list: () => ({}), set: NOTHING, unset: NOTHING, reload: async () => {} },
@@ -135,7 +137,6 @@ const NO_USERS: UsersDeps = {
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
   requirePassword: async () => {},
   watchCredential: () => ({ isValid: async () => true, close() {} }),
-  uuid: () => '0'.repeat(32),
   clock: SYSTEM_CLOCK,
   directory: {
     findRecord: async () => undefined,
@@ -146,8 +147,8 @@ const NO_USERS: UsersDeps = {
     removeUser: NEVER,
   },
   changes: {
-    sequence: async () => 0,
-    since: async () => ({ changes: [], position: 0, isEnd: true }),
+    head: async () => NO_CHANGES,
+    since: async () => ({ changes: [], position: NO_CHANGES, isEnd: true, isRewound: false }),
     onWake: () => () => {},
   },
 }

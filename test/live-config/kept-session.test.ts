@@ -14,7 +14,7 @@ const findEpoch = (text: string, settings: readonly Setting[]) =>
 const { version = '' } = findEpoch(STORED, []) ?? {}
 const kept = { id: 'session', generation: 7, version }
 const settingOf = (section: string, sequence: number, text: string): Setting => ({
-  ...{ section, key: 'ada', sequence, text, changedAt: 100 },
+  ...{ section, key: 'ada', sequence, mark: '', text, changedAt: 100 },
 })
 const RAISED = settingOf(EPOCHS, 5, JSON.stringify(kept))
 

@@ -13,6 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { openStore } from '../../src/store/create-store.ts'
+import { lastSequence, listChanges } from '../contract/store-values.ts'
 
 const WRITER = new URL('./crash-writer.ts', import.meta.url).pathname
 const MAX_OPENING_MS = 250
@@ -156,7 +157,7 @@ async function compare(store, known, lanes) {
 /** The feed must be in order and end at the sequence, and the count of users must be right. */
 async function compareFeed(store, acknowledged) {
   const problems: string[] = []
-  const [sequence, changes] = [await store.sequence(), await store.changesSince(0, 10_000)]
+  const [sequence, changes] = [await lastSequence(store), await listChanges(store, 0, 10_000)]
   const sequences = changes.map((change) => change.sequence)
   if (sequences.some((each, i) => i > 0 && each <= sequences[i - 1])) problems.push('the feed is out of order')
   if ((sequences.at(-1) ?? 0) !== sequence) problems.push('the feed does not end at the sequence')

@@ -2,24 +2,33 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import type { Change, ChangeFeed } from '../../src/directory/store-port/changes.ts'
+import type { Change, ChangeFeed, Position } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { FeedFollower, type FeedOptions } from '../../src/store/feed.ts'
+import type { StorePlace } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
+import { loseWrites } from '../support/lose-writes.ts'
+import { createSqlitePlace } from './places.ts'
 
 /** Longer than any test: a test that waits for the poll fails. */
 const NEVER_MS = 3_600_000
 
 let store: Store
+let place: StorePlace
+/** The latest change when the test began. */
+let start: Position
 let followers: FeedFollower[]
 beforeEach(async () => {
-  store = await openStore('sqlite::memory:', { log: SILENT_LOG })
+  place = await createSqlitePlace()
+  store = await openStore(place.url, { log: SILENT_LOG })
+  start = await store.head()
   followers = []
 })
 afterEach(async () => {
   for (const follower of followers) await follower.stop()
   await store.close()
+  await place.remove()
 })
 
 interface Followed {
@@ -42,7 +51,8 @@ function follow(feed: ChangeFeed, options: Partial<FeedOptions> = {}): Followed 
     ;({ promise, resolve } = Promise.withResolvers<void>())
   }
   const follower = new FeedFollower(feed, {
-    from: 0,
+    from: { sequence: 0, mark: start.mark },
+    alsoRead: () => start,
     pollMs: NEVER_MS,
     clock: SYSTEM_CLOCK,
     onChange: (changes: readonly Change[]) => {
@@ -69,17 +79,17 @@ function follow(feed: ChangeFeed, options: Partial<FeedOptions> = {}): Followed 
 /** A feed that records from which sequence changes were requested. */
 function withRequests(feed: ChangeFeed): { readonly feed: ChangeFeed; readonly requested: number[] } {
   const requested: number[] = []
-  const changesSince: ChangeFeed['changesSince'] = (sequence, limit) => {
-    requested.push(sequence)
-    return feed.changesSince(sequence, limit)
+  const changesSince: ChangeFeed['changesSince'] = (position, ...others) => {
+    requested.push(position.sequence)
+    return feed.changesSince(position, ...others)
   }
   return { feed: { ...withoutWake(feed), changesSince }, requested }
 }
 
 /** The feed without its wake call: only the poll finds what another process writes. */
 const withoutWake = (feed: ChangeFeed): ChangeFeed => ({
-  sequence: () => feed.sequence(),
-  changesSince: (sequence, limit) => feed.changesSince(sequence, limit),
+  head: () => feed.head(),
+  changesSince: (...args) => feed.changesSince(...args),
   onWake: () => () => {},
 })
 
@@ -92,9 +102,9 @@ function withLine(feed: ChangeFeed): { readonly feed: ChangeFeed; cut(error?: Er
   return {
     feed: {
       ...withoutWake(feed),
-      async sequence() {
+      async changesSince(...args) {
         check()
-        return feed.sequence()
+        return feed.changesSince(...args)
       },
     },
     cut: (error) => {
@@ -114,13 +124,15 @@ describe('following changes', () => {
     assert.deepEqual(delivered, ['a', 'b', 'c'])
   })
 
-  it('starts after the given sequence', async () => {
+  it('starts after the given position', async () => {
     for (const name of ['a', 'b']) await createIn(store, name)
     const { feed, requested } = withRequests(store)
-    const { follower, delivered } = follow(feed, { from: 1 })
+    const { mark } = await store.head()
+    const { follower, delivered } = follow(feed, { from: { sequence: 1, mark } })
     await follower.catchUp()
     await follower.catchUp()
-    assert.deepEqual([delivered, requested], [['b'], [1]])
+    assert.equal(follower.sequence(), 2)
+    assert.deepEqual([delivered, requested.slice(0, 2)], [['b'], [1, 2]])
   })
 
   it('the poll finds changes without a wake call', async () => {
@@ -157,17 +169,66 @@ describe('following changes', () => {
     const { follower, delivered } = follow(feed)
     await follower.catchUp()
     await follower.catchUp()
-    assert.deepEqual([delivered, requested], [['a'], [0]])
+    assert.deepEqual([delivered, requested.slice(0, 2)], [['a'], [0, 2]])
   })
 
-  it('resets when the sequence of the store is lower than before', async () => {
+  for (const [what, written] of [
+    ['is lower than before', []],
+    ['has reached the same sequence again', ['x']],
+    ['is beyond the sequence again', ['x', 'y', 'z']],
+  ] as const)
+    it(`resets when the store has another history, which ${what}`, async () => {
+      for (const name of ['kept', 'lost']) await createIn(store, name)
+      const { follower, delivered, resets } = follow(withoutWake(store))
+      await follower.catchUp()
+      await loseWrites(place.execute, 1)
+      for (const name of written) await createIn(store, name)
+      await follower.catchUp()
+      assert.deepEqual([delivered, resets.length], [['kept', 'lost'], 1])
+      await createIn(store, 'later')
+      await follower.catchUp()
+      assert.deepEqual([delivered, resets.length], [['kept', 'lost', 'later'], 1])
+    })
+
+  it('resets when the history lacks something else that was read', async () => {
+    let alsoRead = start
+    const { follower, resets } = follow(withoutWake(store), { alsoRead: () => alsoRead })
+    await follower.catchUp()
+    await createIn(store, 'lost')
+    alsoRead = await store.head()
+    await loseWrites(place.execute, 0)
     await createIn(store, 'a')
-    const { follower, delivered, resets } = follow(store, { from: 7 })
     await follower.catchUp()
-    assert.deepEqual([delivered, resets.length], [[], 1])
-    await createIn(store, 'b')
+    assert.equal(resets.length, 1)
+  })
+
+  it('goes on when what else was read is older than the marks of the store', async () => {
+    const { follower, resets } = follow(withoutWake(store))
     await follower.catchUp()
-    assert.deepEqual([delivered, resets.length], [['b'], 1])
+    await createIn(store, 'a')
+    await follower.catchUp()
+    await place.execute(`DELETE FROM cardea_marks WHERE mark = '${start.mark}'`)
+    await follower.catchUp()
+    assert.equal(resets.length, 0)
+  })
+
+  it('resets again after a failed reset, and knows nothing until then', async () => {
+    let isFailing = true
+    const known: number[] = []
+    const { follower } = follow(withoutWake(store), {
+      from: { sequence: 7, mark: 'of another history' },
+      onReset: () => {
+        known.push(follower.sequence())
+        if (isFailing) throw new Error('not now')
+      },
+    })
+    await createIn(store, 'a')
+    await assert.rejects(follower.catchUp(), /not now/)
+    await assert.rejects(follower.catchUp(), /not now/)
+    isFailing = false
+    await follower.catchUp()
+    assert.equal(follower.sequence(), 1)
+    assert.ok(known.length >= 3 && known.every((sequence) => sequence === 0))
   })
 
   it('delivers changes again after onChange failed', async () => {

@@ -116,7 +116,7 @@ const TOTP = '[admins] totp'
 
 /** Only the administrators of the store: there are no configuration files. */
 async function createAdministration(store: Store): Promise<Administration> {
-  const read = ({ settings, sequence }: SettingList) => {
+  const read = ({ settings, position }: SettingList) => {
     const admins = settings.filter(({ section }) => section === 'admins')
     const epochs = settings.filter(({ section }) => section === EPOCHS)
     const factors = new Map(settings.flatMap(({ section, key, text }) => (section === TOTP ? [[key, text]] : [])))
@@ -124,17 +124,17 @@ async function createAdministration(store: Store): Promise<Administration> {
       [...admins, ...epochs].map((entry) => {
         const text = factors.get(entry.key)
         const totp = text === undefined ? {} : { totp: JSON.parse(text) }
-        return [entry.key, { sequence: entry.sequence, seconds: entry.changedAt, ...totp }]
+        return [entry.key, { sequence: entry.sequence, mark: entry.mark, seconds: entry.changedAt, ...totp }]
       }),
     )
     const entries = admins.flatMap(({ key, text }) => (text === undefined ? [] : [{ name: key, text }]))
-    return { accounts: readAdministrators(entries, changes).accounts, changes, sequence }
+    return { accounts: readAdministrators(entries, changes).accounts, changes, position }
   }
   let known = read(await store.listSettings())
   return {
     accounts: () => known.accounts,
     changedAt: (name) => known.changes.get(name)?.seconds,
-    sequence: () => known.sequence,
+    position: () => known.position,
     async replaceHash(name, from, to) {
       if (known.accounts.get(name)?.text !== from) return
       await store.setSetting({ section: 'admins', key: name, nowSeconds: START_SECONDS, text: to })

@@ -118,8 +118,6 @@ export interface UsersDeps {
   watchCredential(context: RequestContext, onEnd: () => void): CredentialWatch
   /** Creates a user for a client that is not an administrator, within the limits on sign-ups. */
   readonly signUp: DoorSignUp
-  /** Part of every sequence, so that a sequence of another server is recognised. */
-  uuid(): string
   readonly clock: Clock
 }
 

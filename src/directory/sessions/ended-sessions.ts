@@ -33,8 +33,6 @@ export class EndedSessions {
   readonly #store: SessionStore
   readonly #clock: Clock
   readonly #memory = createMemory()
-  /** The sequence up to which all ended sessions are loaded. */
-  #position = 0
   #purgedAt: number
 
   constructor(store: SessionStore, clock: Clock) {
@@ -57,16 +55,17 @@ export class EndedSessions {
     return outcome
   }
 
-  /** Loads the sessions that other nodes have ended since the last call. Returns what that revoked. */
-  async pull(): Promise<readonly Revocation[]> {
+  /** Loads the sessions that any node has ended after this sequence. Returns what that revoked. */
+  async load(after: number): Promise<readonly Revocation[]> {
     this.#purge()
-    return this.#load()
-  }
-
-  /** Loads all of them again, because the store was replaced. Known ones stay ended. */
-  async reset(): Promise<void> {
-    this.#position = 0
-    await this.#load()
+    const revoked: Revocation[] = []
+    for (let position = after; ; ) {
+      const page = await this.#store.listEndedSessions(position, PAGE_SIZE)
+      for (const session of page) this.#memory.add(session)
+      revoked.push(...page.map(toRevocation))
+      position = page.at(-1)?.sequence ?? position
+      if (page.length < PAGE_SIZE) return revoked
+    }
   }
 
   /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
@@ -80,17 +79,6 @@ export class EndedSessions {
     if (this.#memory.count(name) <= MAX_ENDED_SESSIONS) return
     const kept = new Set(await this.#store.listEndedIds(name))
     this.#memory.keep((session) => session.name !== name || kept.has(session.id))
-  }
-
-  async #load(): Promise<readonly Revocation[]> {
-    const revoked: Revocation[] = []
-    for (;;) {
-      const page = await this.#store.listEndedSessions(this.#position, PAGE_SIZE)
-      for (const session of page) this.#memory.add(session)
-      revoked.push(...page.map(toRevocation))
-      this.#position = page.at(-1)?.sequence ?? this.#position
-      if (page.length < PAGE_SIZE) return revoked
-    }
   }
 
   #purge(): void {

@@ -1,4 +1,4 @@
-import type { WriteOutcome } from './changes.ts'
+import type { Position, WriteOutcome } from './changes.ts'
 
 /** One entry of the run-time layer of the configuration. */
 export interface Setting {
@@ -8,25 +8,30 @@ export interface Setting {
   readonly text: string | undefined
   readonly changedAt: number
   readonly sequence: number
+  /** Of the write. Empty: an earlier version has written it. */
+  readonly mark: string
 }
 
 export interface SettingList {
   readonly settings: readonly Setting[]
-  /** The sequence up to which this list is complete. */
-  readonly sequence: number
+  /** The latest change up to which this list is complete. */
+  readonly position: Position
 }
 
 export interface SettingChange {
   readonly section: string
   readonly key: string
   readonly nowSeconds: number
-  /** Write only if the section has not changed since this sequence. Omitted: write in any case. */
-  readonly unchangedSince?: number
+  /** Write only if the section has not changed since this position. Omitted: write in any case. */
+  readonly unchangedSince?: Position
 }
+
+/** What was written, with its mark. */
+export type SettingOutcome = Exclude<WriteOutcome, { kind: 'written' }> | ({ readonly kind: 'written' } & Position)
 
 export interface SettingStore {
   listSettings(): Promise<SettingList>
-  setSetting(setting: SettingChange & { readonly text: string }): Promise<WriteOutcome>
+  setSetting(setting: SettingChange & { readonly text: string }): Promise<SettingOutcome>
   /** Removes the setting, so that the lower layers apply. An administrator stays removed even if a lower layer has it. */
-  unsetSetting(setting: SettingChange): Promise<WriteOutcome>
+  unsetSetting(setting: SettingChange): Promise<SettingOutcome>
 }

@@ -14,8 +14,16 @@ export interface CachedUser {
 
 export type UserCache = ReturnType<typeof createUserCache>
 
+interface UserCacheDeps {
+  readonly store: Pick<UserStore, 'findUser'>
+  size(): number
+  /** The sequence up to which all changes are known. */
+  knownTo(): number
+  readonly counts?: CacheCounts | undefined
+}
+
 /** Users as last read, each removed as soon as a change of it is known. */
-export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => number, counts = new CacheCounts()) {
+export function createUserCache({ store, size, knownTo, counts = new CacheCounts() }: UserCacheDeps) {
   const cached = createLiveCache<CachedUser>(size)
   const loading = new Map<string, Promise<CachedUser>>()
   const toCached = (stored: Stored | undefined): CachedUser => {
@@ -24,13 +32,15 @@ export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => 
     return { sequence: stored?.sequence ?? 0, record, account }
   }
   const load = async (name: string, cachesUnknown: boolean): Promise<CachedUser> => {
+    const known = knownTo()
     const reading = store.findUser(name).then(toCached)
     loading.set(name, reading)
     const isOutdated = () => loading.get(name) !== reading
     try {
       const user = await reading
-      // a result that a change has outdated is returned to its callers, who asked before the change, but not cached
-      if (!isOutdated() && (user.record || cachesUnknown)) cached.set(name, user)
+      // A result that a change has outdated is returned to its callers, who asked before the change, but not cached. Nor is
+      // one of a change that was not known yet: if a failover loses that change, no later one would remove it.
+      if (!isOutdated() && user.sequence <= known && (user.record || cachesUnknown)) cached.set(name, user)
       return user
     } finally {
       if (!isOutdated()) loading.delete(name)
@@ -47,10 +57,9 @@ export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => 
       if (user) counts.hits += 1
       return user
     },
-    /** Removes the entry if it is older than this sequence; without a sequence in any case. */
-    forget(name: string, sequence = Number.POSITIVE_INFINITY): void {
+    forget(name: string): void {
       loading.delete(name)
-      if ((cached.get(name)?.sequence ?? 0) < sequence) cached.delete(name)
+      cached.delete(name)
     },
     clear(): void {
       loading.clear()

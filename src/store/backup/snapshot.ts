@@ -75,11 +75,14 @@ export async function findSchema(database: BackupDatabase): Promise<number | und
   return numberOf(schema, 'number')
 }
 
-/** Every table but that of the migrations, with the columns that its rows are sorted by. */
+/** Not in a backup: a store that is restored has its own migrations, and begins a new history without marks. */
+export const OWN_TABLES: readonly string[] = [MIGRATIONS_TABLE, 'cardea_marks']
+
+/** Every table whose rows are saved, with the columns that these are sorted by. */
 export async function listTables(database: BackupDatabase) {
   const listed = await database.ask(database.columnList)
   const byTable = Map.groupBy(listed, (row) => textOf(row, 'table'))
-  byTable.delete(MIGRATIONS_TABLE)
+  for (const name of OWN_TABLES) byTable.delete(name)
   return [...byTable].map(([name, rows]) => ({
     name,
     columns: rows.map((row) => textOf(row, 'column')),

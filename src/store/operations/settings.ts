@@ -1,12 +1,17 @@
-import type { WriteOutcome } from '../../directory/store-port/changes.ts'
-import type { Setting, SettingChange, SettingList, SettingStore } from '../../directory/store-port/settings.ts'
+import type {
+  Setting,
+  SettingChange,
+  SettingList,
+  SettingOutcome,
+  SettingStore,
+} from '../../directory/store-port/settings.ts'
 import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { requireKey, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { lockCounters, writeCounters } from './changes.ts'
+import { askWithMark, createMark, lockCounters, readHead, writeCounters } from './changes.ts'
 
 export const createSettingStore = (engine: Engine): SettingStore => ({
-  listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
+  listSettings: async () => readSettings(await askWithMark(engine, one(STATEMENTS.listSettings))),
   async setSetting(setting) {
     requireKeys(setting)
     requireStorableText(setting.text, 'a setting')
@@ -24,24 +29,24 @@ function requireKeys({ section, key }: SettingChange): void {
 }
 
 /** A removed setting keeps its row, without a value, so that other nodes see the removal. */
-function* putSetting(change: SettingChange, text: string | undefined): Operation<WriteOutcome> {
+function* putSetting(change: SettingChange, text: string | undefined): Operation<SettingOutcome> {
   const { section, key, nowSeconds, unchangedSince } = change
   const counters = yield* lockCounters()
   if (unchangedSince !== undefined) {
     const [row] = yield one(STATEMENTS.findSectionSequence, section)
+    const [known] = yield one(STATEMENTS.findMark, unchangedSince.mark)
     const current = numberOf(row, 'sequence')
-    if (current > unchangedSince) return { kind: 'conflict', current }
+    if (!known || current > unchangedSince.sequence) return { kind: 'conflict', current }
   }
-  const sequence = counters.sequence + 1
-  yield one(STATEMENTS.putSetting, section, key, text ?? null, nowSeconds, sequence)
-  yield* writeCounters({ ...counters, sequence })
-  return { kind: 'written', sequence }
+  const [sequence, mark] = [counters.sequence + 1, createMark()]
+  yield one(STATEMENTS.putSetting, section, key, text ?? null, nowSeconds, sequence, mark)
+  return { kind: 'written', ...(yield* writeCounters({ ...counters, sequence }, mark)) }
 }
 
 /** There is always a first row: without settings it holds only the sequence. */
 const readSettings = (rows: readonly Row[]): SettingList => ({
   settings: rows.filter((row) => row['section'] !== null).map(readSetting),
-  sequence: numberOf(rows[0], 'complete_to'),
+  position: readHead(rows),
 })
 
 export const readSetting = (row: Row): Setting => ({
@@ -50,4 +55,6 @@ export const readSetting = (row: Row): Setting => ({
   text: row['value'] === null ? undefined : textOf(row, 'value'),
   changedAt: numberOf(row, 'changed_at'),
   sequence: numberOf(row, 'sequence'),
+  // a backup of an earlier version has none
+  mark: row['mark'] === undefined ? '' : textOf(row, 'mark'),
 })

@@ -1,6 +1,12 @@
 import type { Client } from 'pg'
 import { notEmpty, PAGE_ROWS, refusedRow } from '../backup/format.ts'
-import { type BackupDatabase, type BackupEngine, listTables, type RestoreTarget } from '../backup/snapshot.ts'
+import {
+  type BackupDatabase,
+  type BackupEngine,
+  listTables,
+  OWN_TABLES,
+  type RestoreTarget,
+} from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { applyPending, checkServer, connect, ignore } from './database.ts'
 import { explain, findConflict, toStoreError } from './errors.ts'
@@ -50,7 +56,7 @@ async function openTarget(
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
     if (!mayReplace && !(await isEmpty(client))) throw notEmpty()
     for (const { name } of await listTables(toBackupDatabase(client))) await client.query(`DROP TABLE ${name}`)
-    await client.query('DROP TABLE IF EXISTS cardea_migrations')
+    await client.query(`DROP TABLE IF EXISTS ${OWN_TABLES.join(', ')}`)
     await applyPending(client, schema)
   })
   return {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { suite, test } from 'node:test'
+import { createSqlitePlace } from '../../store/places.ts'
+import { loseWrites } from '../../support/lose-writes.ts'
 import { basic } from '../../support/request.ts'
+import { createSharedScope } from '../../support/scope.ts'
 import { ADMIN, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
 
 type Server = ReturnType<typeof createUsersServer>
@@ -127,7 +130,7 @@ suite('feeds that wait', () => {
     await add('later')
     assert.match((await feed.next()) ?? '', /org\.couchdb\.user:later/)
     assert.equal(await feed.next(), '],')
-    assert.match((await feed.next()) ?? '', /"last_seq":"\d+-0+","pending":0/)
+    assert.match((await feed.next()) ?? '', /"last_seq":"\d+-[0-9a-f]{32}","pending":0/)
     assert.equal(await feed.next(), undefined)
   })
 
@@ -151,7 +154,7 @@ suite('feeds that wait', () => {
     const limited = await ask('GET', '/_users/_changes?feed=continuous&limit=1')
     assert.equal(limited.body.trim().split('\n').length, 2)
     const silent = await ask('GET', '/_users/_changes?feed=continuous&since=now&timeout=1')
-    assert.match(silent.body, /^\{"last_seq":"\d+-0+","pending":0\}\n$/)
+    assert.match(silent.body, /^\{"last_seq":"\d+-[0-9a-f]{32}","pending":0\}\n$/)
   })
 
   test('an eventsource feed sends events and resumes at Last-Event-ID', async () => {
@@ -190,3 +193,42 @@ async function nextChange(feed: { next(): Promise<string | undefined> }): Promis
     if (line !== '') return line ?? 'the feed ended'
   }
 }
+
+suite('feeds after a failover that lost changes', () => {
+  const openPlace = async () => {
+    const place = await createSqlitePlace()
+    createSharedScope().after(place.remove)
+    return place
+  }
+  const opened = openPlace()
+  const server = opened.then(({ url }) => createUsersServer({ store: { url } }))
+
+  test('a sequence of the lost history starts from the beginning', async () => {
+    const { ask, add } = await server
+    await add('kept')
+    const { last_seq: kept } = (await ask('GET', '/_users/_changes')).json
+    for (const name of ['a', 'b', 'c']) await add(name)
+    const { last_seq: lost } = (await ask('GET', '/_users/_changes')).json
+    const { update_seq: known } = (await ask('GET', '/_users')).json
+    assert.equal(known, lost)
+    await loseWrites((await opened).execute, Number.parseInt(kept, 10))
+    for (const name of ['d', 'e', 'f', 'g']) await add(name)
+    const list = async (since: string) => idsOf((await ask('GET', `/_users/_changes?since=${since}`)).json)
+    assert.deepEqual(await list(lost), ['kept', 'd', 'e', 'f', 'g'].map(idOf))
+    assert.deepEqual(await list(kept), ['d', 'e', 'f', 'g'].map(idOf))
+    assert.deepEqual(await list(`${Number.parseInt(lost, 10)}`), [idOf('g')])
+  })
+
+  test('a feed that is open sends all changes of the new history', async () => {
+    const { ask, add } = await server
+    const { last_seq: kept } = (await ask('GET', '/_users/_changes')).json
+    const feed = await openFeed(await server, 'feed=continuous&since=now&heartbeat=100')
+    await add('lost')
+    assert.match(await nextChange(feed), /user:lost/)
+    await loseWrites((await opened).execute, Number.parseInt(kept, 10))
+    await add('found')
+    assert.match(await nextChange(feed), /user:kept/)
+    for (const name of ['d', 'e', 'f', 'g', 'found']) assert.match(await nextChange(feed), new RegExp(`user:${name}"`))
+    feed.close()
+  })
+})

@@ -77,11 +77,11 @@ function readRange(given: URLSearchParams): KeyRange {
   }
 }
 
-async function renderHead({ directory, changes, uuid }: UsersDeps, query: ListQuery): Promise<string> {
+async function renderHead({ directory, changes }: UsersDeps, query: ListQuery): Promise<string> {
   const total = await directory.countUsers()
   // the number of rows before a start key is not known without reading them
   const offset = query.keys || query.range.start !== undefined ? null : Math.min(query.skip, total)
-  const sequence = query.hasSequence ? `"update_seq":${renderSequence(await changes.sequence(), uuid())},` : ''
+  const sequence = query.hasSequence ? `"update_seq":${renderSequence(await changes.head())},` : ''
   return `{"total_rows":${total},${sequence}"offset":${offset},"rows":[`
 }
 

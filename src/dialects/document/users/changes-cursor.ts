@@ -1,12 +1,13 @@
 import { waitAmongFeeds, yieldToOthers } from '../../../base/pace.ts'
 import type { Identity } from '../../../directory/identity.ts'
+import type { Position } from '../../../directory/store-port/changes.ts'
 import type { UsersDeps } from '../deps.ts'
 import type { ChangesQuery } from './changes-query.ts'
 import { findVisible, type VisibleDocument } from './document.ts'
-import type { FeedRow } from './user-changes.ts'
+import { type FeedRow, firstIn, type UserChangePage } from './user-changes.ts'
 
 export interface ChangeRow {
-  readonly sequence: number
+  readonly position: Position
   readonly document: VisibleDocument
 }
 
@@ -33,7 +34,7 @@ export function createCursor(options: CursorOptions) {
   let position = since
   let left = limit
   return {
-    /** The sequence up to which all changes were read. */
+    /** Up to which all changes were read. If the history of the store has changed, it begins again with the first one. */
     position: () => position,
     /** Whether the limit is reached. */
     isFull: () => left <= 0,
@@ -44,34 +45,30 @@ export function createCursor(options: CursorOptions) {
       const page = await readPage(position)
       const rows = (await loadRows(page.changes, options)).slice(0, left)
       left -= rows.length
-      const last = rows.at(-1)?.sequence ?? position
+      const last = rows.at(-1)?.position ?? position
       position = left <= 0 ? last : (page.position ?? last)
       return { rows, isEnd: page.isEnd || left <= 0 }
     },
   }
 }
 
-/** `position`: where the next page begins; left out where the last row shows it. */
-interface ChangePage {
-  readonly changes: readonly FeedRow[]
-  readonly position?: number
-  readonly isEnd: boolean
-}
+/** `position`: left out where the last row shows it. */
+type CursorPage = Pick<UserChangePage, 'changes' | 'isEnd'> & Partial<Pick<UserChangePage, 'position'>>
 
 const createForwardReader = ({ deps: { changes } }: CursorOptions) => ({
-  async readPage(position: number): Promise<ChangePage> {
+  async readPage(position: Position): Promise<CursorPage> {
     // SQLite answers in the same tick, so other requests would wait
     await waitAmongFeeds()
     return changes.since(position, PAGE)
   },
-  countPending: async (position: number) => Math.max(0, (await changes.sequence()) - position),
+  countPending: async ({ sequence }: Position) => Math.max(0, (await changes.head()).sequence - sequence),
 })
 
 /** Latest first. The store lists changes only in ascending order, so all of them are read first. */
 function createBackwardReader(options: CursorOptions) {
   let remaining: FeedRow[] | undefined
   return {
-    async readPage(): Promise<ChangePage> {
+    async readPage(): Promise<CursorPage> {
       remaining ??= await loadAllChanges(options)
       const changes = remaining.splice(-PAGE).reverse()
       return { changes, isEnd: remaining.length === 0 }
@@ -82,8 +79,9 @@ function createBackwardReader(options: CursorOptions) {
 
 async function loadAllChanges({ deps: { changes, prefix }, query: { filter } }: CursorOptions): Promise<FeedRow[]> {
   const all: FeedRow[] = []
-  let page = await changes.since(0, 10 * PAGE)
+  let page = await changes.since(firstIn(await changes.head()), 10 * PAGE)
   for (;;) {
+    if (page.isRewound) all.length = 0
     all.push(...page.changes.filter(({ name }) => filter.matchesId(`${prefix}${name}`)))
     await yieldToOthers()
     if (page.isEnd) return all
@@ -94,12 +92,12 @@ async function loadAllChanges({ deps: { changes, prefix }, query: { filter } }: 
 async function loadRows(changes: readonly FeedRow[], options: CursorOptions): Promise<readonly ChangeRow[]> {
   const { deps, query, reader } = options
   const wanted = changes
-    .map(({ sequence, name }) => ({ sequence, id: `${deps.prefix}${name}` }))
+    .map(({ position, name }) => ({ position, id: `${deps.prefix}${name}` }))
     .filter(({ id }) => query.filter.matchesId(id))
   const found = await Promise.all(
-    wanted.map(async ({ sequence, id }) => {
+    wanted.map(async ({ position, id }) => {
       const document = await findVisible(deps, id, reader)
-      return document ? [{ sequence, document }] : []
+      return document ? [{ position, document }] : []
     }),
   )
   return found.flat().filter(({ document }) => query.filter.matches(document))

@@ -1,6 +1,7 @@
 /** Reads the parameters of `_changes`. */
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
+import type { Position } from '../../../directory/store-port/changes.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, requireObjectBody } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
@@ -13,7 +14,7 @@ export type FeedKind = 'normal' | 'longpoll' | 'continuous' | 'eventsource'
 
 export interface ChangesQuery {
   readonly feed: FeedKind
-  readonly since: number
+  readonly since: Position
   readonly limit: number
   readonly hasDocs: boolean
   readonly isDescending: boolean
@@ -57,12 +58,12 @@ function readFeed(text: string): FeedKind {
   throw new Refusal('query_invalid', { reason: `Invalid value for feed: ${JSON.stringify(text)}` })
 }
 
-async function readSince(context: RequestContext, { changes, uuid }: UsersDeps): Promise<number> {
+async function readSince(context: RequestContext, { changes }: UsersDeps): Promise<Position> {
   const { query } = context
   const text = context.header('last-event-id') ?? query.get('last-event-id') ?? query.get('since') ?? '0'
-  const sequence = readSequence(text, await changes.sequence(), uuid())
-  if (sequence === undefined) throw new Refusal('query_invalid', { reason: 'Malformed sequence supplied in since' })
-  return sequence
+  const position = readSequence(text, await changes.head())
+  if (!position) throw new Refusal('query_invalid', { reason: 'Malformed sequence supplied in since' })
+  return position
 }
 
 function readHeartbeat(query: URLSearchParams): number | undefined {

@@ -58,7 +58,6 @@ const FEED_FORMATS: Readonly<Record<FeedKind, FeedFormat>> = {
 interface FeedOptions {
   readonly signal: AbortSignal
   readonly wait: ChangesWait
-  readonly deps: UsersDeps
   readonly cursor: Cursor
   readonly format: FeedFormat
   readonly hasDocs: boolean
@@ -75,16 +74,16 @@ export async function getChanges(context: RequestContext, deps: UsersDeps): Prom
   const first = await cursor.next()
   await wait.requireCredential()
   const canWait = format.waits !== 'never' && !query.isDescending
-  const feed = { ...query, deps, wait, cursor, format, canWait, signal: context.signal }
+  const feed = { ...query, wait, cursor, format, canWait, signal: context.signal }
   return { status: 200, headers: format.headers, body: streamFeed(feed, first) }
 }
 
 async function* streamFeed(feed: FeedOptions, first: Batch): Feed {
-  const { deps, cursor, format, signal } = feed
+  const { cursor, format, signal } = feed
   if (format.head !== '') yield format.head
   yield* streamRows(feed, first)
   if (signal.aborted) return
-  yield format.renderTail(renderSequence(cursor.position(), deps.uuid()), await cursor.countPending())
+  yield format.renderTail(renderSequence(cursor.position()), await cursor.countPending())
 }
 
 async function* streamRows(feed: FeedOptions, first: Batch): Feed {
@@ -116,18 +115,17 @@ async function* waitForChanges(format: FeedFormat, wait: ChangesWait): AsyncGene
 }
 
 /** `isFirst`: whether the first of the rows is the first of the feed. */
-function renderRows({ deps, format, hasDocs }: FeedOptions, rows: readonly ChangeRow[], isFirst: boolean): string {
-  const uuid = deps.uuid()
+function renderRows({ format, hasDocs }: FeedOptions, rows: readonly ChangeRow[], isFirst: boolean): string {
   const texts = rows.map((row, index) =>
-    format.renderRow(renderRow(row, uuid, hasDocs), toSequenceText(row.sequence, uuid), isFirst && index === 0),
+    format.renderRow(renderRow(row, hasDocs), toSequenceText(row.position), isFirst && index === 0),
   )
   return texts.join('')
 }
 
-function renderRow({ sequence, document }: ChangeRow, uuid: string, hasDocs: boolean): string {
+function renderRow({ position, document }: ChangeRow, hasDocs: boolean): string {
   const { id, revision, isDeleted } = document
   const parts = [
-    `"seq":${renderSequence(sequence, uuid)}`,
+    `"seq":${renderSequence(position)}`,
     `"id":${JSON.stringify(id)}`,
     `"changes":[{"rev":"${revision}"}]`,
     ...(isDeleted ? ['"deleted":true'] : []),

@@ -9,12 +9,12 @@ import { requireJsonType, toJsonReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import { toSequenceText } from './user-changes.ts'
 
-export async function usersInfo({ database, directory, changes, uuid }: UsersDeps): Promise<Record<string, unknown>> {
-  const [sequence, count] = await Promise.all([changes.sequence(), directory.countUsers()])
+export async function usersInfo({ database, directory, changes }: UsersDeps): Promise<Record<string, unknown>> {
+  const [head, count] = await Promise.all([changes.head(), directory.countUsers()])
   return {
     instance_start_time: '0',
     db_name: database,
-    update_seq: toSequenceText(sequence, uuid()),
+    update_seq: toSequenceText(head),
     purge_seq: 0,
     doc_count: count,
     disk_format_version: 8,

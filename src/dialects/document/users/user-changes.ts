@@ -1,50 +1,66 @@
-import type { ChangeFeed } from '../../../directory/store-port/changes.ts'
+import type { ChangeFeed, Position } from '../../../directory/store-port/changes.ts'
 
-/** A user that was written or deleted, and the sequence number of that change. */
+/** A user that was written or deleted, and where that change is in the history of the store. */
 export interface FeedRow {
-  readonly sequence: number
+  readonly position: Position
   readonly name: string
+}
+
+export interface UserChangePage {
+  readonly changes: readonly FeedRow[]
+  /** Where the next page begins. */
+  readonly position: Position
+  /** Whether there were no more changes at that time. */
+  readonly isEnd: boolean
+  /** Whether it begins with the first change, because the history of the store does not have the given position. */
+  readonly isRewound: boolean
 }
 
 export type UserChanges = ReturnType<typeof createUserChanges>
 
 /** The changes of the store that are about users, in order. Only the latest change of each user is listed. */
 export const createUserChanges = (feed: ChangeFeed) => ({
-  sequence: () => feed.sequence(),
+  head: () => feed.head(),
   /** The listener is called when there may be a change. Calls can get lost. Returns a function that removes it. */
   onWake: (listener: () => void) => feed.onWake(listener),
-  /** One page. `position`: where the next one begins. `isEnd`: there were no more changes at that time. */
-  async since(sequence: number, limit: number) {
-    const latest = await feed.sequence()
-    const page = await feed.changesSince(sequence, limit)
-    const reached = page.at(-1)?.sequence ?? sequence
-    const isEnd = page.length < limit
-    return {
-      changes: page
-        .filter(({ kind }) => kind === 'user')
-        .map((change): FeedRow => ({ sequence: change.sequence, name: change.key })),
-      // Changes that are not about users move the position too. A short page is the last one. Later sequence numbers belong to changes that were replaced or purged.
-      position: isEnd ? Math.max(reached, latest) : reached,
-      isEnd,
-    }
-  },
+  since: (position: Position, limit: number) => readPage(feed, position, limit),
 })
 
-/** A sequence as clients see it: the number, and the uuid of the server that it counts for. */
-export const toSequenceText = (sequence: number, uuid: string): string => `${sequence}-${uuid}`
+async function readPage(feed: ChangeFeed, from: Position, limit: number): Promise<UserChangePage> {
+  const { isKnown, changes, head } = await feed.changesSince(from, limit)
+  if (!isKnown) return { ...(await readPage(feed, firstIn(head), limit)), isRewound: true }
+  const isEnd = changes.length < limit
+  const toPosition = (sequence: number): Position => ({ sequence, mark: head.mark })
+  return {
+    changes: changes
+      .filter(({ kind }) => kind === 'user')
+      .map(({ sequence, key }): FeedRow => ({ position: toPosition(sequence), name: key })),
+    // Changes that are not about users move the position too. A short page is the last one. Later sequence numbers belong to changes that were replaced or purged.
+    position: isEnd ? head : toPosition(changes.at(-1)?.sequence ?? from.sequence),
+    isEnd,
+    isRewound: false,
+  }
+}
 
-export const renderSequence = (sequence: number, uuid: string): string => JSON.stringify(toSequenceText(sequence, uuid))
+/** Before the first change of the history that this position is in. */
+export const firstIn = ({ mark }: Position): Position => ({ sequence: 0, mark })
+
+/** A position as clients see it. */
+export const toSequenceText = ({ sequence, mark }: Position): string => `${sequence}-${mark}`
+
+export const renderSequence = (position: Position): string => JSON.stringify(toSequenceText(position))
 
 const SEQUENCE = /^"?(\d{1,15})(?:-([0-9a-fA-F]{0,64}))?"?$/
 
 /**
- * The number in a sequence; `undefined` if the text is not a sequence. A sequence of another server, or from before a
- * backup was restored, is read as 0: that client starts from the beginning.
+ * The position that a sequence stands for; `undefined` if the text is not a sequence. A number alone counts for the
+ * current history; if that has not reached it, it is read as 0.
  */
-export function readSequence(text: string, latest: number, uuid: string): number | undefined {
-  if (text === 'now' || text === '"now"') return latest
-  const [, digits, sentUuid] = SEQUENCE.exec(text) ?? []
+export function readSequence(text: string, head: Position): Position | undefined {
+  if (text === 'now' || text === '"now"') return head
+  const [, digits, mark] = SEQUENCE.exec(text) ?? []
   if (digits === undefined) return undefined
-  const isForeign = sentUuid !== undefined && sentUuid !== uuid
-  return isForeign || Number(digits) > latest ? 0 : Number(digits)
+  const sequence = Number(digits)
+  if (mark !== undefined) return { sequence, mark }
+  return sequence > head.sequence ? firstIn(head) : { sequence, mark: head.mark }
 }
