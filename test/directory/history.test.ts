@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import type { Directory } from '../../src/directory/directory.ts'
+import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import type { StorePlace } from '../contract/store.ts'
 import { lastSequence } from '../contract/store-values.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
@@ -65,9 +66,9 @@ for (const [engine, create] of ENGINES)
       await other.directory.catchUp()
       const [ada, bob, eve, root] = sessions
       assert.ok(ada && bob && eve && root)
-      await other.directory.setActive('ada', false)
+      await other.directory.setActive('ada', ANY_USER, false)
       await endSession(other.directory, bob.id, 'bob')
-      await other.directory.signOut('eve')
+      await other.directory.signOut('eve', ANY_USER)
       await other.directory.setAdministrator('root', { password: 'other' })
       await writeUntil(other, kept + 14)
       await away.directory.catchUp()
