@@ -1,6 +1,6 @@
 // The account of the user: sign-up, password, second factor, sign-out.
 import { type Credential, JSON_HEADERS } from './credential.ts'
-import { type ChangePasswordResult, ClientError, findLock, type SignUpResult, toError } from './results.ts'
+import { type ChangePasswordResult, ClientError, findLock, type SignUpResult, toDoorError, toError } from './results.ts'
 import type { SessionKeeper } from './session-keeper.ts'
 
 interface AccountDeps {
@@ -20,12 +20,14 @@ export interface PasswordProof {
 }
 
 export function createAccountCalls({ base, account, credential, keeper }: AccountDeps) {
-  const send = async (method: string, path: string, body: unknown): Promise<Response> => {
-    await keeper.renewIfDue()
-    return credential.send(path, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
-  }
+  const send = (method: string, url: string, body: unknown): Promise<Response> =>
+    credential.send(url, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
   const own = account ?? `${base}_cardea/account/`
-  const call = (method: string, path: string, body: unknown) => send(method, `${own}${path}`, body)
+  const change = async <T>(work: () => Promise<T>): Promise<T> => {
+    await keeper.renewIfDue()
+    return keeper.change(work)
+  }
+  const call = (method: string, path: string, body: unknown) => change(() => send(method, own + path, body))
   const read = async <T>(response: Response): Promise<T> => {
     if (response.ok) return (await response.json()) as T
     throw await toError(response)
@@ -34,8 +36,6 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
   const signInAgain = async (name: string, password: string): Promise<void> => {
     const opened = await credential.signIn({ name, password }).catch(() => undefined)
     if (opened?.ok) keeper.signedIn(await credential.accept(opened))
-    // a second factor needs a code: announces the end of the session
-    else await keeper.check().catch(() => {})
   }
   return {
     /** Creates a user, if the server allows sign-up. It does not sign in. */
@@ -43,11 +43,14 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
       const id = encodeURIComponent(`org.couchdb.user:${name}`)
       const response = account
         ? await call('POST', 'sign-up', { ...members, name, password })
-        : await send('PUT', `${base}_users/${id}`, { ...members, name, password, roles: [], type: 'user' })
+        : await change(() =>
+            send('PUT', `${base}_users/${id}`, { ...members, name, password, roles: [], type: 'user' }),
+          )
       if (response.ok) return { status: 'signed_up' }
       if (response.status === 409) return { status: 'name_taken' }
-      const error = findLock(response) ?? (await toError(response))
+      const error = findLock(response) ?? toDoorError(await toError(response), base)
       if (!('code' in error)) return error
+      if (error.code === 'not_a_door') throw error
       // the document door rejects a name with 403
       if (error.status === 400 || (error.status === 403 && !account))
         return { status: 'rejected', reason: error.message }
@@ -55,20 +58,26 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
       throw error
     },
     /** Ends this session; `everywhere`: all sessions of the user. */
-    async signOut({ everywhere = false } = {}): Promise<void> {
-      const ended = everywhere ? await call('POST', 'sessions/end-others', {}) : undefined
-      // 401: this session has ended already
-      if (ended && ended.status !== 401) await read(ended)
-      await credential.signOut()
-      keeper.signedOut()
-    },
+    signOut: ({ everywhere = false } = {}): Promise<void> =>
+      change(async () => {
+        const ended = everywhere ? await send('POST', `${own}sessions/end-others`, {}) : undefined
+        // 401: this session has ended already
+        if (ended && ended.status !== 401) await read(ended)
+        await credential.signOut()
+        keeper.signedOut()
+      }),
     /** Ends all other sessions of the user. */
     async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
       if (credential.endsWithPassword && !keeper.live) await keeper.renew()
       const name = keeper.live?.session.name
-      const response = await call('PUT', 'password', { password, current_password: currentPassword })
+      const response = await change(async () => {
+        const changed = await send('PUT', `${own}password`, { password, current_password: currentPassword })
+        if (changed.ok && credential.endsWithPassword && name !== undefined) await signInAgain(name, password)
+        return changed
+      })
       if (response.ok) {
-        if (credential.endsWithPassword && name !== undefined) await signInAgain(name, password)
+        // other tabs go on, or the session has ended: a second factor needs a code
+        await keeper.check().catch(() => {})
         return { status: 'changed' }
       }
       const error = findLock(response) ?? (await toError(response))

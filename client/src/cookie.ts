@@ -1,6 +1,6 @@
 // The session cookie of the document door. Browsers keep it out of the reach of scripts, and every request renews it.
 import { type Credential, JSON_HEADERS, type LiveSession } from './credential.ts'
-import { type Session, toError } from './results.ts'
+import { readJson, readSession, toDoorError, toError } from './results.ts'
 
 /** How long the cookie is valid after a request, if the server does not say so: CouchDB's default. */
 const DEFAULT_TIMEOUT_SECONDS = 600
@@ -30,6 +30,12 @@ export function createCookieCredential(
     }
     return response
   }
+  const toLiveSession = (shown: unknown, response: Response): LiveSession => {
+    const session = readSession(shown, response, base)
+    const timeoutSeconds = Number(response.headers.get('X-Cardea-Session-Timeout')) || DEFAULT_TIMEOUT_SECONDS
+    const slidingMs = timeoutSeconds * 1000
+    return { session, expiresAt: Date.now() + slidingMs, slidingMs }
+  }
   return {
     send,
     signIn: ({ name, password, code }) =>
@@ -38,15 +44,18 @@ export function createCookieCredential(
         headers: JSON_HEADERS,
         body: JSON.stringify({ name, password, ...(code && { [account ? 'code' : 'token']: code }) }),
       }),
-    accept: async (response) => toLiveSession((await response.json()) as Session, response),
+    accept: async (response) => toLiveSession(await readJson(response), response),
     async renew() {
       const response = await send(session, { headers: JSON_HEADERS })
-      // a server that requires a credential on every path
-      if (response.status === 401) return null
-      if (!response.ok) throw await toError(response)
-      const shown = (await response.json()) as Shown & { readonly userCtx?: Shown }
+      if (!response.ok) {
+        const error = toDoorError(await toError(response), base)
+        // a server that requires a credential on every path
+        if (error.status === 401 && error.code !== 'not_a_door') return null
+        throw error
+      }
+      const shown = Object(await readJson(response))
       const who = shown.userCtx ?? shown
-      return typeof who.name === 'string' ? toLiveSession(who, response) : null
+      return who.name === null ? null : toLiveSession(who, response)
     },
     // every request renews the cookie
     isDue: () => false,
@@ -56,17 +65,5 @@ export function createCookieCredential(
       const response = await send(signOut, { ...init, headers: JSON_HEADERS })
       if (!response.ok && response.status !== 401) throw await toError(response)
     },
-  }
-}
-
-type Shown = Session | { readonly name: null }
-
-function toLiveSession({ name, roles }: Session, { headers }: Response): LiveSession {
-  const slidingMs = (Number(headers.get('X-Cardea-Session-Timeout')) || DEFAULT_TIMEOUT_SECONDS) * 1000
-  const mustChange = headers.has('X-Cardea-Password-Change')
-  return {
-    session: { name, roles, ...(mustChange && { mustChangePassword: true }) },
-    expiresAt: Date.now() + slidingMs,
-    slidingMs,
   }
 }

@@ -7,17 +7,19 @@ export interface FetchDeps {
   readonly credential: Credential
   readonly keeper: SessionKeeper
   readonly fetch: typeof globalThis.fetch
+  /** Whether requests wait when the session ends without a sign-out. */
+  readonly waits: boolean
 }
 
 type Input = string | URL | Request
 
 /**
  * `fetch` with the session. If the session ends without a sign-out, requests wait until the same user signs in again,
- * so that a replication pauses. If another user signs in, or the user signs out, they end with 401. Requests to other
+ * so that a replication pauses; unless they are to end with 401, as those of no session do. If another user signs in, or the user signs out, they end with 401. Requests to other
  * servers are sent unchanged.
  */
 export const createSessionFetch =
-  ({ base, credential, keeper, fetch }: FetchDeps) =>
+  ({ base, credential, keeper, fetch, waits }: FetchDeps) =>
   async (input: Input, init?: RequestInit): Promise<Response> => {
     const url = new URL(input instanceof Request ? input.url : input, base)
     if (!url.href.startsWith(base)) return fetch(input, init)
@@ -29,7 +31,7 @@ export const createSessionFetch =
     for (let isRepeated = false; ; isRepeated = true) {
       await keeper.renewIfDue()
       if (isOfAnother()) return toEnded()
-      if (keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
+      if (waits && keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
       const [seen, sentAt] = [keeper.live, Date.now()]
       const response = await send()
       if (response.status !== 401 || !seen || isStream(input, init)) return response
@@ -38,7 +40,7 @@ export const createSessionFetch =
       // it, however often it happens. Half of the time tells this from a request that was rejected at once: clocks differ.
       const wasOpen = Date.now() - sentAt > (seen.expiresAt - sentAt) / 2
       if (live && isRepeated && !wasOpen) return response
-      if (!live && !(await keeper.waitForSession(signal))) return response
+      if (!live && !(waits && (await keeper.waitForSession(signal)))) return response
     }
   }
 

@@ -7,7 +7,7 @@ import { createCookieCredential } from './cookie.ts'
 import type { SignIn } from './credential.ts'
 import { createSessionFetch } from './fetch.ts'
 import { createMemoryStorage, isShared, type TokenStorage, toBase } from './platform.ts'
-import { findLock, type Session, type SignInResult, toError } from './results.ts'
+import { type Session, type SignInResult, toRefused } from './results.ts'
 import { type ChangeListener, SessionKeeper } from './session-keeper.ts'
 import { createTokenCredential } from './token.ts'
 
@@ -41,21 +41,28 @@ export interface ClientOptions {
   readonly account?: string
   /** Where tokens are kept. Left out: in memory, until the page is closed. */
   readonly storage?: TokenStorage
+  /**
+   * What requests do when the session has expired or was revoked: `wait` until the same user signs in again (the
+   * default), or end with 401 (`reject`).
+   */
+  readonly onLost?: 'wait' | 'reject'
   /** The `fetch` that sends the requests. Left out: that of the platform. */
   readonly fetch?: typeof globalThis.fetch
 }
 
 export type Client = ReturnType<typeof createClient>
 
-const OPTIONS = ['url', 'credential', 'account', 'storage', 'fetch']
+const OPTIONS = ['url', 'credential', 'account', 'storage', 'onLost', 'fetch']
 
 /** For programs without types. */
 function checkOptions(options: ClientOptions | undefined): void {
   if (!options?.url) throw new TypeError('createClient needs an object with url, the URL of a door.')
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
   if (unknown !== undefined) throw new TypeError(`createClient has no option ${unknown}.`)
-  if (!['cookie', 'token'].includes(options.credential ?? 'cookie'))
-    throw new TypeError(`credential must be cookie or token: ${options.credential}`)
+  const { credential = 'cookie', onLost = 'wait' } = options
+  if (!['cookie', 'token'].includes(credential))
+    throw new TypeError(`credential must be cookie or token: ${credential}`)
+  if (!['wait', 'reject'].includes(onLost)) throw new TypeError(`onLost must be wait or reject: ${onLost}`)
 }
 
 export function createClient(options: ClientOptions) {
@@ -70,22 +77,19 @@ export function createClient(options: ClientOptions) {
     ? createTokenCredential(base, { fetch, storage })
     : createCookieCredential(base, fetch, account)
   const keeper = new SessionKeeper(base, credential, !hasToken || isShared(storage))
-  const sessionFetch = createSessionFetch({ base, credential, keeper, fetch })
+  const sessionFetch = createSessionFetch({ base, credential, keeper, fetch, waits: options.onLost !== 'reject' })
   return {
     /** The URL of the door, with a slash at its end. */
     url: base,
     /** `code`: a one-time code or a recovery code, if the user has a second factor. */
-    async signIn(given: SignIn): Promise<SignInResult> {
-      const response = await credential.signIn(given)
-      const lock = findLock(response)
-      if (lock) return lock
-      if (response.status === 401)
-        return { status: response.headers.has('X-Cardea-Second-Factor') ? 'code_required' : 'wrong_password' }
-      if (!response.ok) throw await toError(response)
-      const live = await credential.accept(response)
-      keeper.signedIn(live)
-      return { status: 'signed_in', session: live.session }
-    },
+    signIn: (given: SignIn): Promise<SignInResult> =>
+      keeper.change(async () => {
+        const response = await credential.signIn(given)
+        if (!response.ok) return toRefused(response, base)
+        const live = await credential.accept(response)
+        keeper.signedIn(live)
+        return { status: 'signed_in', session: live.session }
+      }),
     /** Who is signed in, as the server says; `null`: nobody. */
     session: async (): Promise<Session | null> => (await keeper.renew())?.session ?? null,
     ...createAccountCalls({ base, account, credential, keeper }),

@@ -37,6 +37,9 @@ export class SessionKeeper {
   /** Whose session has ended without a sign-out. */
   #lost: string | undefined
   #renewing: Promise<LiveSession | null> | undefined
+  /** Ends when what asks about the session, or changes it, is over. */
+  #last: Promise<unknown> = Promise.resolve()
+  #isChanging = false
   #openRequests = 0
   #retriesUntil = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -73,7 +76,7 @@ export class SessionKeeper {
   /** Renews the session, unless another tab does so meanwhile. */
   renew(): Promise<LiveSession | null> {
     const before = this.#live
-    this.#renewing ??= runAlone(this.#name, async () => {
+    this.#renewing ??= this.#runAlone(async () => {
       if (this.#live && this.#live !== before) return this.#live
       const askedAt = Date.now()
       const next = await this.#credential.renew()
@@ -88,6 +91,28 @@ export class SessionKeeper {
       this.#schedule()
     })
     return this.#renewing
+  }
+
+  /**
+   * Makes a change that may end sessions of the user. Until its reply is here, the server may reject this session, too:
+   * what happens to it is found out afterwards. `work` must not renew the session itself, which would wait for it.
+   */
+  change<T>(work: () => Promise<T>): Promise<T> {
+    return this.#runAlone(async () => {
+      this.#isChanging = true
+      try {
+        return await work()
+      } finally {
+        this.#isChanging = false
+      }
+    })
+  }
+
+  /** One after the other in this tab, and in all tabs where the browser has locks. */
+  #runAlone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(() => runAlone(this.#name, work))
+    this.#last = result.catch(() => {})
+    return result
   }
 
   /** Before a request. If the renewal fails, the request is sent as long as the token is valid. */
@@ -129,8 +154,8 @@ export class SessionKeeper {
     const change = (said === 'renewed' && this.#findChange(live)) || said
     const isEnd = change === 'expired' || change === 'revoked'
     if (change === 'signed_in' || change === 'signed_out') this.#beganAt = askedAt
-    // two tabs may notice it at the same time
-    if (isEnd && this.#live === null) return
+    // two tabs may notice it at the same time; and a change of this tab may be the reason
+    if (isEnd && (this.#live === null || this.#isChanging)) return
     if (isEnd) this.#lost = this.#live?.session.name ?? this.#lost
     else this.#resume(live?.session.name)
     this.#keep(live)

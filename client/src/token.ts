@@ -2,7 +2,7 @@
 // mobile apps.
 import { type Credential, JSON_HEADERS, type LiveSession } from './credential.ts'
 import type { TokenStorage } from './platform.ts'
-import { type Session, toError } from './results.ts'
+import { readJson, readSession, toDoorError, toError, toNotADoor } from './results.ts'
 
 /** A token is renewed after this part of its lifetime, so that several attempts fit in. */
 const DUE_AFTER = 0.4
@@ -49,17 +49,18 @@ export function createTokenCredential(
     send,
     // without the token of an earlier session
     signIn: ({ name, password, code }) => call('POST', '/token', { name, password, ...(code && { code }) }),
-    accept: async (response) => keep(await toStored(response)),
+    accept: async (response) => keep(await toStored(response, base)),
     async renew() {
       const stored = find()
       if (!stored) return null
       // a renewal whose response is lost may end the session, so there is none without need
       const checked = isDue() ? undefined : await send(account, { headers: JSON_HEADERS })
-      if (checked?.ok) return replace(stored, { ...stored, session: toSession((await checked.json()) as ShownSession) })
-      if (checked && checked.status !== 401) throw await toError(checked)
+      if (checked?.ok)
+        return replace(stored, { ...stored, session: readSession(await readJson(checked), checked, base) })
+      if (checked && checked.status !== 401) throw toDoorError(await toError(checked), base)
       const response = await call('POST', '/token/renew', { renewalToken: stored.renewalToken })
-      if (response.ok) return replace(stored, await toStored(response))
-      if (response.status !== 401) throw await toError(response)
+      if (response.ok) return replace(stored, await toStored(response, base))
+      if (response.status !== 401) throw toDoorError(await toError(response), base)
       return replace(stored, null)
     },
     endsWithPassword: true,
@@ -86,31 +87,16 @@ function readStored(text: unknown): StoredToken | null {
   }
 }
 
-interface ShownSession extends Omit<Session, 'mustChangePassword'> {
-  readonly mustChangePassword?: boolean
-}
-
-interface TokenPair extends ShownSession {
-  readonly token: string
-  readonly renewalToken: string
-  /** Seconds. */
-  readonly expiresIn: number
-  readonly renewalExpiresIn: number
-}
-
-const toSession = ({ name, roles, mustChangePassword }: ShownSession): Session => ({
-  name,
-  roles,
-  ...(mustChangePassword && { mustChangePassword }),
-})
-
 const toLive = ({ session, expiresAt, endsAt }: StoredToken): LiveSession => ({ session, expiresAt, endsAt })
 
 /** By the clock of this machine, which may differ from that of the server. */
-async function toStored(response: Response): Promise<StoredToken> {
+async function toStored(response: Response, base: string): Promise<StoredToken> {
   const now = Date.now()
-  const { token, renewalToken, expiresIn, renewalExpiresIn, ...shown } = (await response.json()) as TokenPair
+  const shown = Object(await readJson(response))
+  const { token, renewalToken, expiresIn, renewalExpiresIn } = shown
+  const areTexts = typeof token === 'string' && typeof renewalToken === 'string'
+  if (!areTexts || !(expiresIn > 0 && renewalExpiresIn > 0)) throw toNotADoor(base, response.status)
   const expiresAt = now + expiresIn * 1000
   const [dueAt, endsAt] = [now + DUE_AFTER * expiresIn * 1000, now + renewalExpiresIn * 1000]
-  return { token, renewalToken, expiresAt, dueAt, endsAt, session: toSession(shown) }
+  return { token, renewalToken, expiresAt, dueAt, endsAt, session: readSession(shown, response, base) }
 }

@@ -1,6 +1,9 @@
 /** A feed that nobody reads any more must not count as open: bodies up to this size are fetched without a reader. */
 const AHEAD_BYTES = 65_536
 
+/** Of Node. */
+const { Buffer } = globalThis as { readonly Buffer?: { from(bytes: ArrayBuffer): unknown } }
+
 /** The same response. `onEnd` is called when its body has arrived, was cancelled or broke. */
 export function watchBody(response: Response, onEnd: () => void): Response {
   const reader = response.body?.getReader()
@@ -28,5 +31,7 @@ export function watchBody(response: Response, onEnd: () => void): Response {
     new ByteLengthQueuingStrategy({ highWaterMark: AHEAD_BYTES }),
   )
   const watched = new Response(body, response)
-  return Object.defineProperty(watched, 'url', { value: response.url })
+  // PouchDB reads attachments with it in Node
+  const buffer = Buffer && { value: async () => Buffer.from(await watched.arrayBuffer()) }
+  return Object.defineProperties(watched, { url: { value: response.url }, ...(buffer && { buffer }) })
 }

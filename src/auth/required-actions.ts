@@ -3,15 +3,22 @@
  * in, read the own account and do just that.
  */
 import { Refusal } from '../base/errors.ts'
+import { idOf, isAccount } from '../directory/account.ts'
 import type { Identity } from '../directory/identity.ts'
 
 const PASSWORD_CHANGE = ['X-Cardea-Password-Change', 'required'] as const
 const FACTOR_SETUP = ['X-Cardea-Second-Factor', 'set-up'] as const
 
-/** Sent with every rejection, and with a sign-in. */
+/** Sent with every rejection, and with a session. */
 export const listActionHeaders = ({ mustChangePassword, mustSetUpFactor }: Identity) => [
   ...(mustChangePassword ? [PASSWORD_CHANGE] : []),
   ...(mustSetUpFactor ? [FACTOR_SETUP] : []),
+]
+
+/** For the client that has the session: the body is CouchDB's. */
+export const listSessionHeaders = (identity: Identity) => [
+  ...listActionHeaders(identity),
+  ...(isAccount(identity) ? [['X-Cardea-User-Id', idOf(identity)] as const] : []),
 ]
 
 export function requireNoAction(identity: Identity): void {

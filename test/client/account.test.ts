@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Client, createClient } from '../../client/src/index.ts'
+import { idOf } from '../../src/directory/account.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { account, authenticate } from '../../src/express.ts'
 import { express, serve } from '../scenario/library/server.ts'
@@ -128,7 +129,7 @@ test('uses the routes that a program has mounted, with the cookie', async (t) =>
   assert.equal(await nameOf(), 'ada')
   await other.signIn(ADA)
   assert.deepEqual(await client.changePassword('analytical', 'difference'), { status: 'changed' })
-  assert.deepEqual(await client.session(), { name: 'ada', roles: [] })
+  assert.deepEqual(await client.session(), { name: 'ada', roles: [], id: idOf({ name: 'ada' }) })
   assert.equal(await other.session(), null)
   const { secret } = await client.secondFactor.enrol()
   const [recovery = ''] = await client.secondFactor.confirm(secret, codeOf(secret))

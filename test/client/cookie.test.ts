@@ -2,10 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import nano from 'nano'
+import httpAdapter from 'pouchdb-adapter-http'
+import pouchCore from 'pouchdb-core'
 import { type Change, createClient } from '../../client/src/index.ts'
+import { idOf } from '../../src/directory/account.ts'
 import type { Scope } from '../support/scope.ts'
 import { type AnyOptions, type Server, startServer } from '../support/server.ts'
+import { beforeDocument, openBackend } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
+
+const Pouch = pouchCore.plugin(httpAdapter)
 
 const SIGN_UP: AnyOptions = { chttpd_auth: { allow_sign_up: true } }
 
@@ -29,7 +35,7 @@ test('signs up, in and out', async (t) => {
   assert.deepEqual(await client.signUp('ada', 'analytical', { likes: 'engines' }), { status: 'signed_up' })
   assert.deepEqual(await client.signUp('ada', 'other'), { status: 'name_taken' })
   assert.deepEqual(await client.signIn({ ...ADA, password: 'wrong' }), { status: 'wrong_password' })
-  const session = { name: 'ada', roles: [] }
+  const session = { name: 'ada', roles: [], id: idOf({ name: 'ada' }) }
   assert.deepEqual(await client.signIn(ADA), { status: 'signed_in', session })
   assert.deepEqual(await client.session(), session)
   const own = await client.fetch('/_users/org.couchdb.user:ada')
@@ -79,6 +85,33 @@ test('requests to other servers have no credential', async (t) => {
   await client.signIn(ADA)
   const session = await client.fetch(`${other.document}/_session`)
   assert.match(await session.text(), /"name":null/)
+})
+
+test('PouchDB reads attachments with it in Node', async (t) => {
+  const bytes = Buffer.from([0, 255, 128, 10])
+  const upstream = await openBackend(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/octet-stream', ETag: '"md5"' }).end(bytes)
+  })
+  const { client } = await open(t, beforeDocument(upstream.url))
+  await client.signUp('ada', 'analytical')
+  await client.signIn(ADA)
+  const remote = new Pouch(`${client.url}notes`, { adapter: 'http', fetch: client.fetch, skip_setup: true })
+  assert.deepEqual(Buffer.from(await remote.getAttachment('doc', 'picture')), bytes)
+})
+
+test('says what the user must do first, and the id of the user', async (t) => {
+  const { server, client } = await open(t, { admin: { 'second-factor-roles': 'member' } })
+  await client.signUp('ada', 'analytical')
+  const first = await client.signIn(ADA)
+  assert.ok(first.status === 'signed_in')
+  assert.match(first.session.id ?? '', /^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+  assert.equal((await client.session())?.id, first.session.id)
+  assert.deepEqual(first.session, { name: 'ada', roles: [], id: first.session.id })
+  await server.cardea.users.update('ada', { roles: ['member'] })
+  const second = await client.signIn(ADA)
+  const expected = { name: 'ada', roles: ['member'], id: first.session.id, mustSetUpSecondFactor: true }
+  assert.deepEqual(second, { status: 'signed_in', session: expected })
+  assert.deepEqual(await client.session(), expected)
 })
 
 test('gives nano its session, as the global fetch', async (t) => {
@@ -192,13 +225,13 @@ test('a client that is set up wrong says what is wrong', async () => {
     [{ url: '/' }, /absolute/],
     [{ url, credentials: 'token' }, /no option credentials/],
     [{ url, credential: 'tokens' }, /cookie or token: tokens/],
+    [{ url, onLost: 'fail' }, /wait or reject: fail/],
   ] as const)
     assert.throws(() => createClient(given as never), { name: 'TypeError', message })
   const client = createClient({ url, credential: 'token', storage: storage as never })
   await assert.rejects(client.session(), { name: 'TypeError', message: /at once/ })
   const damaged = { getItem: () => '{oops', setItem: () => {}, removeItem: () => {} }
   assert.equal(await createClient({ url, credential: 'token', storage: damaged }).session(), null)
-  assert.equal(await createClient({ url, fetch: async () => Response.json({}) }).session(), null)
 })
 
 test('keeps the cookies of the caller, and signs out everywhere although the session has ended', async (t) => {

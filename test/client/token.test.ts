@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Change, type Client, createClient, type TokenStorage } from '../../client/src/index.ts'
+import { idOf } from '../../src/directory/account.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import type { Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -50,7 +51,7 @@ for (const at of [0, 1] as const)
 async function signInAndOut({ client, changes }: { readonly client: Client; readonly changes: readonly Change[] }) {
   assert.equal(await client.session(), null)
   assert.deepEqual(await client.signIn({ ...ADA, password: 'wrong' }), { status: 'wrong_password' })
-  const session = { name: 'ada', roles: ['member'] }
+  const session = { name: 'ada', roles: ['member'], id: idOf({ name: 'ada' }) }
   assert.deepEqual(await client.signIn(ADA), { status: 'signed_in', session })
   assert.deepEqual(await client.session(), session)
   assert.equal((await client.fetch(OWN)).status, 200)

@@ -1,6 +1,7 @@
 // What every user may do with the own account at /_cardea/api/account.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { idOf } from '../../src/directory/account.ts'
 import { createBrowser, tokenOf, withToken } from '../support/browser.ts'
 import { AS_ADMIN, type Reply, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -79,6 +80,7 @@ describe('rights', () => {
     assert.equal((await rita.browser.ask('/session')).json.rights, 'userAdmin')
     assert.deepEqual((await rita.call('GET', '/account')).json, {
       name: 'rita',
+      id: idOf({ name: 'rita' }),
       isAdministrator: false,
       rights: 'userAdmin',
       roles: ['helpdesk', 'reader'],

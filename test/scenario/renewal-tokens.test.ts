@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { idOf } from '../../src/directory/account.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { type Request, send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
@@ -68,7 +69,8 @@ test('both doors open, accept and renew a session', async () => {
   ] as const) {
     const { status, json: opened } = await signIn(door, 'ada')
     assert.equal(status, 200)
-    const { token, renewalToken, ...shown } = opened
+    const { token, renewalToken, id, ...shown } = opened
+    assert.equal(id, idOf({ name: 'ada' }))
     assert.deepEqual(shown, { expiresIn: 600, renewalExpiresIn: 2_592_000, name: 'ada', roles: ['member'] })
     assert.deepEqual([await statusOf(door, token), await statusOf(other, token)], [200, 200])
     const renewed = await renew(other, renewalToken)

@@ -8,6 +8,7 @@ import type { RenewableSessions, TokenPair } from '../../auth/session/renewable-
 import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import { idOf, isAccount } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { type Identity, identityOf } from '../../directory/identity.ts'
 import { ANY_USER } from '../../directory/users/user-operations.ts'
@@ -41,13 +42,19 @@ export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PR
 
 function showSession(context: RequestContext, deps: AccountSignInDeps): Reply {
   const hasCookie = context.authenticated?.credential?.session?.cookie !== undefined
-  return toJsonReply(200, showIdentity(identityOf(context)), hasCookie ? [deps.signIn.timeoutHeader()] : [])
+  return toJsonReply(200, showUser(identityOf(context)), hasCookie ? [deps.signIn.timeoutHeader()] : [])
 }
 
 export const showIdentity = ({ name, roles, mustChangePassword, mustSetUpFactor }: Identity) =>
   name === null
     ? { name }
     : { name, roles, ...(mustChangePassword && { mustChangePassword }), ...(mustSetUpFactor && { mustSetUpFactor }) }
+
+/** For applications, which may keep data of a user under the id. */
+const showUser = (identity: Identity) => ({
+  ...showIdentity(identity),
+  ...(isAccount(identity) && { id: idOf(identity) }),
+})
 
 /** Accepts pages of this origin and of trusted ones, and redirects those that ask for it. */
 const acceptPage =
@@ -89,7 +96,7 @@ async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise
   const account = await deps.signIn.require({ ...given, code }, context)
   const { header } = await deps.signIn.open(account, context)
   const headers = [header, deps.signIn.timeoutHeader(), ...listActionHeaders(account)]
-  return toJsonReply(200, showIdentity(account), headers)
+  return toJsonReply(200, showUser(account), headers)
 }
 
 async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {
@@ -148,4 +155,4 @@ export function accountTokenRoutes(sessions: RenewableSessions, origins: () => r
 }
 
 const toReply = ({ account, ...tokens }: TokenPair): Reply =>
-  toJsonReply(200, { ...tokens, ...showIdentity(account) }, listActionHeaders(account))
+  toJsonReply(200, { ...tokens, ...showUser(account) }, listActionHeaders(account))

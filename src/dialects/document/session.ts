@@ -1,7 +1,7 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
 import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { isExternalJwt } from '../../auth/jwt.ts'
-import { listActionHeaders } from '../../auth/required-actions.ts'
+import { listSessionHeaders } from '../../auth/required-actions.ts'
 import { COOKIE_HANDLER } from '../../auth/session/account-session.ts'
 import { renderTimeout } from '../../auth/session/session-cookie.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
@@ -48,7 +48,7 @@ function getSession(context: RequestContext, settings: DocumentSettings): Reply 
 }
 
 const renderSession = (
-  { name, roles }: Identity,
+  identity: Identity,
   handler: string | undefined,
   { handlers, authenticationDb, cookie }: DocumentSettings,
 ): Reply =>
@@ -56,10 +56,10 @@ const renderSession = (
     200,
     {
       ok: true,
-      userCtx: { name, roles },
+      userCtx: { name: identity.name, roles: identity.roles },
       info: { authentication_handlers: handlers, authenticated: handler, authentication_db: authenticationDb },
     },
-    handler === COOKIE_HANDLER ? [renderTimeout(cookie)] : [],
+    handler === COOKIE_HANDLER ? [renderTimeout(cookie), ...listSessionHeaders(identity)] : [],
   )
 
 async function postSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
@@ -75,8 +75,8 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
   const page = acceptsHtml(context.header('accept')) ? settings().authenticationRedirect : ''
-  const headers = [cookieHeaders.render(cookie, context), cookieHeaders.renderTimeout(), ...listActionHeaders(identity)]
-  const reply = toJsonReply(200, body, headers)
+  const headers = [cookieHeaders.render(cookie, context), cookieHeaders.renderTimeout()]
+  const reply = toJsonReply(200, body, [...headers, ...listSessionHeaders(identity)])
   return redirectTo(next ?? (page || undefined), reply)
 }
 

@@ -5,6 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import Fastify from 'fastify'
+import { idOf } from '../../../src/directory/account.ts'
 import { createTotpSecret } from '../../../src/directory/second-factor/second-factor.ts'
 import { account, authenticate, type Middleware, requireUser, type WithUser } from '../../../src/express.ts'
 import { registerAccount } from '../../../src/fastify.ts'
@@ -87,14 +88,17 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
       const wrong = await post(base, '/account/sign-in', { ...ADA, password: 'wrong' })
       assert.deepEqual([wrong.status, JSON.parse(wrong.body).error], [401, 'credential_refused'])
       const signedIn = await post(base, '/account/sign-in', ADA)
-      assert.deepEqual([signedIn.status, JSON.parse(signedIn.body)], [200, { name: 'ada', roles: [] }])
+      assert.deepEqual(
+        [signedIn.status, JSON.parse(signedIn.body)],
+        [200, { name: 'ada', roles: [], id: idOf({ name: 'ada' }) }],
+      )
       // the client reads here how long the cookie is valid
       assert.equal(signedIn.headers['x-cardea-session-timeout'], '50')
       const cookie = cookieOf(signedIn)
       const session = await send(base, { path: '/account/session', headers: cookie })
       assert.equal(session.headers['x-cardea-session-timeout'], '50')
       const show = async () => JSON.parse((await send(base, { path: '/account/session', headers: cookie })).body)
-      assert.deepEqual(await show(), { name: 'ada', roles: [] })
+      assert.deepEqual(await show(), { name: 'ada', roles: [], id: idOf({ name: 'ada' }) })
       assert.equal(JSON.parse((await send(base, { path: '/account', headers: cookie })).body).rights, 'user')
       const signedOut = await post(base, '/account/sign-out', {}, cookie)
       assert.match(signedOut.lines['set-cookie']?.join() ?? '', /^AuthSession=;/)
@@ -239,7 +243,7 @@ it('the account routes in Fastify, for requests that a test injects', async (t) 
   const signIn = await fastify.inject({ method: 'POST', url: '/account/sign-in', payload: ADA })
   const [{ name = '', value = '' } = {}] = signIn.cookies
   const session = await fastify.inject({ url: '/account/session', cookies: { [name]: value } })
-  assert.deepEqual(session.json(), { name: 'ada', roles: [] })
+  assert.deepEqual(session.json(), { name: 'ada', roles: [], id: idOf({ name: 'ada' }) })
 })
 
 describe('cardea.fetch', () => {

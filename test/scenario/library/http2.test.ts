@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import Fastify from 'fastify'
+import { idOf } from '../../../src/directory/account.ts'
 import { registerAccount, registerCardea, requireUser } from '../../../src/fastify.ts'
 import { type Cardea, createTestCardea } from '../../../src/index.ts'
 
@@ -52,7 +53,7 @@ describe('HTTP/2', () => {
     assert.equal(headers.connection, undefined)
     const cookie = headers['set-cookie'][0].split(';')[0]
     const shown = await ask(session, { ':path': '/account/session', cookie })
-    assert.deepEqual(JSON.parse(shown.body), { name: 'ada', roles: [] })
+    assert.deepEqual(JSON.parse(shown.body), { name: 'ada', roles: [], id: idOf({ name: 'ada' }) })
     const form = { ':path': '/me', ':method': 'POST', cookie }
     const own = await ask(session, { ...form, origin }, '')
     assert.deepEqual([own.status, own.body], [200, 'ada'])

@@ -36,6 +36,7 @@ const PASSWORD_RULES = listOf(text(), 'What a new password must satisfy.')
 
 export const ACCOUNT = namedObject('Account', {
   name: text(),
+  id: text('Never changes, and no later user of the name has it.'),
   isAdministrator: flag(),
   rights: RIGHTS,
   roles: listOf(text()),

@@ -3,7 +3,7 @@
 import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { PRODUCT } from '../../../base/product.ts'
-import { type Account, isAccount } from '../../../directory/account.ts'
+import { type Account, idOf, isAccount } from '../../../directory/account.ts'
 import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
 import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
@@ -93,6 +93,7 @@ async function requireAccount({ directory }: OperationDeps, call: Call): Promise
 
 const showAccount = (deps: OperationDeps, account: Account, recoveryCodesLeft: number): ShownAccount => ({
   name: account.name,
+  id: idOf(account),
   isAdministrator: account.isAdmin,
   rights: showRights(account, deps.userAdminRole()),
   roles: account.roles,
