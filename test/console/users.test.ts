@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { toDraftJson } from '../../src/transfer/draft.ts'
 import { findViolations, launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
 import { ADMIN, send } from '../support/request.ts'
@@ -164,6 +165,55 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await open('#/users?search=idle&status=idle')
     await page.getByRole('link', { name: 'idle-never' }).waitFor()
     assert.equal(await page.getByRole('link', { name: 'idle-active' }).count(), 0)
+  })
+
+  it('selects all users that match, and asks for their number before it deletes them', async () => {
+    const users = Array.from({ length: 61 }, (_, at) => ({ name: `crew-${String(at).padStart(2, '0')}` }))
+    await ask('POST', '/transfer/users', { users })
+    await open('#/users?search=crew')
+    await page.getByRole('link', { name: 'crew-00' }).waitFor()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const bar = page.getByRole('region', { name: 'Selected users' })
+    await bar.getByText('50 users selected').waitFor()
+    await bar.getByRole('button', { name: 'Select all 61' }).click()
+    await bar.getByText('61 users selected').waitFor()
+    await bar.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    const confirm = dialog.getByRole('button', { name: 'Delete 61 users' })
+    assert.ok(await confirm.isDisabled())
+    await dialog.getByLabel('Type 61 to confirm').fill('50')
+    assert.ok(await confirm.isDisabled())
+    await dialog.getByLabel('Type 61 to confirm').fill('61')
+    await confirm.click()
+    await page.getByRole('heading', { name: 'No user matches' }).waitFor()
+    await addUser('solo-last')
+    await open('#/users?search=solo-last')
+    await page.getByRole('checkbox', { name: 'Select solo-last' }).check()
+    assert.equal(await bar.getByRole('button', { name: /^Select all/ }).count(), 0)
+    await bar.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByRole('button', { name: 'Delete 1 user' }).click()
+    await page.getByRole('heading', { name: 'No user matches' }).waitFor()
+  })
+
+  it('shows who has a second factor, in a column and by a filter', async () => {
+    await addUser('factor-with')
+    await addUser('factor-without')
+    const asUser = { method: 'POST', as: `factor-with:${PASSWORD}` }
+    const { secret } = (await send(server.document, { ...asUser, path: '/_cardea/account/totp', body: {} })).json
+    const code = renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000))
+    const body = { secret, code }
+    await send(server.document, { ...asUser, path: '/_cardea/account/totp/confirm', body })
+    await open('#/users?search=factor')
+    await page.getByRole('row', { name: 'factor-with active one-time codes' }).waitFor()
+    await page.getByRole('row', { name: 'factor-without active none' }).waitFor()
+    await page.getByLabel('Status').selectOption('With a second factor')
+    await page.getByRole('row', { name: 'factor-without' }).waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: 'factor-with' }).waitFor()
+    await page.getByLabel('Status').selectOption('Without a second factor')
+    await page.getByRole('row', { name: 'factor-without' }).waitFor()
+    await open('#/policy')
+    await page.getByRole('link', { name: 'Users with a second factor' }).click()
+    await page.getByRole('link', { name: 'factor-with', exact: true }).waitFor()
   })
 
   it('says that a user does not exist, and offers no retry', async () => {

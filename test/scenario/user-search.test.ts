@@ -1,6 +1,7 @@
 // Searching users at /_cardea/api/users.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -24,6 +25,14 @@ for (const [name, more] of Object.entries(USERS)) {
   const { status, body } = await ask('POST', '/users', { name, password: 'pw', ...more })
   assert.equal(status, 200, body)
 }
+
+const asDora = { as: 'dora:pw', method: 'POST' }
+await ask('PUT', '/users/dora/active', { active: true })
+const { secret } = (await send(url, { ...asDora, path: '/_cardea/account/totp', body: {} })).json
+const code = renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000))
+const confirmed = await send(url, { ...asDora, path: '/_cardea/account/totp/confirm', body: { secret, code } })
+assert.equal(confirmed.status, 200, confirmed.body)
+await ask('PUT', '/users/dora/active', { active: false })
 
 const toQuery = (query: Readonly<Record<string, string>>) => new URLSearchParams(query).toString()
 
@@ -51,6 +60,10 @@ describe('search', () => {
       ['disabled ones by role', { status: 'disabled', role: 'reader' }, ['dora']],
       ['disabled ones by beginning', { status: 'disabled', search: 'd' }, ['dora']],
       ['expired ones', { status: 'expired' }, ['carl']],
+      ['those with a second factor', { status: 'second-factor' }, ['dora']],
+      ['those with a second factor by role', { status: 'second-factor', role: 'annual report' }, []],
+      ['those without a second factor', { status: 'no-second-factor', role: 'reader' }, ['Anna', 'anton', 'carl']],
+      ['those without a second factor by beginning', { status: 'no-second-factor', search: 'd' }, []],
       ['none', { search: 'zzz' }, []],
     ]
   for (const [title, query, found] of rows)
@@ -58,8 +71,20 @@ describe('search', () => {
       assert.deepEqual(await search(query), found)
     })
 
+  it('shows who has a second factor', async () => {
+    const { users } = (await ask('GET', '/users?role=reader')).json
+    const listed = users.map(({ name, totp }: { name: string; totp: boolean }) => [name, totp])
+    assert.deepEqual(listed, [
+      ['Anna', false],
+      ['anton', false],
+      ['carl', false],
+      ['dora', true],
+    ])
+  })
+
   it('page by page, each user once', async () => {
-    for (const query of [{ search: 'ann' }, { role: 'reader' }, { status: 'disabled' }]) {
+    const queries = [{ search: 'ann' }, { role: 'reader' }, { status: 'disabled' }, { status: 'no-second-factor' }]
+    for (const query of queries) {
       const all = await search(query)
       const found: string[] = []
       let after: string | undefined

@@ -6,6 +6,7 @@ import { type Resource, useResource } from '../api/use-resource.ts'
 import { useLiveReload } from '../frame/live.ts'
 import { changeQuery, type Route, readRoute, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
+import { ActionButton } from './action-button.tsx'
 import { Button, ButtonLink } from './parts.tsx'
 import { Empty, Loaded } from './states.tsx'
 import { type Selection, Table, type TableProps } from './table.tsx'
@@ -16,6 +17,8 @@ const STEP = 50
 
 interface ListPage {
   readonly next?: string
+  /** How many rows match in all, where that is known. */
+  readonly total?: number
 }
 
 interface ListOptions<P> {
@@ -38,6 +41,8 @@ export interface ListState<P> extends Resource<P> {
   readonly shown: number
   readonly max: number
   readonly selection: Selection
+  /** As many rows as can be shown. */
+  loadAll(): Promise<P>
 }
 
 const toSearch = ({ search }: Route['query']): Query => ({ search })
@@ -65,7 +70,9 @@ export function useList<P extends ListPage>(path: string, options: ListOptions<P
   useLiveReload(({ event }) => events.test(event), resource.reload)
   const [keys, onChange] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => onChange(new Set()), [JSON.stringify({ ...filter, limit: 0 })])
-  return { ...resource, query, open, back: toHref([page], query), shown, max, selection: { keys, onChange } }
+  const loadAll = () => load(path, { ...filter, limit: max }, new AbortController().signal)
+  const back = toHref([page], query)
+  return { ...resource, query, open, back, shown, max, selection: { keys, onChange }, loadAll }
 }
 
 interface ListProps<P, T> extends Omit<TableProps<T>, 'rows' | 'current' | 'sort' | 'selection'> {
@@ -149,6 +156,28 @@ export const NoRows = ({ page, isFiltered, fill, words }: NoRowsProps) =>
       {fill && <ButtonLink href={fill}>{words.toFill}</ButtonLink>}
     </Empty>
   )
+
+interface SelectAllProps<P, T> extends Pick<TableProps<T>, 'keyOf'> {
+  readonly list: ListState<P>
+  readonly rowsOf: (page: P) => readonly T[]
+}
+
+/** Offered when every row in view is selected and there are more. Selects and shows those too. */
+export function SelectAll<P extends ListPage, T>({ list, rowsOf, keyOf }: SelectAllProps<P, T>) {
+  const { data, max, selection, loadAll } = list
+  if (data?.next === undefined || !rowsOf(data).every((row) => selection.keys.has(keyOf(row)))) return null
+  const select = async () => {
+    const all = await loadAll()
+    selection.onChange(new Set(rowsOf(all).map(keyOf)))
+    changeQuery({ count: String(max) })
+  }
+  const { total = max } = data
+  return (
+    <ActionButton kind="quiet" run={select}>
+      {total < max ? texts.table.selectAllOf(total) : texts.table.selectFirst(max)}
+    </ActionButton>
+  )
+}
 
 interface SelectionBarProps {
   /** How many rows are selected, in words. */

@@ -95,6 +95,17 @@ const FIRST = '\u0001'
 /** Users that are looked at for one page: a page may have fewer than it asks for, and still not be the last one. */
 const MAX_EXAMINED = 10 * SEARCH_ROWS
 
+/** What a user must be to have a status. The times of sign-ins are not in the record, so their page decides. */
+const STATUSES = {
+  disabled: ({ isActive }: User) => !isActive,
+  expired: isExpired,
+  idle: () => true,
+  'second-factor': (user: User) => findTotp(user) !== undefined,
+  'no-second-factor': (user: User) => findTotp(user) === undefined,
+}
+
+type UserStatus = keyof typeof STATUSES
+
 export interface UserQuery {
   /** A part of the name or the beginning of a role, in any case. One character is the beginning of the name too. */
   readonly text?: string
@@ -105,7 +116,7 @@ export interface UserQuery {
   /** A database that the user has a grant on, its own or one of its collections. */
   readonly database?: string
   /** `idle`: without a sign-in for 90 days; without other conditions, the longest ago first. */
-  readonly status?: 'disabled' | 'expired' | 'idle'
+  readonly status?: UserStatus
   /** `next` of the previous page. */
   readonly after?: string
   readonly limit: number
@@ -227,6 +238,8 @@ function toRanges({ text = '', role, hasNoFactor, database, status }: UserQuery,
   if (role !== undefined) return [{ kind, from: foldCase(role), to: toEnd(foldCase(role)) }]
   if (database !== undefined) return [{ kind: 'grant', from: database, to: database }]
   if (status === 'idle' && text === '') return [{ kind: 'sign-in', from: '0', to: String(now - IDLE_SECONDS - 1) }]
+  // every user has a name
+  if (text === '') return [{ kind: 'name', from: '', to: LAST }]
   const from = foldCase(text)
   const part = [...from].slice(0, MAX_PART).join('')
   return [
@@ -251,8 +264,7 @@ function createMatch(
     if (isDropped || !matchesText(user.name, roles, wanted)) return false
     if (wantedRole !== undefined && !roles.includes(wantedRole)) return false
     if (database !== undefined && !user.multiModel.grants.has(database)) return false
-    if (status === 'disabled' && user.isActive) return false
-    if (status === 'expired' && !isExpired(user, now)) return false
+    if (status !== undefined && !STATUSES[status](user, now)) return false
     return ranges[range]?.kind === 'sign-in' || isFirst(ranges, { user, range, key })
   }
 }

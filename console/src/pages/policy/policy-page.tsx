@@ -3,12 +3,13 @@ import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
+import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { CheckField, Problem, useSubmit } from '../../ui/field.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { NameLink } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
-import { Button, Card, Chips, Heading } from '../../ui/parts.tsx'
+import { Button, ButtonLink, Card, Chips, Heading } from '../../ui/parts.tsx'
 import { Overridden, useSharedValue } from '../../ui/shared-value.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -28,7 +29,10 @@ export function PolicyPage() {
   useLiveReload(({ event }) => /^(?:users?|administrator|option|configuration)\./.test(event), policy.reload)
   return (
     <Page>
-      <Heading text={texts.policy.intro} />
+      <Heading text={texts.policy.intro}>
+        <ButtonLink href={toHref(['users'], { status: 'second-factor' })}>{texts.policy.with}</ButtonLink>
+        <ButtonLink href={toHref(['users'], { status: 'no-second-factor' })}>{texts.policy.without}</ButtonLink>
+      </Heading>
       <Loaded resource={policy} what={texts.policy.what} shape="cards">
         {(data) => (
           <div class="stack wide">

@@ -1,7 +1,9 @@
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { api, type BatchReport, type User } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { FormDialog, ReportDialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { SelectionBar } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Button, Chips } from '../../ui/parts.tsx'
@@ -15,6 +17,8 @@ const WITH_ROLES: ReadonlySet<BatchAction> = new Set(['addRoles', 'removeRoles']
 
 interface BatchBarProps {
   readonly names: readonly string[]
+  /** Selects users beyond those that the list shows. */
+  readonly selectAll: ComponentChildren
   /** As the list shows them now. */
   readonly users: readonly User[]
   readonly onClear: () => void
@@ -22,7 +26,7 @@ interface BatchBarProps {
 }
 
 /** Actions for all selected users. */
-export function BatchBar({ names, users, onClear, onDone }: BatchBarProps) {
+export function BatchBar({ names, users, selectAll, onClear, onDone }: BatchBarProps) {
   const [action, setAction] = useState<BatchAction>()
   const finish = () => {
     setAction(undefined)
@@ -31,6 +35,7 @@ export function BatchBar({ names, users, onClear, onDone }: BatchBarProps) {
   }
   return (
     <SelectionBar text={texts.batch.selected(names.length)} label={texts.batch.title} onClear={onClear}>
+      {selectAll}
       {ACTIONS.map((each) => (
         <Button key={each} {...(each === 'delete' && { kind: 'danger' })} onClick={() => setAction(each)}>
           {texts.batch.actions[each]}
@@ -68,17 +73,21 @@ function invert({ action, roles = [] }: Omit<Batch, 'names'>, users: readonly Us
   return (rows[action] ?? []).filter(({ names }) => names.length > 0)
 }
 
-interface BatchDialogProps extends Omit<BatchBarProps, 'onClear'> {
+interface BatchDialogProps extends Omit<BatchBarProps, 'onClear' | 'selectAll'> {
   readonly action: BatchAction
   readonly onClose: () => void
 }
 
 const SAMPLE = 5
+/** Of more users, a deletion asks for their number: a list may have more than the window shows. */
+const MAX_UNASKED = 10
 
 function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps) {
   const [roles, setRoles] = useState<readonly string[]>([])
   const [failed, setFailed] = useState<BatchReport['outcomes']>()
   const hasRoles = WITH_ROLES.has(action)
+  const [typed, setTyped] = useState('')
+  const asksNumber = action === 'delete' && names.length > MAX_UNASKED
   const run = async () => {
     const change = { action, ...(hasRoles && { roles }) }
     const { outcomes } = await send({ ...change, names })
@@ -108,7 +117,7 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
       title={texts.batch.confirm(action, names.length)}
       action={texts.batch.confirm(action, names.length)}
       isDanger={DANGEROUS.has(action)}
-      isReady={!hasRoles || roles.length > 0}
+      isReady={(!hasRoles || roles.length > 0) && (!asksNumber || typed.trim() === String(names.length))}
       onClose={onClose}
       onSubmit={run}
     >
@@ -117,6 +126,7 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
       </div>
       <p>{texts.batch.effects[action]}</p>
       {hasRoles && <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />}
+      {asksNumber && <TextField label={texts.batch.typeNumber(names.length)} value={typed} onValue={setTyped} />}
     </FormDialog>
   )
 }

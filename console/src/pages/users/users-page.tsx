@@ -5,7 +5,7 @@ import { useShortcuts } from '../../frame/shortcuts.ts'
 import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
-import { askEarlyForList, List, NameLink, useList } from '../../ui/list.tsx'
+import { askEarlyForList, List, NameLink, SelectAll, useList } from '../../ui/list.tsx'
 import { ButtonLink, Chips, Heading } from '../../ui/parts.tsx'
 import { Command, Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -39,6 +39,7 @@ export function UsersPage() {
           <BatchBar
             names={[...selection.keys]}
             users={list.data?.users ?? []}
+            selectAll={<SelectAll list={list} rowsOf={({ users }) => users} keyOf={({ name }) => name} />}
             onClear={() => selection.onChange(new Set())}
             onDone={list.reload}
           />
@@ -67,7 +68,7 @@ export function UsersPage() {
           canSelect
           count={describeCount}
           narrow={texts.users.narrow}
-          none={<NoUsers search={search} status={status} />}
+          none={<NoUsers search={search} status={status} isCut={list.data?.next !== undefined} />}
         />
       </div>
       <PageDialog action={open === undefined ? action : undefined} onChange={list.reload} />
@@ -110,6 +111,11 @@ const toColumns = (
   },
   { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
   {
+    label: texts.users.secondFactor,
+    isMinor: true,
+    render: ({ totp }) => (totp ? texts.users.totpOn : <span class="quiet usual">{texts.users.totpOff}</span>),
+  },
+  {
     label: texts.users.lastSignIn,
     sortBy: ({ lastSignIn }) => (lastSignIn ? Date.parse(lastSignIn.at) : 0),
     render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} />,
@@ -126,9 +132,9 @@ const toColumns = (
 const describeCount = ({ users, next, total }: UserPage): string =>
   next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length, total)
 
-const NoUsers = ({ search, status }: Readonly<{ search: string; status: string }>) =>
+const NoUsers = ({ search, status, isCut }: NoUsersProps) =>
   search !== '' || status !== '' ? (
-    <Empty {...describeNone(search, status)}>
+    <Empty {...describeNone({ search, status, isCut })}>
       <div class="row">
         <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
         {status === 'locked' && <LockoutLink />}
@@ -144,10 +150,19 @@ const NoUsers = ({ search, status }: Readonly<{ search: string; status: string }
     </Empty>
   )
 
+interface NoUsersProps {
+  readonly search: string
+  readonly status: string
+  /** Not all users were looked at. */
+  readonly isCut: boolean
+}
+
 /** A filter alone has no text that could be mistyped. */
-const describeNone = (search: string, status: string) =>
+const describeNone = ({ search, status, isCut }: NoUsersProps) =>
   search === ''
-    ? { title: texts.users.noneFoundIn[status] ?? texts.users.noneFound, text: texts.users.noneFoundInText[status] }
+    ? isCut
+      ? { title: texts.users.noneSoFar, text: texts.users.narrow }
+      : { title: texts.users.noneFoundIn[status] ?? texts.users.noneFound, text: texts.users.noneFoundInText[status] }
     : { title: texts.users.noneFound, text: texts.users.noneFoundText }
 
 /** Only administrators read the audit trail. */

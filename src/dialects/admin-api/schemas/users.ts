@@ -81,6 +81,7 @@ export type SignIn = NonNullable<Static<typeof LAST_SIGN_IN>>
 
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
+  totp: flag('Whether the user needs a one-time code.'),
   canEdit: flag('Whether the caller may change the user.'),
   isLocked: flag('Whether at least one client is locked out after too many failures, as far as this node knows.'),
   lastSignIn: LAST_SIGN_IN,
@@ -108,7 +109,6 @@ const SESSIONS = integer('Live sessions. The store keeps at most 1000 of a name.
 
 export const DETAIL_MEMBERS = {
   ...LISTED_MEMBERS,
-  totp: flag('Whether the user needs a one-time code.'),
   sessions: SESSIONS,
   lockout: LOCKOUT,
 }

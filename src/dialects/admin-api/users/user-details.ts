@@ -57,7 +57,6 @@ async function showDetails(deps: OperationDeps, call: Call, user: User): Promise
   const limit = await deps.limits.find({ name, salt: saltOf(user) })
   return {
     ...showManaged(deps, call, user),
-    totp: hasTotp(user),
     sessions: await countSessions(deps, name),
     lastSignIn: showSignIn(signIns.get(name)),
     isLocked: limit !== undefined,

@@ -13,6 +13,7 @@ import { createUser } from '../../../directory/users/revisions.ts'
 import {
   type FieldValue,
   fillUser,
+  findTotp,
   type Grant,
   readField,
   type User,
@@ -52,8 +53,8 @@ const QUERY = object({
   'role?': text('A role. Case does not matter.'),
   'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
   'status?': oneOf(
-    ['locked', 'disabled', 'expired', 'idle', ''],
-    '`idle`: no sign-in with the password for 90 days, or none at all.',
+    ['locked', 'disabled', 'expired', 'idle', 'second-factor', 'no-second-factor', ''],
+    '`idle`: no sign-in with the password for 90 days, or none at all. `second-factor`: one-time codes are set up.',
   ),
   ...PAGE_QUERY,
 })
@@ -190,6 +191,7 @@ const changeManaged = async (deps: OperationDeps, call: Call, change: (user: Use
 
 export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
   ...showUser(user),
+  totp: findTotp(user) !== undefined,
   canEdit: checkManaged(deps, call, user) === undefined,
 })
 
