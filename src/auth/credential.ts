@@ -20,7 +20,8 @@ import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
 import { PROVIDER_TOKEN } from './provider-token.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { COOKIE_SESSION } from './session/account-session.ts'
-import { ADMIN_COOKIE, CONSOLE_SESSION } from './session/console-session.ts'
+import { CONSOLE_SESSION } from './session/console-session.ts'
+import { ADMIN_COOKIE, SIGN_IN_COOKIE } from './session/own-cookie.ts'
 import { type CookieSessions, createCookieHandler, SESSION_COOKIES } from './session/session-cookie.ts'
 import { TOKEN_SESSION } from './session/token-session.ts'
 
@@ -113,8 +114,12 @@ export const createMultiModelHandlers = (deps: MultiModelCredentialDeps): readon
   createCertificateHandler(deps),
 ]
 
-/** Cookies that hold a credential: they are never forwarded. */
-export const CREDENTIAL_COOKIES: readonly string[] = [...SESSION_COOKIES, ADMIN_COOKIE]
+/** Cookies that hold a credential: they are never forwarded, nor set by another server. */
+export const CREDENTIAL_COOKIES: readonly string[] = [
+  ...SESSION_COOKIES,
+  ...ADMIN_COOKIE.names,
+  ...SIGN_IN_COOKIE.names,
+]
 
 /** The handlers of a listener, and what it accepts of them. */
 export interface AcceptedHandlers extends AcceptedCredentials {

@@ -21,7 +21,10 @@ export interface CredentialSource {
   header(name: string): string | undefined
   /** Whether the request has a header more than once. */
   isRepeated(name: string): boolean
+  /** As CouchDB reads cookies. */
   cookie(name: string): string | undefined
+  /** All values of a cookie, as browsers send them. */
+  cookieValues(name: string): readonly string[]
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
 }

@@ -214,7 +214,11 @@ async function requireAccount(name: string, directory: ProviderSignInDeps['direc
 }
 
 async function logOut(text: string, provider: Provider, { providers, directory, clock }: ProviderSignInDeps) {
-  const token = await requireSigned(text, provider, LOGOUT_TOKEN_TYPES)
+  const token = await requireSigned(
+    text,
+    provider,
+    LOGOUT_TOKEN_TYPES[provider.client?.logoutTokenType ?? 'logout+jwt'],
+  )
   const logout = readLogoutClaims(token.claims, { ...provider.rules, nowSeconds: nowSeconds(clock) })
   if (logout.kind === 'refused') throw badRequest(`The logout token is refused: ${logout.reason}.`)
   const { issuer, id, expiresAt } = logout
@@ -270,6 +274,9 @@ async function readIdToken(text: string, provider: Provider, { providers, clock 
   const { iss, sub } = token.claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || providers.get(iss)?.name !== provider.name)
     throw refuse(REFUSED)
+  // `openid-client` compares it only in a token for several clients
+  const client = findMember(token.claims, 'azp')
+  if (client !== undefined && client !== provider.rules.clientId) throw refuse(REFUSED)
   const issuedAt = findIssueTime(token.claims, provider.rules)
   if (issuedAt > nowSeconds(clock)) throw refuse('the clock of the identity provider is ahead')
   const name = findText(token.claims, provider.rules.name) ?? sub

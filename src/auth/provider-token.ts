@@ -155,7 +155,7 @@ function toAssertedName(
   { directory }: ProviderTokenDeps,
 ): string | Refusal {
   const name = keepsNames ? claims.name : `${prefix}/${claims.name}`
-  const isConfusing = keepsNames && (hasInvisible(name) || directory.findConfusion(name) !== undefined)
+  const isConfusing = hasInvisible(name) || (keepsNames && directory.findConfusion(name) !== undefined)
   return isName(name) && !isConfusing ? name : refuse('the name in the token is not allowed here')
 }
 

@@ -1,7 +1,7 @@
 /** An identity provider, as the credentials and the sign-in page use it. */
 import { findMember } from '../base/json.ts'
 import { foldCase } from '../directory/users/user-search.ts'
-import type { ProviderClaimRules } from '../keys/provider-claims.ts'
+import type { LOGOUT_TOKEN_TYPES, ProviderClaimRules } from '../keys/provider-claims.ts'
 import type { ProviderKeys, ProviderPlace } from '../keys/provider-keys.ts'
 import {
   type Claims,
@@ -37,6 +37,7 @@ interface ProviderClient {
   /** Empty: the client is public. */
   readonly secret: string
   readonly scopes: readonly string[]
+  readonly logoutTokenType: keyof typeof LOGOUT_TOKEN_TYPES
 }
 
 /** By each accepted issuer. */

@@ -51,6 +51,10 @@ export const PROVIDER_OPTIONS = {
     ['openid', 'profile'],
     { help: 'What the sign-in page asks the provider for.' },
   ),
+  'logout-token-type': row(oneOf(['logout+jwt', 'any']), 'logout+jwt', {
+    help: 'Accepted `typ` of its logout tokens (back-channel logout).',
+    more: 'any: also JWT and none, as Keycloak before version 25 sends.',
+  }),
   label: row(text, '', 'What the sign-in page calls the provider. Empty: its name.'),
   discovery: row(url, '', {
     help: 'URL of the discovery document. Empty: the issuer with /.well-known/openid-configuration.',

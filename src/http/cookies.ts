@@ -19,6 +19,18 @@ export function readCookies(header: string): ReadonlyMap<string, string> {
   return cookies
 }
 
+/**
+ * All values of a cookie, read as browsers write the header: at semicolons alone. A value of another host may have commas
+ * and quotation marks, and must not pass for a cookie of this one, nor hide it.
+ */
+export const listCookieValues = (header: string, name: string): readonly string[] =>
+  header.split(';').flatMap((part) => {
+    const pair = part.replace(BLANKS, '')
+    return pair.startsWith(`${name}=`) ? pair.slice(name.length + 1) : []
+  })
+
+const BLANKS = /^[ \t]+|[ \t]+$/g
+
 /** The value of a cookie, if it is the only one in the header and not quoted, as most clients of a database send it. */
 export const findOnlyCookie = (header: string, name: string): string | undefined =>
   header.startsWith(`${name}=`) && !SPECIAL.test(header) ? header.slice(name.length + 1) : undefined

@@ -9,7 +9,7 @@ import type { OriginFields } from '../observe/security-event-table.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
-import { findOnlyCookie, readCookies } from './cookies.ts'
+import { findOnlyCookie, listCookieValues, readCookies } from './cookies.ts'
 import { checkRequest, type GuardLimits } from './guard.ts'
 import { isHttp2 } from './http2-messages.ts'
 import type {
@@ -210,6 +210,10 @@ export class IncomingRequest implements RequestContext {
     const { cookie } = this.#request.headers
     if (cookie === undefined) return undefined
     return findOnlyCookie(cookie, name) ?? this.#readCookies(cookie).get(name)
+  }
+
+  cookieValues(name: string): readonly string[] {
+    return listCookieValues(this.#request.headers.cookie ?? '', name)
   }
 
   #readCookies(header: string): ReadonlyMap<string, string> {

@@ -60,7 +60,10 @@ export interface RequestContext {
   header(name: string): string | undefined
   /** Whether a header is present more than once. */
   isRepeated(name: string): boolean
+  /** As CouchDB reads cookies. */
   cookie(name: string): string | undefined
+  /** All values of a cookie, as browsers send them. */
+  cookieValues(name: string): readonly string[]
   readonly hasBody: boolean
   /** Whether the client sends its body in chunks of HTTP/1.1. HTTP/2 has none: a body of unknown length is not encoded. */
   readonly isChunked: boolean

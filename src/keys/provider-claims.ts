@@ -175,8 +175,11 @@ export const claimsFactor = (claims: Claims, factors: readonly string[]): boolea
 
 // The claims of a logout token: OpenID Connect Back-Channel Logout 1.0, 2.4 and 2.6.
 
-/** Providers that follow an earlier draft send `JWT` or nothing. */
-export const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'JWT', undefined]
+/**
+ * Accepted values of `typ` in the header of logout tokens, by the value of the option. Providers that follow an earlier
+ * draft send `JWT` or nothing, as in tokens for another use.
+ */
+export const LOGOUT_TOKEN_TYPES = { 'logout+jwt': ['logout+jwt'], any: ['logout+jwt', 'JWT', undefined] } as const
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** Seconds after its issue for which it is accepted. */

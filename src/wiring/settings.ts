@@ -279,7 +279,13 @@ export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' 
     client:
       values['client-id'] === '' || values.users === 'asserted'
         ? undefined
-        : { place, label: label || name, secret: values['client-secret'], scopes: values.scopes },
+        : {
+            place,
+            label: label || name,
+            secret: values['client-secret'],
+            scopes: values.scopes,
+            logoutTokenType: values['logout-token-type'],
+          },
     rules: {
       audience: values.audience,
       clients: values.clients,

@@ -24,6 +24,7 @@ const SOURCE: CredentialSource = {
   header: () => undefined,
   isRepeated: () => false,
   cookie: () => undefined,
+  cookieValues: () => [],
   addToUnauthorized: () => {},
 }
 

@@ -17,6 +17,7 @@ export const sourceOf = (cookie: string): CredentialSource => ({
   isRepeated: () => false,
   addToUnauthorized: () => {},
   cookie: () => cookie,
+  cookieValues: () => [cookie].filter((value) => value !== undefined),
 })
 
 /** Sessions over a real directory, with a clock and options to turn. */

@@ -41,7 +41,7 @@ for (const [door, url] of Object.entries(DOORS)) {
       const copy = browser.cookie
       const out = await browser.ask('/session', { method: 'DELETE', headers: withToken(token) })
       assert.equal(out.status, 200)
-      assert.match(out.lines['set-cookie']?.join() ?? '', /^CardeaAdmin=; .*Max-Age=0$/)
+      assert.match(out.lines['set-cookie']?.join() ?? '', /^CardeaAdmin=; .*Max-Age=0;/)
       browser.cookie = copy
       assert.equal(JSON.parse((await browser.ask('/session')).body).name, null, 'a copy of the cookie is worth nothing')
     })

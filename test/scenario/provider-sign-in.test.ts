@@ -192,6 +192,9 @@ describe('sign-in at an identity provider', () => {
     ['of another issuer', { iss: creating.issuer }],
     ['for another client', { aud: 'other' }],
     ['for several clients without azp', { aud: [CLIENT, 'other'] }],
+    ['that another client has asked for', { azp: 'other' }],
+    ['that several clients have asked for', { azp: [CLIENT] }],
+    ['with an empty azp', { azp: '' }],
     ['that has expired', { exp: 1000, iat: 900 }],
     ['from the future', { iat: Math.floor(Date.now() / 1000) + 3000, exp: Math.floor(Date.now() / 1000) + 6000 }],
     ['of an account that is not linked', { sub: 'u-2' }],
@@ -525,7 +528,21 @@ describe('sign-in at an identity provider', () => {
       assert.equal(await browser.nameOf(), 'ada')
       assert.equal(await logout({}), 200)
       assert.equal(await browser.nameOf(), null)
-      assert.equal(await logout({ sub: 'nobody' }, { typ: 'JWT' }), 200)
+    })
+
+    it('accepts only typed tokens, unless the provider is known to send others', async (t) => {
+      const server = await startServer(t, {
+        console: { 'public-url': PUBLIC_URL },
+        'provider:linked': { issuer: linked.issuer, ...client, 'logout-token-type': 'any' },
+      })
+      for (const typ of ['JWT', undefined]) {
+        assert.equal(await logout({ sub: 'unknown' }, { typ }), 400, String(typ))
+        const claims = { aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'unknown' }
+        const body = `logout_token=${linked.signToken(claims, { typ })}`
+        const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+        const request = { method: 'POST', path: `${PAGE}/back-channel-logout/linked`, headers, body }
+        assert.equal((await send(server.document, request)).status, 200, String(typ))
+      }
     })
 
     const wrong: readonly [name: string, claims: object, header?: object][] = [
@@ -548,12 +565,15 @@ describe('sign-in at an identity provider', () => {
     it('refuses another type, another signature and a second use', async () => {
       assert.equal(await logout({}, { typ: 'at+jwt' }), 400)
       assert.equal(await logout({}, {}, creating.signToken({ iss: linked.issuer, aud: CLIENT, events: EVENTS })), 400)
-      const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'nobody' })
+      const token = linked.signToken(
+        { aud: CLIENT, events: EVENTS, jti: randomUUID(), sub: 'nobody' },
+        { typ: 'logout+jwt' },
+      )
       assert.deepEqual([await logout({}, {}, token), await logout({}, {}, token)], [200, 400])
     })
 
     it('does not end sessions again with a copy of the token', async () => {
-      const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID() })
+      const token = linked.signToken({ aud: CLIENT, events: EVENTS, jti: randomUUID() }, { typ: 'logout+jwt' })
       assert.equal(await logout({}, {}, token), 200)
       const browser = createClient()
       await browser.finish('linked', await browser.visit('linked'))

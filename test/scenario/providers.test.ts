@@ -229,6 +229,14 @@ describe('a token of an identity provider', () => {
       assert.match((await sessionOf(naming.signToken({ preferred_username }))).reason, /not allowed/)
   })
 
+  it('asserts no name with invisible characters, with a prefix or without', async () => {
+    for (const preferred_username of ['al\u200bice', 'al\u202eice', 'alice\u{e0061}', 'al\u00adice']) {
+      const staff = asserting.signToken({ azp: 'app', preferred_username })
+      for (const token of [naming.signToken({ preferred_username }), staff])
+        assert.match((await sessionOf(token)).reason, /not allowed/, JSON.stringify(preferred_username))
+    }
+  })
+
   it('asserts no name that an administrator has got since', async () => {
     const read = () => sessionOf(naming.signToken({ preferred_username: 'zed' }))
     assert.equal((await read()).name, 'zed')

@@ -5,12 +5,14 @@ import { send } from './request.ts'
 export const PUBLIC_URL = 'https://db.example.com'
 const PAGE = '/_cardea/sign-in'
 
-/** At the listener with this URL. `nameOf` asks the document door. */
-export function createBrowser(url: string, document = url) {
+type Headers = Readonly<Record<string, string>>
+
+/** At the listener with this URL. `nameOf` asks the document door. `standing` are headers of every request. */
+export function createBrowser(url: string, document = url, standing: Headers = {}) {
   const cookies = new Map<string, string>()
-  const post = async (path: string, body: object = {}, others: Readonly<Record<string, string>> = {}) => {
+  const post = async (path: string, body: object = {}) => {
     const Cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
-    const headers = { 'Content-Type': 'application/json', ...(Cookie && { Cookie }), ...others }
+    const headers = { 'Content-Type': 'application/json', ...(Cookie && { Cookie }), ...standing }
     const reply = await send(url, { method: 'POST', path: `${PAGE}${path}`, headers, body })
     for (const line of reply.lines['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []

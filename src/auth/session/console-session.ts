@@ -4,9 +4,8 @@ import type { Authenticated, CredentialKind } from '../../directory/identity.ts'
 import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from '../handler.ts'
 import { type AccountSessionDeps, createAccountSessions } from './account-session.ts'
 import { readCookie } from './cookie-value.ts'
+import { ADMIN_COOKIE } from './own-cookie.ts'
 import { createSessionService, type SessionServiceDeps } from './session-service.ts'
-
-export const ADMIN_COOKIE = 'CardeaAdmin'
 
 export const CONSOLE_SESSION: CredentialKind = {
   name: 'console session',
@@ -27,9 +26,9 @@ export function createConsoleSessions(
 ) {
   const accounts = createAccountSessions({ ...deps, use: USE })
   const service = createSessionService({ ...deps, accounts, endpoint: CONSOLE_HANDLER })
-  /** `undefined`: there is no valid cookie. */
+  /** `undefined`: there is no valid cookie. Throws if there are two. */
   const find = async (source: CredentialSource): Promise<AcceptedCredential | undefined> => {
-    const value = source.cookie(ADMIN_COOKIE) ?? ''
+    const value = ADMIN_COOKIE.find(source) ?? ''
     const cookie = readCookie(value)
     const found = cookie && (await accounts.find(cookie))
     if (found) {

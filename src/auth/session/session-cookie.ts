@@ -14,11 +14,11 @@ import {
 } from '../handler.ts'
 import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
 import { type ReadCookie, readCookie, type SigningSettings } from './cookie-value.ts'
+import { HOST_PREFIX } from './own-cookie.ts'
 import { isTokenCookie, TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
 const SESSION_COOKIE = 'AuthSession'
-/** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
-const HOST_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
+const HOST_SESSION_COOKIE = `${HOST_PREFIX}${SESSION_COOKIE}`
 
 /** Every name that the cookie can have. */
 export const SESSION_COOKIES: readonly string[] = [SESSION_COOKIE, HOST_SESSION_COOKIE]
@@ -158,10 +158,12 @@ const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ig
 
 const MALFORMED = `Malformed ${SESSION_COOKIE} cookie. Please clear your cookies.`
 
-const findValue = (source: CookieSource, { cookieSettings }: CookieSessions): string | undefined =>
-  source.cookie(chooseCookieName(cookieSettings(), source.client.scheme === 'https'))
+function findValue(source: CookieSource, { cookieSettings }: CookieSessions): string | undefined {
+  const name = chooseCookieName(cookieSettings(), source.client.scheme === 'https')
+  return name === HOST_SESSION_COOKIE ? source.cookieValues(name)[0] : source.cookie(name)
+}
 
-type CookieSource = Pick<CredentialSource, 'client' | 'cookie'>
+type CookieSource = Pick<CredentialSource, 'client' | 'cookie' | 'cookieValues'>
 
 /** The session of a request's cookie, even if another credential decided the identity of the request. */
 export async function findSession(

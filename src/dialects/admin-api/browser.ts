@@ -1,8 +1,6 @@
 // Distinguishes browsers from programs, and pages that the user opened from other requests of a browser. Browsers send
 // `Sec-Fetch-*` over TLS and to loopback addresses, and no script can set them.
-import { ADMIN_COOKIE } from '../../auth/session/console-session.ts'
-import type { HeaderPair, RequestContext } from '../../http/request-context.ts'
-import { CONSOLE_PATH } from '../own-paths.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 
 /** Shows that a request comes from a page that was delivered to a navigation. */
 export const PAGE_TOKEN_HEADER = 'x-cardea-page-token'
@@ -35,14 +33,3 @@ export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boole
   client.scheme === 'https' || LOOPBACK_HOST.test(client.host)
 
 const LOOPBACK_HOST = /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
-
-/** Not sent with requests of other sites nor to paths of a database, and not readable by scripts. */
-export const renderAdminCookie = (value: string, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
-  'Set-Cookie',
-  `${ADMIN_COOKIE}=${value}; Path=${CONSOLE_PATH}; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
-]
-
-export function renderClearedCookie(context: Pick<RequestContext, 'client'>): HeaderPair {
-  const [name, text] = renderAdminCookie('', context)
-  return [name, `${text}; Max-Age=0`]
-}

@@ -3,11 +3,12 @@
  * for their own account. No reply contains a password, and only `users/transfer.ts` returns password hashes.
  */
 import { CONSOLE_SESSION } from '../../auth/session/console-session.ts'
+import { ADMIN_COOKIE } from '../../auth/session/own-cookie.ts'
 import { decodePercent } from '../../base/encoding.ts'
 import { ERRORS, Refusal } from '../../base/errors.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext } from '../../http/request-context.ts'
-import { isFromBrowser, renderAdminCookie } from './browser.ts'
+import { isFromBrowser } from './browser.ts'
 import { toErrorBody, toJsonReply } from './json.ts'
 import { OPENAPI_ROUTE } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
@@ -110,5 +111,5 @@ function renewingHeaders(context: RequestContext, reply: Reply): readonly Header
   const credential = context.authenticated?.credential
   if (credential?.kind !== CONSOLE_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
   const renewed = credential.session?.cookie?.renew()
-  return renewed ? [renderAdminCookie(renewed.value, context)] : []
+  return renewed ? [ADMIN_COOKIE.render(renewed.value, context)] : []
 }

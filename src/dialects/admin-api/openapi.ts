@@ -76,7 +76,7 @@ export function describeApi(version: string): OpenApiDocument {
 const SECURITY: Json = {
   basic: { type: 'http', scheme: 'basic' },
   bearer: { type: 'http', scheme: 'bearer' },
-  session: { type: 'apiKey', in: 'cookie', name: 'CardeaAdmin' },
+  session: { type: 'apiKey', in: 'cookie', name: '__Host-CardeaAdmin', description: 'Without TLS: CardeaAdmin.' },
   pageToken: { type: 'apiKey', in: 'header', name: 'X-Cardea-Page-Token' },
 }
 

@@ -7,6 +7,7 @@
 import { type DoorArrivals, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from '../../auth/provider-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
+import { SIGN_IN_COOKIE } from '../../auth/session/own-cookie.ts'
 import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal, refusalText } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
@@ -14,7 +15,7 @@ import { identityOf } from '../../directory/identity.ts'
 import { toExternalKey } from '../../directory/users/user.ts'
 import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { readForm } from '../../http/form.ts'
-import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { CALLBACK_PATH, SIGN_IN_PREFIX } from '../own-paths.ts'
 import { findNext } from '../sign-in-redirect.ts'
 import { requireTrusted, showIdentity } from './account-sign-in.ts'
@@ -72,7 +73,7 @@ async function start(context: RequestContext, provider: string, deps: ProviderRo
     passwordLink: secret === undefined ? undefined : await requirePasswordLink(deps, secret),
   }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)
-  return toJsonReply(200, { url }, [renderStateCookie(cookie, STATE_SECONDS, context)])
+  return toJsonReply(200, { url }, [SIGN_IN_COOKIE.render(cookie, context, STATE_SECONDS)])
 }
 
 /** The session of a user who may link an account. Its user has just typed the password. */
@@ -98,14 +99,14 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_SIGN_IN_BYTES))
   let arrival: Arrival | undefined
   try {
-    arrival = await deps.providerSignIn.finish(provider, query, context.cookie(STATE_COOKIE))
+    arrival = await deps.providerSignIn.finish(provider, query, SIGN_IN_COOKIE.find(context))
     const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
       ...showIdentity(identity),
       linked: (arrival.link ?? arrival.passwordLink) !== undefined,
       ...(arrival.next !== undefined && { next: arrival.next }),
     }
-    return toJsonReply(200, reply, [...headers, renderStateCookie('', 0, context)])
+    return toJsonReply(200, reply, [...headers, SIGN_IN_COOKIE.render('', context, 0)])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const reason = error.detail ?? refusalText(error)
@@ -152,10 +153,3 @@ async function endSessions(context: RequestContext, provider: string, { provider
   await providerSignIn.logOut(provider, token)
   return { status: 200, headers: [] }
 }
-
-const STATE_COOKIE = 'CardeaSignIn'
-
-const renderStateCookie = (value: string, seconds: number, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
-  'Set-Cookie',
-  `${STATE_COOKIE}=${value}; Path=${SIGN_IN_PREFIX}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
-]

@@ -1,6 +1,7 @@
 // The session of a browser at /_cardea/: shows who is signed in, signs in and signs out.
 import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/console-session.ts'
+import { ADMIN_COOKIE } from '../../auth/session/own-cookie.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
@@ -9,7 +10,7 @@ import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { SessionOpening } from '../../directory/sessions/session.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { API_PREFIX } from '../own-paths.ts'
-import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
+import { isTrustworthy } from './browser.ts'
 import { readJsonBody, requireValid, toJsonReply } from './json.ts'
 import type { OperationDeps } from './operation.ts'
 import type { PageOptions } from './page.ts'
@@ -64,7 +65,7 @@ async function signIn(context: RequestContext, options: SessionRouteOptions): Pr
   await endPresented(context, options.sessions)
   // a client that knows the password may have the token: the page goes on without being loaded again
   const session = { ...describe(opened, options), pageToken: options.sessions.pageTokenOf(opened.cookie) }
-  return toJsonReply(200, session, [renderAdminCookie(opened.cookie.value, context)])
+  return toJsonReply(200, session, [ADMIN_COOKIE.render(opened.cookie.value, context)])
 }
 
 /** A new sign-in ends the session that the request was sent with. */
@@ -74,12 +75,12 @@ async function endPresented({ authenticated }: RequestContext, sessions: Console
 
 async function signOut(context: RequestContext, { sessions }: SessionRouteOptions): Promise<Reply> {
   await endPresented(context, sessions)
-  return toJsonReply(200, { name: null }, [renderClearedCookie(context)])
+  return toJsonReply(200, { name: null }, [ADMIN_COOKIE.render('', context, 0)])
 }
 
 /** Opens another session for an account whose sessions have ended. Returns the header that sets its cookie. */
 export const createReopen =
   ({ openFor }: ConsoleSessions) =>
   async (context: RequestContext, account: Account, opening: SessionOpening): Promise<readonly HeaderPair[]> => [
-    renderAdminCookie((await openFor(account, context, opening)).cookie.value, context),
+    ADMIN_COOKIE.render((await openFor(account, context, opening)).cookie.value, context),
   ]
