@@ -1,18 +1,21 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { PRODUCT } from '../base/product.ts'
 import { keepRepeating } from '../base/sleep.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
-import type { NodeState, NodeStore } from '../directory/store-port/nodes.ts'
+import type { NodeRecord, NodeStore } from '../directory/store-port/nodes.ts'
+import { toStartError } from '../kernel/kernel.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
 import type { ServerErrors } from '../observe/server-errors.ts'
+import { claimName, OWN_PROCESS } from './node-name.ts'
+import { createNodesCheck, type NodeSecrets, toKeysHash, toNodeKeys } from './other-nodes.ts'
 
 export interface MonitorDeps {
-  readonly store: TotalsStore & NodeStore
+  readonly store: TotalsStore & NodeStore & { readonly engine: string }
   readonly metrics: Metrics
   readonly serverErrors: Pick<ServerErrors, 'list'>
   readonly clock: Clock
@@ -23,20 +26,20 @@ export interface MonitorDeps {
   readonly checkHealth: CheckHealth
 }
 
-export interface NodeSecrets {
-  /** Cardea's own key, shared by the nodes of a store. */
-  readonly ownKey: Uint8Array
-  /** One for each key ring. */
-  readonly ringVersions: readonly string[]
-  readonly cookieSecret: string
-}
-
-export function createMonitor(deps: MonitorDeps) {
+/** Throws if another node of its name runs. */
+export async function openMonitor(deps: MonitorDeps) {
   const { store, metrics, clock } = deps
   const instance = randomUUID()
   const recorder = new TotalsRecorder(metrics, store, clock, instance)
-  const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
-  const registry = registerNode(instance, deps, async () => describeNode(deps, startedAt, await deps.checkHealth()))
+  const describe = createDescription(instance, deps)
+  const isAlone = store.engine === 'sqlite'
+  // before the health is checked: a node of its name would make it fail
+  const claim = { describe: async () => describe([]), isAlone, maxWaitMs: 2 * SHARED_HEARTBEAT_MS }
+  const release = await claimName(store, claim).catch((error) => {
+    throw toStartError(error)
+  })
+  const beatMs = isAlone ? ALONE_HEARTBEAT_MS : SHARED_HEARTBEAT_MS
+  const registry = registerNode(instance, store, beatMs, async () => describe(await deps.checkHealth()))
   const monitor: Monitor = {
     instance,
     async listTotals(step, from) {
@@ -60,10 +63,13 @@ export function createMonitor(deps: MonitorDeps) {
   }
   return {
     ...monitor,
+    /** The checks of the other nodes; none if there can be no other. */
+    checks: isAlone ? [] : [createNodesCheck(store, clock, () => describe([]))],
     /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
     heartbeat: () => registry.heartbeat().catch(() => {}),
     async close() {
       await registry.stop()
+      release()
       await recorder.stop()
     },
   }
@@ -74,22 +80,23 @@ function ignoreRefusal(error: unknown): void {
   if (!(error instanceof Refusal)) throw error
 }
 
-const HEARTBEAT_MS = 15_000
+/** A node that starts under the name of another waits for its heartbeat. */
+const SHARED_HEARTBEAT_MS = 5000
+const ALONE_HEARTBEAT_MS = 15_000
 
 /** This node in the store's list of nodes: written when it starts and then regularly, removed when it stops. */
-function registerNode(instance: string, { store, clock, nodeName }: MonitorDeps, describe: () => Promise<NodeState>) {
+function registerNode(instance: string, store: NodeStore, beatMs: number, describe: () => Promise<NodeRecord>) {
   let isStopped = false
   const inTurn = createTurns()
   const write = async () => {
     if (isStopped) return
-    const state = await describe()
-    await store.putNode({ instance, name: nodeName(), seenAt: nowSeconds(clock), state })
+    await store.putNode(await describe())
   }
   const heartbeat = () => inTurn(write)
   const stopBeating = keepRepeating(async () => {
     // the store logs that it is unreachable
     await heartbeat().catch(() => {})
-    return HEARTBEAT_MS
+    return beatMs
   })
   return {
     /** Writes the state of this node now, in addition to the regular heartbeats. */
@@ -104,22 +111,24 @@ function registerNode(instance: string, { store, clock, nodeName }: MonitorDeps,
   }
 }
 
-const describeNode = (
-  { stalenessMs, secrets }: MonitorDeps,
-  startedAt: number,
-  parts: readonly HealthPart[],
-): NodeState => ({
-  version: PRODUCT.version,
-  startedAt,
-  lagMs: Math.round(stalenessMs()),
-  keysHash: toKeysHash(secrets()),
-  problems: parts.flatMap(({ name, state, problem }) => (state === 'failed' ? [`${name}: ${problem?.reason}`] : [])),
-})
-
-/** Equal on nodes that have the same secrets. Keyed, so that it does not help to guess a weak cookie secret. */
-function toKeysHash({ ownKey, ringVersions, cookieSecret }: NodeSecrets): string {
-  const hash = createHmac('sha256', ownKey)
-  for (const version of ringVersions) hash.update(`ring:${version};`)
-  hash.update(`cookies:${cookieSecret}`)
-  return hash.digest('hex').slice(0, 16)
+function createDescription(instance: string, { clock, nodeName, stalenessMs, secrets }: MonitorDeps) {
+  const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
+  const openedMs = clock.nowMs()
+  return (parts: readonly HealthPart[]): NodeRecord => ({
+    instance,
+    name: nodeName(),
+    seenAt: nowSeconds(clock),
+    state: {
+      version: PRODUCT.version,
+      startedAt,
+      lagMs: Math.round(stalenessMs()),
+      keysHash: toKeysHash(secrets()),
+      problems: parts.flatMap(({ name, state, problem }) =>
+        state === 'failed' ? [`${name}: ${problem?.reason}`] : [],
+      ),
+      openedMs,
+      process: OWN_PROCESS,
+      keys: toNodeKeys(secrets()),
+    },
+  })
 }

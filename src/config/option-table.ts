@@ -542,7 +542,8 @@ export const OPTIONS = {
 
   node: {
     name: restart(matching('name@host', /^[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+$/), 'cardea@127.0.0.1', {
-      help: 'Name of this node in /_node/{name}.',
+      help: 'Name of this node in /_node/{name}, in the list of nodes and of its audit chain.',
+      more: 'With a PostgreSQL store the default is cardea@ and the host name. Each node of a store needs a name of its own, which stays the same when it is started again.',
     }),
   },
 

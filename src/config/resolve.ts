@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Classified } from './classify.ts'
 import { tryParse } from './codecs.ts'
 import { isStrictEnough } from './compatibility.ts'
@@ -34,7 +35,15 @@ export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, rep
   const bySection = Map.groupBy(ROWS, ({ section }) => section)
   const values = Object.fromEntries([...bySection].map(([section, rows]) => [section, resolve(rows)]))
   // has the shape of the table, because it has one value for each row
-  return { ...work, values: values as unknown as Config }
+  return { ...work, values: withNodeName(values as unknown as Config, work) }
+}
+
+/** Nodes that share a store need different names. Only PostgreSQL is shared. */
+function withNodeName(values: Config, { snapshot }: Work): Config {
+  const isGiven = (snapshot.get('node.name')?.source.kind ?? 'default') !== 'default'
+  if (isGiven || !/^postgres/.test(values.store.url)) return values
+  const host = hostname().replaceAll(/[^A-Za-z0-9_.:-]/g, '-') || 'localhost'
+  return { ...values, node: { ...values.node, name: `cardea@${host}` } }
 }
 
 function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {

@@ -4,7 +4,7 @@ import { openLimits } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { MONOTONIC_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
-import { createMonitor } from '../cluster/monitor.ts'
+import { openMonitor } from '../cluster/monitor.ts'
 import type { Config } from '../config/options.ts'
 import { createLiveEvents } from '../dialects/admin-api/system/live-events.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
@@ -71,7 +71,7 @@ export async function openParts(liveConfig: LiveConfig, metrics: Metrics, toClai
     const opened = await openBase(liveConfig, metrics, closing, { guesses: limits.guesses, toClaims })
     closers.push(addProcessMetrics(metrics))
     const signIn = createSignInParts(opened)
-    const own = createServerParts({ ...opened, ...signIn }, limits.accounts, closing)
+    const own = await openServerParts({ ...opened, ...signIn }, limits.accounts, closing)
     const parts = { ...opened, ...own, ...signIn }
     addMetrics(parts)
     return { ...parts, close }
@@ -176,7 +176,7 @@ interface RunningWorkers {
 type SignedInBase = Base & ReturnType<typeof createSignInParts>
 
 /** What only a running server has, mostly for its administrator. */
-function createServerParts(
+async function openServerParts(
   base: SignedInBase,
   limits: ReturnType<typeof openConfiguredLimits>['accounts'],
   closing: Closing,
@@ -184,12 +184,13 @@ function createServerParts(
   const { liveConfig, config, metrics, directory, tokenSecrets, gateway, rings, audit } = base
   const workers = createLive<RunningWorkers | undefined>(undefined)
   const listOthers = createOtherChecks(base, workers)
+  const nodeChecks = createLive<readonly HealthCheck[]>([])
   const checkHealth = createHealth(
-    () => ({ directory, store: base.store, rings, audit, others: listOthers() }),
+    () => ({ directory, store: base.store, rings, audit, others: [...listOthers(), ...nodeChecks.get()] }),
     [createHealthLog(base.log), addHealthMetrics(metrics)],
   )
   const monitor = closing(
-    createMonitor({
+    await openMonitor({
       store: base.store,
       metrics,
       serverErrors: base.serverErrors,
@@ -198,14 +199,17 @@ function createServerParts(
       stalenessMs: directory.stalenessMs,
       secrets: () => ({
         ownKey: liveConfig.get().ownKey,
-        ringVersions: rings.map((ring) => ring.get().version),
-        cookieSecret: config.get().chttpd_auth.secret,
+        tokens: tokenSecrets.ring.get(),
+        upstream: gateway.ring?.get(),
+        cookies: base.cookieSecrets.accepted().map((secret) => secret.toString('base64')),
       }),
       checkHealth,
     }),
   )
-  // the list of nodes shows at once which of them have loaded new secrets
+  nodeChecks.set(monitor.checks)
+  // other nodes see at once which of them have loaded new secrets
   tokenSecrets.onReload(() => void monitor.heartbeat())
+  liveConfig.onChange(() => void monitor.heartbeat())
   const live = closing(
     createLiveEvents({
       readCounts: monitor.readCounts,

@@ -74,6 +74,19 @@ export const NODE_TESTS: StoreTests = {
     assert.deepEqual(await store.listNodes(), [node('2', 'two', 110)])
   },
 
+  async 'gives a name to one node that was seen lately'({ store, openAnother }) {
+    const other = await openAnother()
+    const claims = [store.claimNode(node('1', 'one', 100)), other.claimNode(node('2', 'one', 100))]
+    const holders = await Promise.all(claims)
+    assert.equal(holders.filter((holder) => holder === undefined).length, 1)
+    const [held = node('', '', 0)] = await store.listNodes()
+    assert.equal((await store.listNodes()).length, 1)
+    assert.deepEqual(await other.claimNode(node('3', 'one', 160)), held)
+    assert.equal(await store.claimNode({ ...held, seenAt: 100 }), undefined, 'its own')
+    assert.equal(await store.claimNode(node('4', 'two', 100)), undefined)
+    assert.equal(await other.claimNode(node('3', 'one', 161)), undefined, 'not seen for a minute')
+  },
+
   async 'drops earlier starts of a node, and nodes not seen for a day'({ store }) {
     await store.putNode(node('1', 'one', 100))
     await store.putNode(node('2', 'two', 100))

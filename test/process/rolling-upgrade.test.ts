@@ -62,7 +62,10 @@ before(async () => {
   const { folder } = makeManaged(scope, renderConfig(await postgres.createPlace()))
   serve = ['serve', '--config', folder]
   older = (await start(scope, serve).doors()).document
-  const second = start(scope, serve, { command: [process.execPath, CARDEA], env: addMigration() })
+  const second = start(scope, [...serve, '--node.name', 'cardea@newer'], {
+    command: [process.execPath, CARDEA],
+    env: addMigration(),
+  })
   newer = (await second.doors()).document
   assert.match(second.stderr(), /"from":\d+,"to":\d+,"msg":"store migrated"/)
 })

@@ -1,17 +1,26 @@
 // What a server says of itself, in each state that an operator must notice: on every surface the same.
 import assert from 'node:assert/strict'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { mountDisk } from '../scenario/faults/disk.ts'
-import { startPostgres } from '../store/postgres-server.ts'
+import { connectPostgres, startPostgres } from '../store/postgres-server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { CONFIG, makeManaged } from '../support/managed.ts'
 import { start, stop } from '../support/process.ts'
 import { startProvider } from '../support/provider.ts'
+import { send } from '../support/request.ts'
 import { expectVerdict } from '../support/surfaces.ts'
 import { openBackend } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
+
+let shared: ReturnType<typeof connectPostgres> | undefined
+const sharePostgres = () => {
+  shared ??= connectPostgres()
+  return shared
+}
+after(async () => (await shared)?.stop())
 
 describe('log, probes, admin API, command line and metrics say the same', () => {
   it('if an upstream answers /_up, and fails with 500 at /_session', async (t) => {
@@ -94,6 +103,26 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     assert.match((await managed.cardea(['status'])).stdout, /^store +postgres, last read \d+ s ago$/m)
   })
 
+  it('if another node has different keys: the later one is not ready, and the earlier one warns', async (t) => {
+    const config = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
+    const toNode = (name: string, secret: string) =>
+      makeManaged(
+        t,
+        config
+          .replace('a-secret-of-cookies', secret)
+          .replace('[server]\n', `[node]\nname = ${name}\n[server]\njwt-secret = one-of-tokens\n`),
+      )
+    const [a, b, c] = [toNode('a@here', 'one'), toNode('b@here', 'two'), toNode('c@here', 'one')]
+    const [first, second] = [await a.serve(), await b.serve()]
+    const words = (name: string) => new RegExp(`${name}.* has different keys, so sessions and tokens of one node`)
+    await expectVerdict(b, second, { part: 'nodes', state: 'failed', words: words('a@here'), up: 503 })
+    await expectVerdict(a, first, { part: 'nodes', state: 'warning', words: words('b@here') })
+    await stop(second)
+    const third = await c.serve()
+    for (const { document } of [first, third])
+      await waitUntil(async () => (await send(document, { path: '/_cardea/ready' })).json.components.nodes === 'ok')
+  })
+
   it('if the disk is full', async (t) => {
     const disk = mountDisk(t)
     if (!disk) return
@@ -121,6 +150,38 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     assert.equal(added.code, 1)
     assert.match(added.stderr, words)
     assert.ok(!existsSync(join(managed.folder, 'cardea.db')), 'no other store is made')
+  })
+})
+
+describe('the name of a node', () => {
+  it('is cardea@ and the host name with PostgreSQL, and cardea@127.0.0.1 with SQLite', async (t) => {
+    const readName = async (config: string) =>
+      (await makeManaged(t, config).cardea(['config', 'get', 'node.name'])).stdout.trim()
+    assert.equal(await readName(CONFIG), 'cardea@127.0.0.1')
+    const shared = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
+    assert.equal(await readName(shared), `cardea@${hostname()}`)
+    assert.equal(await readName(`${shared}[node]\nname = shop@eu-1\n`), 'shop@eu-1')
+  })
+
+  it('belongs to one running node: another does not start, and one that was killed starts again at once', async (t) => {
+    const config = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
+    const [managed, other] = [makeManaged(t, config), makeManaged(t, config)]
+    const first = start(t, ['serve', '--config', managed.folder])
+    await first.doors()
+    const second = start(t, ['serve', '--config', other.folder])
+    assert.equal((await second.ended).code, 1)
+    const refused = `Another node with the name cardea@${hostname()} is running (host ${hostname()}, process ${first.child.pid}).`
+    assert.ok(second.stderr().includes(refused), second.stderr())
+    assert.match(second.stderr(), /--node\.name/)
+
+    first.child.kill('SIGKILL')
+    await first.ended
+    const startMs = performance.now()
+    const again = start(t, ['serve', '--config', managed.folder])
+    await again.doors()
+    const ownMs = performance.now() - startMs
+    await stop(again)
+    assert.ok(ownMs < 10_000, `${ownMs} ms`)
   })
 })
 

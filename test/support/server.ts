@@ -54,8 +54,14 @@ function mergeOptions(given: readonly (AnyOptions | CardeaOptions)[]): CardeaOpt
   const options: Record<string, object> = {}
   for (const sections of given)
     for (const [section, values] of Object.entries(sections)) options[section] = { ...options[section], ...values }
-  return options
+  lastNode += 1
+  // nodes that share a store have different names
+  const isShared =
+    'url' in (options['store'] ?? {}) && /^postgres/.test(String(Reflect.get(options['store'] ?? {}, 'url')))
+  return isShared ? { ...options, node: { name: `cardea@test-${lastNode}`, ...options['node'] } } : options
 }
+
+let lastNode = 0
 
 function recordLog() {
   const lines: LogLine[] = []

@@ -18,11 +18,28 @@ export interface NodeState {
   readonly keysHash: string
   /** What does not work; empty: it is ready. */
   readonly problems: readonly string[]
+  /** When it opened the store, in milliseconds since the epoch. Nodes of earlier versions leave out this and the rest. */
+  readonly openedMs?: number
+  readonly process?: { readonly machine: string; readonly pid: number }
+  readonly keys?: NodeKeys
 }
+
+/** Digests of keys. */
+export interface NodeKeys {
+  /** Of those that sign its sessions and tokens. */
+  readonly signs: readonly string[]
+  /** Of those that it verifies them with. */
+  readonly accepts: readonly string[]
+}
+
+/** A node that has not been seen for longer does not run, or cannot reach the store. */
+export const LOST_SECONDS = 60
 
 export interface NodeStore {
   /** Also deletes earlier starts of the same node, and every node that was not seen for a day. */
   putNode(node: NodeRecord): Promise<void>
+  /** The same, unless another node of its name is there that has been seen lately: then returns that one. */
+  claimNode(node: NodeRecord): Promise<NodeRecord | undefined>
   removeNode(instance: string): Promise<void>
   /** By name. */
   listNodes(): Promise<readonly NodeRecord[]>

@@ -1,6 +1,6 @@
 // Two nodes on one PostgreSQL: a new cookie secret applies to both, with or without a grace period.
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type Cardea, createCardea } from '../../../src/index.ts'
 import { connectPostgres, type Postgres } from '../../store/postgres-server.ts'
@@ -15,6 +15,7 @@ async function startNode(): Promise<void> {
   const cardea = await createCardea({
     options: {
       store: { url: storeUrl },
+      node: { name: `cardea@${randomUUID()}` },
       chttpd: { port: 0 },
       server: { endpoint: 'none' },
       chttpd_auth: { iterations: 1, timeout: 86_400 },

@@ -1,6 +1,6 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
 import { ERRORS, Refusal } from '../../../base/errors.ts'
-import type { NodeRecord } from '../../../directory/store-port/nodes.ts'
+import { LOST_SECONDS, type NodeRecord } from '../../../directory/store-port/nodes.ts'
 import { addCounts, type Counts } from '../../../observe/record-totals.ts'
 import type { EventKind } from '../../../observe/security-event-table.ts'
 import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
@@ -121,20 +121,20 @@ function toReason({ error }: Pick<ServerError, 'error'>): Pick<ServerError, 'rea
   return row ? { reason: row.text } : {}
 }
 
-/** A node that has not been seen for longer does not run, or cannot reach the store. */
-const LOST_SECONDS = 60
-
 const isLost = ({ seenAt }: Pick<NodeRecord, 'seenAt'>, now: number): boolean => now - seenAt > LOST_SECONDS
 
 const isNodeReady = (node: NodeRecord, now: number): boolean => node.state.problems.length === 0 && !isLost(node, now)
 
 function showNode(node: NodeRecord, own: string, now: number) {
   const { instance, name, seenAt, state } = node
-  const { problems, ...shown } = state
+  const { version, startedAt, lagMs, keysHash, problems } = state
   return {
     name,
     instance,
-    ...shown,
+    version,
+    startedAt,
+    lagMs,
+    keysHash,
     seenAt,
     isReady: isNodeReady(node, now),
     isLost: isLost(node, now),
