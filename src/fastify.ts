@@ -79,10 +79,12 @@ export interface FastifyWithRoutes {
     type: string,
     parse: (request: unknown, body: unknown, done: (error: null) => void) => void,
   ): unknown
-  all(
-    path: string,
-    handle: (request: { readonly raw: IncomingMessage }, reply: HijackedReply) => Promise<void>,
-  ): unknown
+  all(path: string, handle: (request: AccountRequest, reply: HijackedReply) => Promise<void>): unknown
+}
+
+export interface AccountRequest {
+  readonly raw: IncomingMessage
+  readonly log?: { error(error: unknown): void }
 }
 
 export interface HijackedReply {
@@ -107,12 +109,15 @@ export async function registerAccount(fastify: FastifyWithRoutes, { cardea }: Re
   const segments = fastify.prefix.split('/').filter(Boolean).length
   const mounted = new RegExp(`^(?:/+[^/?]*){${segments}}`)
   for (const path of ['/', '/*'])
-    fastify.all(path, async ({ raw }, reply) => {
+    fastify.all(path, async ({ raw, log }, reply) => {
       reply.hijack()
       raw.url = raw.url?.replace(mounted, '')
-      await cardea.handleAccount(raw, reply.raw).catch((error: Error) => {
-        reply.raw.statusCode = 500
-        reply.raw.end(error.message)
+      await cardea.handleAccount(raw, reply.raw).catch((error: unknown) => {
+        // for the program alone: the text may have names of files, or data
+        log?.error(error)
+        if (reply.raw.headersSent) return void reply.raw.destroy()
+        reply.raw.writeHead(500, { 'Content-Type': 'application/json' })
+        reply.raw.end(JSON.stringify({ error: 'internal' }))
       })
     })
 }

@@ -105,6 +105,10 @@ const hsts = matching(
 )
 const version = matching('a version such as 3.5.2', /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/)
 
+/** Forward secrecy and authenticated encryption. Without names of TLS 1.3, Node would not offer it. */
+const SAFE_CIPHERS =
+  'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20'
+
 const LISTENERS = 'listeners separated by commas: document, multi-model, admin, metrics'
 const LISTENER_NAME = /^(?:document|multi-model|admin|metrics)$/
 
@@ -372,9 +376,9 @@ export const OPTIONS = {
       more: 'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
       fixed: FIXED.transport,
     }),
-    'cipher-list': live(text, '', {
-      help: 'Ciphers of both doors, in the format of OpenSSL.',
-      more: 'Empty means those of Node. Names that begin with TLS_ are for TLS 1.3.',
+    'cipher-list': live(text, SAFE_CIPHERS, {
+      help: 'Ciphers of all listeners, in the format of OpenSSL.',
+      more: 'Names that begin with TLS_ are for TLS 1.3. The default has those with forward secrecy and authenticated encryption only. Empty means those of Node, for clients that know no other.',
       fixed: FIXED.listener,
     }),
   },

@@ -57,10 +57,10 @@ export const checkCertificates = (config: Config, nowMs: number): readonly Certi
   })
 
 /** Plain listeners serve requests, whatever the certificates of others are. */
-export const createCertificateCheck = (config: () => Config, { nowMs }: Clock): HealthCheck => ({
+export const createCertificateCheck = (config: () => Config, clock: Clock): HealthCheck => ({
   name: 'certificates',
   async find() {
-    const findings = checkCertificates(config(), nowMs())
+    const findings = checkCertificates(config(), clock.nowMs())
     if (findings.length === 0) return undefined
     const reason = findings.map(({ message }) => message).join('; ')
     return { reason, ...(findings.some(({ isOutdated }) => isOutdated) ? { isBridged: true } : { isWarning: true }) }

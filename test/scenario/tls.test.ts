@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { type ConnectionOptions, connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { TEST_ADMINISTRATOR } from '../../src/index.ts'
 import { createAuthority } from '../support/certificates.ts'
@@ -39,6 +41,43 @@ test('both doors serve TLS with their own files', async (t) => {
   assert.equal(await get(`${tlsMultiModel}/_admin/server/availability`), 200)
   assert.equal((await fetch(`${plainDocument}/_up`)).status, 200)
   assert.equal((await fetch(`${plainMultiModel}/_admin/server/availability`)).status, 200)
+})
+
+/** What a listener and a client agree on; `undefined`: nothing. */
+const agree = (url: string, options: ConnectionOptions): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const socket = connect({
+      host: '127.0.0.1',
+      port: Number(new URL(url).port),
+      rejectUnauthorized: false,
+      ...options,
+    })
+    socket
+      .once('error', () => resolve(undefined))
+      .once('secureConnect', () => {
+        resolve(`${socket.getProtocol()} ${socket.getCipher().name}`)
+        socket.destroy()
+      })
+  })
+
+test('sessions of TLS 1.2 have forward secrecy and authenticated encryption', async (t) => {
+  const keyfile = join(makeFolder(t), 'both.pem')
+  // a key of RSA fits suites without forward secrecy, too
+  const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=localhost', '-days', '30']
+  execFileSync('openssl', [...request, '-keyout', keyfile, '-out', `${keyfile}.cert`], { stdio: 'pipe' })
+  appendFileSync(keyfile, readFileSync(`${keyfile}.cert`))
+  const files = { cert_file: keyfile, key_file: keyfile, keyfile }
+  const { addresses } = await startServer(t, {
+    ssl: { enable: true, port: 0, ...files },
+    server: { endpoint: 'ssl://127.0.0.1:0' },
+    admin: { endpoint: 'ssl://127.0.0.1:0' },
+  })
+  for (const url of [addresses.document[1], addresses.multiModel[0], addresses.admin[0]] as string[]) {
+    assert.match((await agree(url, {})) ?? '', /^TLSv1\.3 /)
+    assert.match((await agree(url, { maxVersion: 'TLSv1.2' })) ?? '', /^TLSv1\.2 ECDHE-\w+-(?:AES\d+-GCM|CHACHA20)/)
+    for (const ciphers of ['kRSA', 'kDHE', 'ECDHE+SHA1', 'ECDHE+SHA256:ECDHE+SHA384'])
+      assert.equal(await agree(url, { maxVersion: 'TLSv1.2', ciphers: `${ciphers}@SECLEVEL=0` }), undefined, ciphers)
+  }
 })
 
 test('plain HTTP to a TLS port only ends that connection', async (t) => {

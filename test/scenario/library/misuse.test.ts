@@ -96,6 +96,20 @@ it('the reply of a framework in place of the response is an error that says what
   assert.deepEqual((await cardea.sessions.list('ada')).sessions, [])
 })
 
+it('a failure in the routes of registerAccount is for the log of the program, not for its clients', async () => {
+  const cause = new Error('/var/lib/cardea/secret cannot be read')
+  const logged: unknown[] = []
+  const cardea = { authenticate: async () => undefined, handleAccount: async () => Promise.reject(cause) }
+  const fastify = Fastify()
+  fastify.addHook('onRequest', async (request) => {
+    request.log = { ...request.log, error: (error: unknown) => void logged.push(error) } as never
+  })
+  await fastify.register(fastifyModule.registerAccount, { prefix: '/account', cardea })
+  const { statusCode, body } = await fastify.inject({ url: '/account/session' })
+  assert.deepEqual([statusCode, body], [500, '{"error":"internal"}'])
+  assert.deepEqual(logged, [cause])
+})
+
 it('a request without a socket is an error, and does not end a program that ignores it', async (t) => {
   const { cardea } = await openCardea(t)
   const ignored = cardea.handle(JSON.parse('{"headers":{}}'), new ServerResponse(new IncomingMessage(new Socket())))
