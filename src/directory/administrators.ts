@@ -3,7 +3,7 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import type { KeptSession, SessionEpoch } from './session-epoch.ts'
+import { type KeptSession, LOWEST_OF_ADMINISTRATORS, type SessionEpoch } from './session-epoch.ts'
 import { checkName } from './users/names.ts'
 import type { Json } from './users/user.ts'
 
@@ -74,9 +74,6 @@ const toAccount = (
   }
 }
 
-/** Higher than any user's generation, so that a session of a user is never valid for an administrator, or vice versa. */
-const LOWEST_GENERATION = 2 ** 48
-
 /**
  * Changes of a file are not counted, so the generation is derived from the current text and its last change at run time.
  * Another history of the store may have the same text at the same sequence, but never the same mark.
@@ -85,7 +82,7 @@ function toSessionEpoch(text: string, { sequence, mark, seconds }: Administrator
   const digest = createHash('sha256')
     .update(frame([text, String(sequence), ...(mark === '' ? [] : [mark])]))
     .digest()
-  return { generation: LOWEST_GENERATION + digest.readUIntBE(0, 6), seconds }
+  return { generation: LOWEST_OF_ADMINISTRATORS + digest.readUIntBE(0, 6), seconds }
 }
 
 export const NO_CHANGE: AdministratorChange = Object.freeze({ sequence: 0, mark: '', seconds: 0 })

@@ -1,4 +1,8 @@
-/** The generation from which the sessions of an account count. It never decreases. */
+/**
+ * The generation from which the sessions of an account count. It never decreases. It grows by random steps: a failover that
+ * loses writes and a restored backup take it back, and then it must not reach a generation that was in use before.
+ */
+import { randomInt } from 'node:crypto'
 
 /** Sessions and issued tokens of an earlier generation are revoked; tokens of other issuers need an `iat` after `seconds`. */
 export interface SessionEpoch {
@@ -18,11 +22,24 @@ export interface KeptSession {
 export const generationOf = ({ generation, kept }: Pick<SessionEpoch, 'generation' | 'kept'>, id: string): number =>
   kept?.id === id ? kept.generation : generation
 
-export const NO_SESSIONS_ENDED: SessionEpoch = Object.freeze({ generation: 0, seconds: 0 })
+/** Those of users are lower, so that a session of a user is never valid for an administrator, or vice versa. */
+export const LOWEST_OF_ADMINISTRATORS = 2 ** 48
+
+const MAX_STEP = 2 ** 32
+/** More than a user can use up: of the generations that are left, a step takes at most this part. */
+const STEPS_LEFT = 4096
+
+function nextGeneration(generation: number): number {
+  const left = Math.floor((LOWEST_OF_ADMINISTRATORS - generation) / STEPS_LEFT)
+  return generation + randomInt(1, Math.max(2, Math.min(MAX_STEP, left)))
+}
+
+/** Of a name that was never used. */
+export const startSessions = (): SessionEpoch => ({ generation: nextGeneration(0), seconds: 0 })
 
 /** Revokes all current sessions and tokens, except the kept one. */
 export const endSessions = (before: SessionEpoch, nowSeconds: number, kept?: KeptSession): SessionEpoch => ({
-  generation: before.generation + 1,
+  generation: nextGeneration(before.generation),
   seconds: Math.max(before.seconds, nowSeconds),
   ...(kept && { kept }),
 })

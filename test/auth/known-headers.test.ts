@@ -37,6 +37,7 @@ async function open(t: TestContext) {
     counts,
   })
   await directory.createUser({ name: 'ada', password: { password: PASSWORD }, roles: ['reader'] })
+  await directory.catchUp()
   const account = await directory.findAccount('ada')
   assert.ok(account)
   knownHeaders.remember(toHeader(PASSWORD), account)
@@ -109,6 +110,7 @@ describe('a password that was verified before', () => {
       ...user,
       document: { ...user.document, roles: ['writer'] },
     }))
+    await directory.catchUp()
     await directory.findAccount('ada')
     assert.deepEqual(recallFrom(PEER)?.roles, ['writer'])
   })
@@ -124,6 +126,7 @@ describe('a password that was verified before', () => {
       const opened = await open(t)
       assert.ok(opened.recallFrom(PEER))
       await change(opened)
+      await opened.directory.catchUp().catch(() => {})
       await opened.directory.findAccount('ada').catch(() => {})
       assert.equal(opened.recallFrom(PEER), undefined)
       assert.equal(opened.notes.length, 1)

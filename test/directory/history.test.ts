@@ -29,6 +29,9 @@ const ENGINES: readonly (readonly [engine: string, create: () => Promise<StorePl
   ['PostgreSQL', () => createPostgresPlace(server)],
 ]
 
+const STORED = `-pbkdf2-${'a'.repeat(64)},salt,10`
+const OTHER = STORED.replace('salt', 'pepper')
+
 const requireAccount = async (directory: Directory, name: string) =>
   (await directory.findAccount(name)) ?? assert.fail(`${name} cannot sign in`)
 
@@ -113,6 +116,52 @@ for (const [engine, create] of ENGINES)
       await setRoles(other.directory, 'ada', ['maths'])
       await away.directory.catchUp()
       assert.equal(away.directory.isAdministrator('eve'), false)
+    })
+
+    it('no session of the lost history is valid in the new one, at the same sequences', async (t) => {
+      const { place, other } = await openPair(t)
+      const { directory } = other
+      await directory.createUser({ name: 'ada' })
+      await directory.setAdministrator('root', { stored: STORED })
+      const kept = await lastSequence(other.store)
+      const write = async () => {
+        await directory.createUser({ name: 'bob' })
+        await directory.signOut('bob', ANY_USER)
+        await directory.createUser({ name: 'eve' })
+        await directory.removeUser('eve', ANY_USER, 'any')
+        await directory.createUser({ name: 'eve' })
+        await directory.setAdministrator('new', { stored: STORED })
+        return Promise.all(['bob', 'eve', 'new'].map((name) => openSession(directory, name)))
+      }
+      const lost = await write()
+      await loseWrites(place.execute, kept)
+      await directory.catchUp()
+      const found = await write()
+      for (const session of lost) assert.equal(await directory.isSessionLive(session), false, session.name)
+      for (const session of found) assert.equal(await directory.isSessionLive(session), true, session.name)
+    })
+
+    it('a sign-out that is repeated ends the sessions that were opened after the lost one', async (t) => {
+      const place = await create()
+      clearing.push(place.remove)
+      const { directory, store } = await openTestNode(t, { url: place.url })
+      for (const name of ['ada', 'bob']) await directory.createUser({ name })
+      await directory.setAdministrator('root', { stored: STORED })
+      const before = await store.findUser('ada')
+      const signOut = async () => {
+        await directory.signOut('ada', ANY_USER)
+        await directory.setAdministrator('root', { stored: OTHER })
+        return Promise.all(['ada', 'root'].map((name) => openSession(directory, name)))
+      }
+      const lost = await signOut()
+      await loseWrites(place.execute, 3)
+      await store.writeUser({ expected: 'absent', record: before?.record ?? assert.fail() })
+      await place.execute('DELETE FROM cardea_marks WHERE sequence > 3')
+      await place.execute('UPDATE cardea_state SET sequence = 3, searched = 3')
+      await place.execute("UPDATE cardea_users SET sequence = 1 WHERE name = 'ada'")
+      await directory.catchUp()
+      await signOut()
+      for (const session of lost) assert.equal(await directory.isSessionLive(session), false, session.name)
     })
 
     it('two administrators cannot both be the last to be removed', async (t) => {

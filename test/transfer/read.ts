@@ -44,5 +44,11 @@ const NO_PASSWORD: StoredPassword = { scheme: 'unusable', reason: 'absent', memb
 /** The user a draft becomes if the name was never used. */
 export function toUser(draft: UserDraft): User {
   const { password } = draft
-  return toNewUser(draft, password && 'stored' in password ? password.stored : NO_PASSWORD, undefined)
+  // a new user has a random one
+  const sessionEpoch = draft.sessionEpoch ?? { generation: 0, seconds: 0 }
+  return toNewUser(
+    { ...draft, sessionEpoch },
+    password && 'stored' in password ? password.stored : NO_PASSWORD,
+    undefined,
+  )
 }

@@ -7,7 +7,7 @@ import type { Revocation } from '../deps.ts'
 import { type Authenticated, withoutFactorSetup } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { hasProvedFactor } from '../password-proof.ts'
-import { endSessions, generationOf, NO_SESSIONS_ENDED } from '../session-epoch.ts'
+import { endSessions, generationOf, startSessions } from '../session-epoch.ts'
 import type { Stored } from '../store-port/users.ts'
 import { applyUpdate, nextRevision } from '../users/revisions.ts'
 import { findGivenRoles, type User, type UserRecord } from '../users/user.ts'
@@ -216,7 +216,7 @@ function withRaisedEpoch(name: string, stored: Stored | undefined, now: number):
   if (stored) return { ...stored.record, sessionEpoch: endSessions(stored.record.sessionEpoch, now) }
   // only tokens of other issuers have this name: a tombstone holds its session epoch
   const revision = nextRevision(undefined, ['deleted', name])
-  return { kind: 'tombstone', name, revision, sessionEpoch: endSessions(NO_SESSIONS_ENDED, now) }
+  return { kind: 'tombstone', name, revision, sessionEpoch: endSessions(startSessions(), now) }
 }
 
 /** Removes an access token. Only the sessions opened with it are revoked. */

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
-import { endSessions, type KeptSession, laterOf, NO_SESSIONS_ENDED } from '../session-epoch.ts'
+import { endSessions, type KeptSession, laterOf, startSessions } from '../session-epoch.ts'
 import {
   type Ancestors,
   fillUser,
@@ -37,7 +37,7 @@ export function nextRevision(old: string | undefined, content: Json): string {
 
 /** An empty user, possibly in place of a deleted one. */
 export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
-  const sessionEpoch = before?.sessionEpoch ?? NO_SESSIONS_ENDED
+  const sessionEpoch = before?.sessionEpoch ?? startSessions()
   const parts = { document: { revision: '' }, multiModel: {} }
   // what is missing is filled with the empty values
   const managed = { kind: 'user', name, isActive: true, password, sessionEpoch, ...parts } as unknown
@@ -94,11 +94,15 @@ const toDigested = ({ name, document, password }: User): Json => [
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
   const filled = fillUser(createUser(draft.name, password, before), draft)
   const named = withField(filled, 'id', draft.id ?? (before && randomUUID()))
-  const user = bindTokens(withImportedEpoch(reviseUser(before, named), draft))
+  const user = bindTokens(withEpochOf(draft, reviseUser(before, named), before))
   // a revision from elsewhere must not be lower than one that existed here
   if (before || draft.revision === undefined) return user
   return { ...user, document: { ...user.document, revision: draft.revision } }
 }
+
+/** A name that was never used here has the sessions of elsewhere. */
+const withEpochOf = (draft: UserDraft, user: User, before: Tombstone | undefined): User =>
+  before ? withImportedEpoch(user, draft) : { ...user, sessionEpoch: draft.sessionEpoch ?? user.sessionEpoch }
 
 /** Sessions that were revoked elsewhere are revoked here. */
 export const withImportedEpoch = (user: User, { sessionEpoch }: UserDraft): User =>

@@ -176,6 +176,7 @@ test('a user who becomes an administrator loses the session, and the other way r
 test('a session is verified without a query to the store', async (t) => {
   const { directory, open, read, countQuestions } = await openSessions(t)
   await directory.createUser(DRAFT)
+  await directory.catchUp()
   const cookie = await open('ada')
   await read(cookie)
   countQuestions()

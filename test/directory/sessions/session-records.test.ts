@@ -44,7 +44,7 @@ describe('the list of sessions', () => {
       {
         id,
         name: 'ada',
-        generation: 0,
+        generation: (await findAda(directory)).sessionEpoch.generation,
         door: 'document',
         createdAt: START_SECONDS,
         seenAt: START_SECONDS,
@@ -78,11 +78,12 @@ describe('the list of sessions', () => {
   it('notes the last use of a session once a minute', async (t) => {
     const { directory, clock } = await openWithUser(t)
     const id = await openSession(directory)
+    const { generation } = (await findAda(directory)).sessionEpoch
     let described = 0
     const use = () => {
       described += 1
       const expiresAt = Math.floor(clock.nowMs() / 1000) + 600
-      const rest = { name: 'ada', generation: 0, door: 'document', createdAt: START_SECONDS + 60 }
+      const rest = { name: 'ada', generation, door: 'document', createdAt: START_SECONDS + 60 }
       return { ...rest, id, expiresAt, peer: '192.0.2.2', userAgent: 'curl/9' }
     }
     directory.noteSession(id, use)

@@ -134,7 +134,8 @@ describe('a deleted user', () => {
   const tombstone = toTombstone({ ...ALICE, sessionEpoch: { generation: 4, seconds: 900 } }, 800)
 
   it('ends its sessions, and its time never decreases', () => {
-    assert.deepEqual(tombstone.sessionEpoch, { generation: 5, seconds: 900 })
+    assert.ok(tombstone.sessionEpoch.generation > 4)
+    assert.equal(tombstone.sessionEpoch.seconds, 900)
   })
 
   it('has the next revision', () => assert.equal(readRevision(tombstone.revision)?.number, 2))
