@@ -7,7 +7,9 @@ import { boundedFetch } from '../base/bounded-fetch.ts'
 import type { Clock } from '../base/clock.ts'
 import { messageOf, Refusal } from '../base/errors.ts'
 import { findMember } from '../base/json.ts'
+import { toPeerKey } from '../base/peer-key.ts'
 import { fetchDiscovery } from '../keys/provider-keys.ts'
+import { JobQueue } from '../passwords/job-queue.ts'
 import type { Provider } from './provider.ts'
 
 const KEPT_MS = 600_000
@@ -82,18 +84,25 @@ function authenticateClient(openid: typeof OpenId, secret: string, server: OpenI
   return isPosted ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
 }
 
-/** Responses of one provider that are checked with it at the same time. */
+/** Responses of one provider that are checked with it at the same time, and that wait for it. */
 const MAX_RUNNING = 64
+const MAX_WAITING = 256
 
+/** Clients take turns by their addresses, as for passwords: one that invents responses delays only its own. */
 export function createRunningLimit() {
-  const running = new Map<string, number>()
-  return async <T>(provider: string, work: () => Promise<T>): Promise<T> => {
-    const add = (count: number) => running.set(provider, (running.get(provider) ?? 0) + count)
-    if ((running.get(provider) ?? 0) >= MAX_RUNNING)
-      throw unavailable(`[provider:${provider}] too many sign-ins at the same time`)
-    add(1)
-    return work().finally(() => add(-1))
+  const queues = new Map<string, JobQueue>()
+  return <T>(provider: string, { peer, signal }: ResponseSender, work: () => Promise<T>): Promise<T> => {
+    const queue = queues.get(provider) ?? new JobQueue({ jobs: MAX_RUNNING, queue: () => MAX_WAITING })
+    queues.set(provider, queue)
+    return queue.run(work, { lane: toPeerKey(peer) ?? peer, signal })
   }
+}
+
+/** The client that sends the response of a provider. */
+export interface ResponseSender {
+  readonly peer: string
+  /** Aborted when the client disconnects. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export const unavailable = (detail: string): Refusal =>

@@ -27,7 +27,7 @@ import {
 } from '../keys/provider-claims.ts'
 import { readToken, type TokenRules, type VerifiedToken } from '../keys/verify.ts'
 import { checkFactor, mapRoles, type Provider, verifyWithProvider } from './provider.ts'
-import { createRunningLimit, rememberConnections, unavailable } from './provider-connections.ts'
+import { createRunningLimit, type ResponseSender, rememberConnections, unavailable } from './provider-connections.ts'
 import { findUser, NOT_LINKED, type ProviderTokenDeps, refuse } from './provider-token.ts'
 
 export interface ProviderSignInDeps extends Pick<ProviderTokenDeps, 'providers' | 'factorRoles' | 'clock'> {
@@ -64,6 +64,13 @@ export interface Arrival extends Intention, Pick<ProviderClaims, 'name' | 'roles
   readonly external: Omit<ExternalAccount, 'linkedAt'>
 }
 
+/** The response of a provider, which a browser has brought. */
+export interface ProviderResponse extends ResponseSender {
+  /** That of the callback. */
+  readonly query: string
+  readonly cookie: string | undefined
+}
+
 export const STATE_SECONDS = 600
 
 export type ProviderSignIn = ReturnType<typeof createProviderSignIn>
@@ -75,8 +82,8 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     list: flow.list,
     /** Where to send the browser, and the cookie that it must bring back. */
     start: (name: string, intention: Intention) => start(flow.require(name), intention, flow),
-    /** Checks what the provider sent with the browser. `query` is that of the callback. Throws a `Refusal`. */
-    finish: (name: string, query: string, cookie = '') => finish(flow.require(name), query, cookie, flow),
+    /** Checks what the provider sent with the browser. Throws a `Refusal`. */
+    finish: (name: string, response: ProviderResponse) => finish(flow.require(name), response, flow),
     /** The user of an account that signs in, by the rule of its provider. Throws a `Refusal` if there is none. */
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
     /** Throws a `Refusal` if a role of this user needs a second factor that the provider did not ask for. */
@@ -142,16 +149,16 @@ async function start(provider: Provider, intention: Intention, { connect, derive
   return { url: url.href, cookie: `${text}.${derive('cookie', text)}` }
 }
 
-async function finish(provider: Provider, query: string, cookie: string, flow: Flow): Promise<Arrival> {
+async function finish(provider: Provider, response: ProviderResponse, flow: Flow): Promise<Arrival> {
   const { name } = provider
-  const state = readState(cookie, flow)
-  const sent = new URLSearchParams(query)
+  const state = readState(response.cookie ?? '', flow)
+  const sent = new URLSearchParams(response.query)
   if (state?.provider !== name || sent.get('state') !== state.id) throw refuse(STALE)
   const issuers = sent.getAll('iss')
   const isOther = issuers.length > 1 || issuers.some((issuer) => flow.providers.get(issuer)?.name !== name)
   // nothing is stored for a response that cannot count
   if (isOther || sent.has('error') || !sent.get('code')) throw refuse(REFUSED)
-  return flow.limitRunning(name, () => redeem(provider, sent, state, flow))
+  return flow.limitRunning(name, response, () => redeem(provider, sent, state, flow))
 }
 
 async function redeem(provider: Provider, sent: URLSearchParams, state: State, flow: Flow): Promise<Arrival> {

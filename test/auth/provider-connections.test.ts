@@ -1,20 +1,48 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import { createRunningLimit } from '../../src/auth/provider-connections.ts'
 import { isRefused } from '../support/directory.ts'
 
-it('at most 64 responses of a provider are checked with it at the same time', async () => {
-  const limit = createRunningLimit()
-  const { promise: held, resolve } = Promise.withResolvers<string>()
-  const failing = limit('one', () => Promise.reject(new Error('no')))
-  await assert.rejects(failing)
-  const running = Array.from({ length: 64 }, () => limit('one', () => held))
-  await assert.rejects(
-    limit('one', async () => 'never'),
-    isRefused('provider_unavailable'),
-  )
-  assert.equal(await limit('two', async () => 'another provider'), 'another provider')
-  resolve('done')
-  await Promise.all(running)
-  assert.equal(await limit('one', async () => 'again'), 'again')
+const [STRANGER, ATTACKER] = [{ peer: '192.0.2.1' }, { peer: '192.0.2.66' }]
+
+describe('responses of a provider that are checked with it', () => {
+  it('run 64 at a time, and clients take turns for the next place', async () => {
+    const limit = createRunningLimit()
+    await assert.rejects(limit('one', ATTACKER, () => Promise.reject(new Error('no'))))
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    const ended: string[] = []
+    const note = async (name: string) => void ended.push(name)
+    const running = Array.from({ length: 64 }, () => limit('one', ATTACKER, () => held))
+    const waiting = Array.from({ length: 100 }, () => limit('one', ATTACKER, () => note('attacker')))
+    const late = limit('one', STRANGER, () => note('stranger'))
+    assert.equal(await limit('two', ATTACKER, async () => 'another provider'), 'another provider')
+    assert.equal(ended.length, 0)
+    resolve()
+    await Promise.all([...running, ...waiting, late])
+    assert.ok(ended.indexOf('stranger') < 3, `the stranger was number ${ended.indexOf('stranger')}`)
+  })
+
+  it('displace those of the client with most of them when too many wait', async () => {
+    const limit = createRunningLimit()
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    const open = () => limit('one', ATTACKER, () => held)
+    const attack = Array.from({ length: 1000 }, () => open().then(() => 'done', isRefused('overloaded')))
+    // another address of the same network is the same client
+    const sameNetwork = ['2001:db8::1', '2001:db8::2'].map((peer) => limit('one', { peer }, async () => 'done'))
+    const late = limit('one', STRANGER, async () => 'done')
+    resolve()
+    assert.deepEqual(await Promise.all([late, ...sameNetwork]), ['done', 'done', 'done'])
+    const outcomes = await Promise.all(attack)
+    assert.deepEqual(new Set(outcomes), new Set(['done', true]))
+  })
+
+  it('wait no longer than their client', async () => {
+    const limit = createRunningLimit()
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    const running = Array.from({ length: 64 }, () => limit('one', ATTACKER, () => held))
+    const gone = limit('one', { ...STRANGER, signal: AbortSignal.abort(new Error('gone')) }, async () => 'never')
+    await assert.rejects(gone, /gone/)
+    resolve()
+    await Promise.all(running)
+  })
 })

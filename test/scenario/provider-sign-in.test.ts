@@ -256,6 +256,35 @@ describe('sign-in at an identity provider', () => {
     })
   })
 
+  it('is not kept from the provider by invented responses of another address', async (t) => {
+    const { document: url } = await startServer(t, {
+      chttpd: { trusted_proxies: 'loopback' },
+      console: { 'public-url': PUBLIC_URL },
+      'provider:open': { issuer: creating.issuer, ...client, users: 'create' },
+    })
+    const open = (address: string) => createBrowser(url, url, { 'X-Forwarded-For': address })
+    creating.state.idToken = { sub: 'fair', preferred_username: 'fay-2' }
+    const stranger = open('192.0.2.1')
+    const query = await stranger.visit('open')
+    const invented = await Promise.all(
+      Array.from({ length: 80 }, async () => {
+        const browser = open('192.0.2.66')
+        const sent = new URL((await browser.post('/providers/open')).url).searchParams
+        return () => browser.finish('open', `code=1&state=${sent.get('state')}&iss=${creating.issuer}`)
+      }),
+    )
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    creating.state.held = held
+    const attack = invented.map((send) => send())
+    await waitUntil(() => creating.state.waiting === 64)
+    const reply = stranger.finish('open', query)
+    // by then the response of the stranger has arrived too
+    await send(url, { path: '/_up' })
+    resolve()
+    assert.equal((await reply).status, 200)
+    await Promise.all(attack)
+  })
+
   it('is 429 after too many invented responses from an address', async (t) => {
     const { document: url } = await startServer(t, {
       console: { 'public-url': PUBLIC_URL },

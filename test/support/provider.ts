@@ -49,6 +49,9 @@ export async function startProvider(scope: Scope) {
     idToken: {} as object,
     response: {} as Record<string, string>,
     clientSecret: CLIENT_SECRET,
+    /** Until it resolves, no code is redeemed; and how many wait. */
+    held: Promise.resolve(),
+    waiting: 0,
   }
   const showKeys = () => {
     state.fetches += 1
@@ -83,7 +86,11 @@ export async function startProvider(scope: Scope) {
     response.setHeader('content-type', 'application/json')
     if (pathname === '/keys') return void response.end(JSON.stringify(showKeys()))
     if (pathname !== '/token') return void response.end(JSON.stringify(toDiscovery(issuer, state.discovery)))
-    const tokens = redeem(new URLSearchParams(await text(request)), request.headers.authorization ?? '')
+    const sent = new URLSearchParams(await text(request))
+    state.waiting += 1
+    await state.held
+    state.waiting -= 1
+    const tokens = redeem(sent, request.headers.authorization ?? '')
     response.statusCode = 'error' in tokens ? 400 : 200
     response.end(JSON.stringify(tokens))
   })

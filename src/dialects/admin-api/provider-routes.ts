@@ -99,7 +99,8 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
   const { query } = requireValid(RESPONSE, await readJsonBody(context, MAX_SIGN_IN_BYTES))
   let arrival: Arrival | undefined
   try {
-    arrival = await deps.providerSignIn.finish(provider, query, SIGN_IN_COOKIE.find(context))
+    const sender = { peer: context.client.address, signal: context.signal }
+    arrival = await deps.providerSignIn.finish(provider, { ...sender, query, cookie: SIGN_IN_COOKIE.find(context) })
     const { identity, headers } = await (arrival.link ? link(context, arrival, deps) : signIn(context, arrival, deps))
     const reply = {
       ...showIdentity(identity),
