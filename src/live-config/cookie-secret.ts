@@ -8,6 +8,7 @@ import {
   toGraceSeconds,
 } from '../auth/session/secrets.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { findTimeout, listRetired, type TimeoutOption } from './kept-timeouts.ts'
 import type { LiveConfig } from './live-config.ts'
 import { USES } from './shared-secrets.ts'
 
@@ -20,10 +21,12 @@ export function followCookieSecret(liveConfig: LiveConfig, timeoutSeconds: () =>
   return secrets
 }
 
-/** Follows the timeout of one kind of session cookie. */
-export function followCookieTimeout(liveConfig: LiveConfig, timeoutSeconds: () => number): CookieTimeouts {
-  const timeouts = createCookieTimeouts(timeoutSeconds(), SYSTEM_CLOCK)
-  liveConfig.onChange(() => timeouts.replace(timeoutSeconds()))
+/** Follows the timeout of one kind of session cookie. Those of before the start come from the store. */
+export function followCookieTimeout(liveConfig: LiveConfig, option: TimeoutOption): CookieTimeouts {
+  const current = () => findTimeout(option, liveConfig.get().settings.values)
+  const earlier = listRetired(liveConfig.get().timeouts, option, current(), nowSeconds(SYSTEM_CLOCK))
+  const timeouts = createCookieTimeouts(current(), SYSTEM_CLOCK, earlier)
+  liveConfig.onChange(() => timeouts.replace(current()))
   return timeouts
 }
 

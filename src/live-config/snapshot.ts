@@ -10,6 +10,7 @@ import type { Position } from '../directory/store-port/changes.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { type FileHashes, findAdministrators } from './administrators.ts'
 import { findHashes, type Hashing, hashAdministrators } from './hash-administrators.ts'
+import { isKept, type KeptTimeout } from './kept-timeouts.ts'
 import { ConfigError } from './load.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
 import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
@@ -29,6 +30,8 @@ export interface ConfigSnapshot {
   readonly position: Position
   /** Whether cookies signed with an earlier secret are rejected at once. */
   readonly dropsEarlierSecrets: boolean
+  /** The timeouts of session cookies, those of before the start too. */
+  readonly timeouts: readonly KeptTimeout[]
 }
 
 export interface BuiltSnapshot {
@@ -63,7 +66,7 @@ export async function buildSnapshot(
   deps: SnapshotDeps,
   before: ConfigSnapshot | undefined,
 ): Promise<BuiltSnapshot> {
-  const created = await createMissingWithRetry(reader, deps, before === undefined)
+  const created = await createMissingWithRetry(reader, deps, before)
   const seen = created.isWritten ? await readValid(reader, deps) : created.seen
   const { settings, warnings } = seen.reading
   const hashes = await shareHashes(seen, created.hashes, deps)
@@ -113,8 +116,10 @@ export async function rebuildFromStore(
 ): Promise<BuiltSnapshot> {
   const first = await readLayers(reader, deps)
   const isDone = first.reading.problems.length > 0 || !(await createCookieSecret(first.reading.settings, deps))
-  const seen = isDone ? first : await readLayers(reader, deps)
-  const problems = findProblems(seen, deps)
+  const second = isDone ? first : await readLayers(reader, deps)
+  const problems = findProblems(second, deps)
+  const isNoted = problems.length === 0 && (await noteTimeouts(second, deps, before))
+  const seen = isNoted ? await readLayers(reader, deps) : second
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
     problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
@@ -153,11 +158,11 @@ async function readValid(reader: SettingsReader, deps: SnapshotDeps): Promise<La
 const MAX_ATTEMPTS = 10
 
 /** Several nodes may start at once. On a conflict, the values the other node created are used. */
-async function createMissingWithRetry(reader: SettingsReader, deps: SnapshotDeps, isFirst: boolean) {
+async function createMissingWithRetry(reader: SettingsReader, deps: SnapshotDeps, before: ConfigSnapshot | undefined) {
   for (let attempts = 1; ; attempts += 1) {
     const seen = await readValid(reader, deps)
     try {
-      return { seen, ...(await createMissing(seen, deps, isFirst)) }
+      return { seen, ...(await createMissing(seen, deps, before)) }
     } catch (error) {
       const isConflict = error instanceof Refusal && error.code === 'conflict'
       if (!isConflict || attempts >= MAX_ATTEMPTS) throw error
@@ -165,16 +170,32 @@ async function createMissingWithRetry(reader: SettingsReader, deps: SnapshotDeps
   }
 }
 
-async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: boolean) {
+async function createMissing(seen: LayersReading, deps: SnapshotDeps, before: ConfigSnapshot | undefined) {
   const { runtime } = deps
   const { settings } = seen.reading
-  const needsUuid = isFirst && settings.values.couchdb.uuid === ''
+  const needsUuid = before === undefined && settings.values.couchdb.uuid === ''
   if (needsUuid) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
   const isSecretCreated = await createCookieSecret(settings, deps)
   const isKeyCreated = seen.ownKey === undefined
   if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'))
+  const isTimeoutNoted = await noteTimeouts(seen, deps, before)
   const { hashes, isWritten } = await hashAdministrators(settings, seen, deps)
-  return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated }
+  return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated || isTimeoutNoted }
+}
+
+/**
+ * Keeps the timeouts of cookies for later starts, if this node has others than before. Nodes whose files differ do not
+ * write again what the other one has written.
+ */
+async function noteTimeouts(
+  { reading, timeouts }: LayersReading,
+  { runtime }: SnapshotDeps,
+  before: ConfigSnapshot | undefined,
+): Promise<boolean> {
+  const { values } = reading.settings
+  if (isKept(timeouts, values, before?.settings.values)) return false
+  await runtime.setTimeouts(timeouts, values)
+  return true
 }
 
 /** Creates a cookie secret for all nodes, unless one is configured. */
@@ -213,6 +234,7 @@ function toSnapshot(
     ownKey,
     position,
     dropsEarlierSecrets: isDroppedFor(settings.values.chttpd_auth.secret, seen),
+    timeouts: seen.timeouts,
   }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -4,6 +4,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readJson, readJsonObject } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
+import type { Config } from '../config/options.ts'
 import {
   type AdministratorChange,
   type AdministratorChanges,
@@ -14,6 +15,7 @@ import type { Position } from '../directory/store-port/changes.ts'
 import type { Setting, SettingList, SettingOutcome, SettingStore } from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
 import type { Json } from '../directory/users/user.ts'
+import { type KeptTimeout, readTimeouts, renderTimeouts, toKept } from './kept-timeouts.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]
@@ -29,6 +31,7 @@ export interface RuntimeReading {
   readonly ownKey: string | undefined
   /** Digest of the cookie secret whose predecessors are rejected. */
   readonly droppedFor: string | undefined
+  readonly timeouts: readonly KeptTimeout[]
 }
 
 /** A stronger hash of a password that is given in a file, the environment or a flag. */
@@ -44,13 +47,16 @@ export const ADMINS = 'admins'
 const SEEN = '[admins]'
 const KEYS = '[keys]'
 const OWN = 'own'
-const DROPS = '[chttpd_auth]'
+const COOKIES = '[chttpd_auth]'
+const DROPPED_FOR = 'secret'
+// earlier versions read the first record of the section as the one of the secret: this one comes after it
+const KEPT_TIMEOUTS = 'timeouts'
 /** When the sessions of each administrator were last revoked without a change of its entry, and which one was not. */
 export const EPOCHS = '[admins] sessions'
 const UPGRADED = '[admins] upgraded'
 /** The second factor of each administrator, as JSON. */
 const TOTP = '[admins] totp'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED, TOTP])
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, COOKIES, EPOCHS, UPGRADED, TOTP])
 
 /** Settings made at run time. The hash of a plain text in a file, variable or flag belongs to it and is not among them. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
@@ -98,7 +104,7 @@ function readTotp(text: string | undefined): Json {
 
 /** Combines the records of the store with the settings of this process only, which hide them. */
 function readRecords({ settings, position }: SettingList, own: readonly RuntimeEntry[]): RuntimeReading {
-  const hiding = own.filter(({ section }) => section !== DROPS)
+  const hiding = own.filter(({ section }) => section !== COOKIES)
   return {
     entries: [...withoutThose(toEntries(settings), hiding), ...hiding],
     position,
@@ -106,9 +112,13 @@ function readRecords({ settings, position }: SettingList, own: readonly RuntimeE
     seen: new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : []))),
     upgraded: toUpgraded(settings),
     ownKey: settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined,
-    droppedFor: [...own, ...settings].find(({ section }) => section === DROPS)?.text,
+    droppedFor: findCookieRecord([...own, ...settings], DROPPED_FOR),
+    timeouts: readTimeouts(findCookieRecord(settings, KEPT_TIMEOUTS) ?? ''),
   }
 }
+
+const findCookieRecord = (entries: readonly RuntimeEntry[], name: string): string | undefined =>
+  entries.find(({ section, key }) => section === COOKIES && key === name)?.text
 
 const withoutThose = (entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] =>
   entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
@@ -143,6 +153,9 @@ export function createStoredLayer(store: LayerStore, clock: Clock) {
     read: async () => readRecords(await store.listSettings(), await volatile.list()),
     /** Stores the key that every node uses from then on. */
     setOwnKey: async (text: string) => void (await write(KEYS, OWN, text)),
+    /** Stores the timeouts of session cookies, with those that were replaced. */
+    setTimeouts: async (kept: readonly KeptTimeout[], values: Config) =>
+      void (await write(COOKIES, KEPT_TIMEOUTS, renderTimeouts(toKept(kept, values, nowSeconds(clock))))),
     administrators: createAdministratorRecords(store, write, clock),
     /** Above the stored settings, for this process only, until it ends or reloads its configuration. */
     volatile,
@@ -196,7 +209,7 @@ const createAdministratorRecords = (store: LayerStore, write: Write, clock: Cloc
  * secret finds this record; until then it names a secret that is not in use and has no effect.
  */
 export const noteDrop = (layer: RuntimeLayer, secret: string): Promise<void> =>
-  layer.set(DROPS, 'secret', digestOf(secret))
+  layer.set(COOKIES, DROPPED_FOR, digestOf(secret))
 
 /** Whether the secrets before this one are rejected. */
 export const isDroppedFor = (secret: string, { droppedFor }: Pick<RuntimeReading, 'droppedFor'>): boolean =>

@@ -63,7 +63,7 @@ export function createSignInParts(base: SignInBase, passwords = createPasswordSi
     secrets: cookieSecrets,
     directory,
     settings: sessionSettings.get,
-    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
+    timeouts: followCookieTimeout(liveConfig, 'chttpd_auth.timeout'),
     findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
     clock,
   }
@@ -162,7 +162,7 @@ function createAdminSessions(
   return createConsoleSessions({
     secrets,
     settings: settings.get,
-    timeouts: followCookieTimeout(liveConfig, timeoutSeconds),
+    timeouts: followCookieTimeout(liveConfig, 'admin.session-timeout'),
     directory,
     signIn,
     events,

@@ -8,6 +8,8 @@ import { deriveLive } from '../../base/live.ts'
 
 interface RotationOptions<T> {
   readonly first: T
+  /** Those that were replaced before. */
+  readonly earlier?: readonly Retired<T>[]
   readonly isSame: (one: T, other: T) => boolean
   /** How long a value counts after it was replaced. */
   readonly toGraceSeconds: (replaced: T) => number
@@ -22,10 +24,11 @@ interface Retired<T> {
 }
 
 /** One current value, and earlier ones until their grace is over. */
-function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }: RotationOptions<T>) {
+function createRotation<T>({ first, earlier: known = [], ...options }: RotationOptions<T>) {
+  const { isSame, toGraceSeconds, maxRetired, clock } = options
   let current = first
-  let retired: readonly Retired<T>[] = []
-  let accepted: readonly T[] = [first]
+  let retired = known
+  let accepted: readonly T[] = [first, ...known.map(({ value }) => value)]
   const set = (value: T, earlier: readonly Retired<T>[]): void => {
     current = value
     retired = earlier
@@ -91,15 +94,23 @@ const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined 
 /** The timeouts that cookies which have not expired can have been made under. */
 export type CookieTimeouts = ReturnType<typeof createCookieTimeouts>
 
-const MAX_RETIRED_TIMEOUTS = 10
+/** A timeout that was replaced. */
+interface EarlierTimeout {
+  readonly seconds: number
+  /** Seconds since the epoch. */
+  readonly until: number
+}
+
+export const MAX_RETIRED_TIMEOUTS = 10
 
 /**
  * A cookie is bound to its timeout because the revocation of a session is kept only until its last cookie expires. If
  * a raised timeout prolonged existing cookies, a revoked session would be accepted again.
  */
-export const createCookieTimeouts = (first: number, clock: Clock) =>
+export const createCookieTimeouts = (first: number, clock: Clock, earlier: readonly EarlierTimeout[] = []) =>
   createRotation({
     first,
+    earlier: earlier.map(({ seconds, until }) => ({ value: seconds, until })),
     isSame: (one, other) => one === other,
     toGraceSeconds: (seconds) => seconds,
     maxRetired: MAX_RETIRED_TIMEOUTS,
