@@ -6,6 +6,7 @@ import type { RuntimeEntry } from '../config/layers.ts'
 import { SECTIONS } from '../config/option-table.ts'
 import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
 import { DEFAULT, renderSource, type Settings, type Source } from '../config/settings.ts'
+import type { Position } from '../directory/store-port/changes.ts'
 import type { LiveConfig } from './live-config.ts'
 import {
   type ChangeMode,
@@ -43,20 +44,54 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
     preview: (change: RuntimeEntry, repeat?: Repeat) => previewChange(liveConfig, change, repeat),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
-    async set(setting: SetEntry, { expected, ...options }: ChangeMode & { readonly expected?: string | undefined }) {
-      requireExpected(liveConfig, setting, expected)
-      return change(setting.section, setting.key, () => service.set(setting, options))
+    set(setting: SetEntry, { expected, ...options }: ChangeMode & { readonly expected?: string | undefined }) {
+      const write = (mode: ChangeMode) => change(setting.section, setting.key, () => service.set(setting, mode))
+      if (expected === undefined) return write(options)
+      const writeAfter = (unchangedSince: Position) => write({ ...options, unchangedSince })
+      return writeExpected(liveConfig, { ...setting, text: expected }, writeAfter)
     },
     unset: (section: string, key: string, repeat?: Repeat) =>
       change(section, key, () => service.unset(section, key, { isStrict: true, repeat })),
   }
 }
 
-function requireExpected(liveConfig: LiveConfig, { section, key }: SetEntry, expected: string | undefined): void {
-  const value = showConfigured(liveConfig.get().configured, section, key)
-  if (expected !== undefined && value !== expected)
-    throw new Refusal('conflict', { reason: `${section}.${key} was changed to "${value}" in the meantime.` })
+const MAX_ATTEMPTS = 10
+
+/**
+ * Writes only while the option has the expected value. The store refuses to write if an option of the section was set
+ * after the comparison, on any node; then the value is compared again.
+ */
+async function writeExpected<T>(
+  liveConfig: LiveConfig,
+  expected: SetEntry,
+  write: (unchangedSince: Position) => Promise<T>,
+): Promise<T> {
+  const before = await readExpected(liveConfig, expected)
+  let { position } = before
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await write(position)
+    } catch (error) {
+      if (!isConflict(error) || attempts >= MAX_ATTEMPTS) throw error
+      const now = await readExpected(liveConfig, expected)
+      // two secrets are shown alike
+      if (now.text !== before.text) throw error
+      position = now.position
+    }
+  }
 }
+
+/** Throws `conflict` if the option has another value in the store. */
+async function readExpected(liveConfig: LiveConfig, { section, key, text: expected }: SetEntry) {
+  await liveConfig.refresh()
+  const { configured, position } = liveConfig.get()
+  const value = showConfigured(configured, section, key)
+  if (value !== expected)
+    throw new Refusal('conflict', { reason: `${section}.${key} was changed to "${value}" in the meantime.` })
+  return { text: configured.find(section, key)?.text, position }
+}
+
+const isConflict = (error: unknown): boolean => error instanceof Refusal && error.code === 'conflict'
 
 /** How to return to the value before: set it again, or remove the new one. `null`: a secret, which is not shown. */
 const toUndo = (previous: string): 'set' | null => (previous === MASK ? null : 'set')

@@ -5,6 +5,7 @@ import type { RuntimeEntry } from '../config/layers.ts'
 import { type Config, findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
+import type { Position } from '../directory/store-port/changes.ts'
 import { findOrigin } from '../observe/origin.ts'
 import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
@@ -19,6 +20,8 @@ export interface ChangeMode {
   readonly isStrict?: boolean
   /** Throws where the request that makes the change would be refused. Left out for the owner of the server. */
   readonly repeat?: Repeat | undefined
+  /** Writes only if no option of the section was set at run time since this position of the store. */
+  readonly unchangedSince?: Position
 }
 
 export type Repeat = () => Promise<void>
@@ -42,7 +45,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
       await confirmChange(liveConfig.kernel.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
-      await applyChange(liveConfig, layerOf(options), setting)
+      await applyChange(liveConfig, layerOf(options), setting, options?.unchangedSince)
       return before
     },
     /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
@@ -123,11 +126,16 @@ function checkEntry(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry
 }
 
 /** A change that cannot be applied is undone: in the store, it would prevent the next start of every node. */
-async function applyChange(liveConfig: LiveConfig, into: RuntimeLayer, entry: RuntimeEntry): Promise<void> {
+async function applyChange(
+  liveConfig: LiveConfig,
+  into: RuntimeLayer,
+  entry: RuntimeEntry,
+  unchangedSince?: Position,
+): Promise<void> {
   const { section, key } = entry
   const before = await findIn(into, section, key)
   const { configured } = liveConfig.get()
-  await put(into, entry)
+  await put(into, entry, unchangedSince)
   const report = await liveConfig.refresh()
   if (report.isApplied) {
     const name = findOption(section, key)?.name ?? `${section}.${key}`
@@ -148,8 +156,8 @@ function dropEarlier(into: RuntimeLayer, { section, key, text }: SetEntry): Prom
 export const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
   (await into.list()).find((entry) => entry.section === section && entry.key === key)
 
-const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry): Promise<void> =>
-  text === undefined ? into.unset(section, key) : into.set(section, key, text)
+const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry, unchangedSince?: Position): Promise<void> =>
+  text === undefined ? into.unset(section, key) : into.set(section, key, text, unchangedSince)
 
 /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
 function listShown(liveConfig: LiveConfig): Record<string, Record<string, string>> {

@@ -115,7 +115,7 @@ export async function rebuildFromStore(
   before: ConfigSnapshot,
 ): Promise<BuiltSnapshot> {
   const first = await readLayers(reader, deps)
-  const isDone = first.reading.problems.length > 0 || !(await createCookieSecret(first.reading.settings, deps))
+  const isDone = first.reading.problems.length > 0 || !(await createCookieSecret(first, deps).catch(toIsConflict))
   const second = isDone ? first : await readLayers(reader, deps)
   const problems = findProblems(second, deps)
   const isNoted = problems.length === 0 && (await noteTimeouts(second, deps, before))
@@ -164,20 +164,26 @@ async function createMissingWithRetry(reader: SettingsReader, deps: SnapshotDeps
     try {
       return { seen, ...(await createMissing(seen, deps, before)) }
     } catch (error) {
-      const isConflict = error instanceof Refusal && error.code === 'conflict'
-      if (!isConflict || attempts >= MAX_ATTEMPTS) throw error
+      toIsConflict(error)
+      if (attempts >= MAX_ATTEMPTS) throw error
     }
   }
+}
+
+/** Another node has created the value at the same moment. Throws any other error. */
+function toIsConflict(error: unknown): true {
+  if (error instanceof Refusal && error.code === 'conflict') return true
+  throw error
 }
 
 async function createMissing(seen: LayersReading, deps: SnapshotDeps, before: ConfigSnapshot | undefined) {
   const { runtime } = deps
   const { settings } = seen.reading
   const needsUuid = before === undefined && settings.values.couchdb.uuid === ''
-  if (needsUuid) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
-  const isSecretCreated = await createCookieSecret(settings, deps)
+  if (needsUuid) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'), seen.position)
+  const isSecretCreated = await createCookieSecret(seen, deps)
   const isKeyCreated = seen.ownKey === undefined
-  if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'))
+  if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'), seen.position)
   const isTimeoutNoted = await noteTimeouts(seen, deps, before)
   const { hashes, isWritten } = await hashAdministrators(settings, seen, deps)
   return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated || isTimeoutNoted }
@@ -199,7 +205,10 @@ async function noteTimeouts(
 }
 
 /** Creates a cookie secret for all nodes, unless one is configured. */
-async function createCookieSecret(settings: Settings, { runtime }: SnapshotDeps): Promise<boolean> {
+async function createCookieSecret(
+  { reading: { settings }, position }: LayersReading,
+  { runtime }: SnapshotDeps,
+): Promise<boolean> {
   const { source } = settings.find('chttpd_auth', 'secret') ?? {}
   const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
   if (isPinned || settings.values.chttpd_auth.secret !== '') return false
@@ -208,7 +217,7 @@ async function createCookieSecret(settings: Settings, { runtime }: SnapshotDeps)
     ({ section, key }) => section === 'chttpd_auth' && key === 'secret',
   )
   const layer = isVolatile ? runtime.volatile : runtime
-  await layer.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'))
+  await layer.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'), position)
   return true
 }
 

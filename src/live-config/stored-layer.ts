@@ -141,8 +141,8 @@ export function createStoredLayer(store: LayerStore, clock: Clock) {
   }
   const layer: RuntimeLayer = {
     list: async () => toEntries((await store.listSettings()).settings),
-    async set(section, key, text) {
-      await write(section, key, text)
+    async set(section, key, text, unchangedSince) {
+      await write(section, key, text, unchangedSince === undefined ? {} : { unchangedSince })
       await volatile.forget(section, key)
     },
     unset,
@@ -152,7 +152,8 @@ export function createStoredLayer(store: LayerStore, clock: Clock) {
     ...layer,
     read: async () => readRecords(await store.listSettings(), await volatile.list()),
     /** Stores the key that every node uses from then on. */
-    setOwnKey: async (text: string) => void (await write(KEYS, OWN, text)),
+    setOwnKey: async (text: string, unchangedSince: Position) =>
+      void (await write(KEYS, OWN, text, { unchangedSince })),
     /** Stores the timeouts of session cookies, with those that were replaced. */
     setTimeouts: async (kept: readonly KeptTimeout[], values: Config) =>
       void (await write(COOKIES, KEPT_TIMEOUTS, renderTimeouts(toKept(kept, values, nowSeconds(clock))))),
@@ -225,7 +226,8 @@ function requireWritten(outcome: SettingOutcome): Position {
 /** The layer of settings made at run time, between files and environment. */
 export interface RuntimeLayer {
   list(): Promise<readonly RuntimeEntry[]>
-  set(section: string, key: string, text: string): Promise<void>
+  /** Throws `conflict` if the section in the store has changed since this position; nothing is written then. */
+  set(section: string, key: string, text: string, unchangedSince?: Position): Promise<void>
   /** Returns to the value of the layers below. An administrator stays marked as deleted. */
   unset(section: string, key: string): Promise<void>
   /** Removes the entry and the mark of a deletion. */
