@@ -22,6 +22,8 @@ interface FakeCouchdb {
   rejectionStatus: 400 | 401
   /** Whether anonymous clients are administrators. */
   isOpen: boolean
+  /** The status for proxy headers without their token; CouchDB 3.5.2 fails with 500. Left out: they are ignored. */
+  unsignedStatus?: number
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -54,6 +56,8 @@ const PAGES: Readonly<Record<string, object>> = {
 async function openCouchdb(scope: Scope): Promise<FakeCouchdb> {
   const backend = await openBackend(scope, (request, response) => {
     fake.methods.add(request.method ?? '')
+    const isUnsigned = request.headers['x-auth-couchdb-username'] !== undefined
+    if (isUnsigned && fake.unsignedStatus) return void response.writeHead(fake.unsignedStatus).end('{}')
     const claims = readToken(request, fake.key)
     const roles = fake.isOpen ? ['_admin'] : ((claims?.['_couchdb.roles'] as string[] | undefined) ?? [])
     const { pathname } = new URL(request.url ?? '', 'http://x')
@@ -114,6 +118,22 @@ describe('start in front of CouchDB', () => {
     assert.deepEqual([upstreams[0].door, upstreams[0].isReady], ['document', false])
     assert.ok(upstreams[0].findings.some(({ problem }: { problem: string }) => problem === 'open'))
     await stop(cardea)
+  })
+
+  it('takes 500 in reply to unsigned proxy headers for a refusal, and 503 for a failure', async (t) => {
+    const couchdb = await openCouchdb(t)
+    const folder = join(makeFolder(t), 'data')
+    const first = startShared(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
+    await first.says(/Stop with Ctrl-C/)
+    couchdb.key = readKey(first)
+    await stop(first)
+    couchdb.unsignedStatus = 503
+    const second = startShared(t, ['start', folder, ...FREE_PORTS])
+    await second.says(/"problem":"failed","reason":"GET \/_session: status 503"/)
+    couchdb.unsignedStatus = 500
+    second.child.kill('SIGHUP')
+    await second.says(READY)
+    await stop(second)
   })
 
   it('notices a CouchDB that rejects its identity later, and when it accepts it again', async (t) => {
