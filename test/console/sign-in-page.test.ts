@@ -144,7 +144,15 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
     await page.waitForURL(`${url}/_session`)
     assert.match((await page.textContent('body')) ?? '', /"name":"ada"/)
+    const offer = page.getByRole('button', { name: 'Link your account at Example ID' })
     await page.goto(`${url}/_cardea/sign-in`)
+    await page.getByText('You are signed in as ada.').waitFor()
+    assert.equal(await offer.count(), 0, 'in a session of the provider')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(`${url}/_cardea/sign-in`)
+    await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
+    await page.getByText('You are signed in as ada.').waitFor()
+    assert.equal(await offer.count(), 0, 'right after the sign-in')
   })
 
   it('links the account of a user who opens a password link', async (t) => {

@@ -471,6 +471,27 @@ describe('sign-in at an identity provider', () => {
     assert.equal((await fresh.post('/providers/open', proof)).status, 403, 'this session proves no password')
   })
 
+  it('offers to link an account only in a session that has proved the password', async () => {
+    const canLink = async (headers: Readonly<Record<string, string>>) => {
+      const { body } = await send(document, { path: PAGE, headers })
+      const [, options = ''] = /name="cardea-options" content="([^"]*)"/.exec(body) ?? []
+      return JSON.parse(decodeURIComponent(options)).canLink
+    }
+    const browser = createClient()
+    assert.equal(await canLink({}), false, 'not signed in')
+    await browser.post('/sign-in', { name: 'ada', password: 'analytical engine' })
+    assert.equal(await canLink(browser.session()), true)
+    creating.state.idToken = { sub: 'c-only', preferred_username: 'only' }
+    await browser.finish('open', await browser.visit('open'))
+    assert.equal(await browser.nameOf(), 'only')
+    assert.equal(await canLink(browser.session()), false, 'without a password')
+    await browser.finish('linked', await browser.visit('linked'))
+    assert.equal(await browser.nameOf(), 'ada')
+    assert.equal(await canLink(browser.session()), false, 'with a password, in a session of a provider')
+    await browser.post('/sign-in', { name: 'admin', password: 'adminpw' })
+    assert.equal(await canLink(browser.session()), false, 'an administrator')
+  })
+
   describe('with a password link', () => {
     const invite = async (name: string) => {
       const path = `/_cardea/api/users/${name}/password-link`

@@ -23,6 +23,8 @@ interface SignedIn {
   readonly name: string
   readonly mustChangePassword?: boolean
   readonly mustSetUpFactor?: boolean
+  readonly roles?: readonly string[]
+  readonly canLink?: boolean
 }
 
 /** What the user must do first, at the page of the own account. */
@@ -56,11 +58,17 @@ function showSignIn(): void {
 
 async function signIn(given: Credentials): Promise<void> {
   try {
-    await goOn(await post<SignedIn>('/sign-in', given))
+    await goOn(await signInWith(given))
   } catch (error) {
     if (isCode(error, 'code_required')) return showCode(given)
     throw explain(error, texts.refused)
   }
+}
+
+/** The session has proved the password. Administrators have no accounts at providers. */
+async function signInWith(given: Credentials & { readonly code?: string }): Promise<SignedIn> {
+  const user = await post<SignedIn>('/sign-in', given)
+  return { ...user, canLink: !user.roles?.includes('_admin') }
 }
 
 function showCode(given: Credentials): void {
@@ -71,7 +79,7 @@ function showCode(given: Credentials): void {
   ]
   const submit = async ({ code = '' }: Record<string, string>) => {
     try {
-      await goOn(await post<SignedIn>('/sign-in', { ...given, code: code.trim() }))
+      await goOn(await signInWith({ ...given, code: code.trim() }))
     } catch (error) {
       throw explain(error, texts.codeRefused)
     }
@@ -116,7 +124,7 @@ function showSignedIn(user: SignedIn, note?: string): void {
     ? [toLink('/_cardea/#/account', texts.toAccount)]
     : [
         ...(next === undefined ? [] : [form([button(texts.goOn, 'primary')], () => goOn(user))]),
-        ...linkButtons(() => showSignedIn(user)),
+        ...(user.canLink ? linkButtons(() => showSignedIn(user)) : []),
       ]
   show(
     texts.signedInTitle,
@@ -137,7 +145,9 @@ async function arrive(provider: string): Promise<void> {
   show(texts.working)
   try {
     const { linked, next, ...user } = await finishSignIn(provider)
-    if (linked) showSignedIn(user, texts.linked)
+    // a user who has linked an account in the session of before, and not with a password link
+    const canLink = options.canLink && options.name === user.name
+    if (linked) showSignedIn({ ...user, canLink }, texts.linked)
     else await goOn(user, next)
   } catch (error) {
     const why = element('p', { class: 'notice danger', role: 'alert' }, error instanceof Error ? error.message : '')

@@ -11,6 +11,8 @@ export interface Options {
   readonly name: string | null
   readonly mustChangePassword: boolean
   readonly mustSetUpFactor: boolean
+  /** Whether the user can link an account at a provider: the session has proved the password. */
+  readonly canLink: boolean
   /** The path to go to afterwards. */
   readonly next?: string
   /** The address of the page asks for one that is not of this server, or is too long. */

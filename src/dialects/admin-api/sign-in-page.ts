@@ -6,6 +6,7 @@
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { isClientError, Refusal } from '../../base/errors.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
+import type { Directory } from '../../directory/directory.ts'
 import { type Authenticated, identityOf } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
 import { type Mount, READ_METHODS } from '../../http/dispatch.ts'
@@ -19,7 +20,9 @@ import { renderPage } from './page.ts'
 import { type ProviderRoutesDeps, providerRoutes } from './provider-routes.ts'
 
 export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, ProviderRoutesDeps {
-  readonly directory: AccountSignInDeps['directory'] & ProviderRoutesDeps['directory']
+  readonly directory: AccountSignInDeps['directory'] &
+    ProviderRoutesDeps['directory'] &
+    Pick<Directory, 'findPasswordTime'>
   /** The URL at which browsers reach this server; empty: not configured. */
   publicUrl(): string
   /** The name of this installation; empty: it has none. */
@@ -75,11 +78,20 @@ function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
   const providers = providerSignIn
     .list()
     .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
-  const user = { name, mustChangePassword, mustSetUpFactor, hasToken: deps.openToken !== undefined }
+  const door = { hasToken: deps.openToken !== undefined }
+  const user = { name, mustChangePassword, mustSetUpFactor, canLink: canLinkAccount(context, deps), ...door }
   const server = { signUp: allowsSignUp(), providers, publicUrl: publicUrl(), instanceName: instanceName() }
   const options = { ...user, ...readNext(context), ...server }
   const reply = renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
   return options.isNextWrong ? { ...reply, status: 400 } : reply
+}
+
+/** A user whom a provider has signed in may have no password, without which no other account can be linked. */
+function canLinkAccount(context: RequestContext, { directory }: SignInPageDeps): boolean {
+  const identity = identityOf(context)
+  const session = context.authenticated?.credential?.session
+  if (!session || !isAccount(identity) || identity.isAdmin) return false
+  return directory.findPasswordTime(session.id, identity) !== undefined
 }
 
 /** With a wrong address the page says so, and the user can still sign in. */
