@@ -10,8 +10,6 @@ interface Affected {
 
 const LEVELS = { rw: 'read and write', ro: 'read', none: 'no access' }
 
-const CHOOSE_AGAIN = 'Correct it, and choose the file again.'
-
 const BATCH_VERBS = {
   disable: 'Disable',
   enable: 'Enable',
@@ -815,14 +813,10 @@ export const texts = {
       format:
         'This is not a file of cardea export. A list as CSV or JSON lines needs the column or member name. For dumps of CouchDB and ArangoDB use the command cardea import --from.',
       cutOff: 'The last line is missing: the file is incomplete.',
-      json: (line: number) => `Line ${line} is no JSON object. ${CHOOSE_AGAIN}`,
-      twice: (line: number, name: string, other: number) =>
-        `Line ${line}: the name ${name} is in line ${other} too. Remove one of them, and choose the file again.`,
-      member: (line: number, member: string, known: readonly string[]) =>
-        `Line ${line}: ${member} is unknown. A user has ${known.join(', ')}. ${CHOOSE_AGAIN}`,
-      value: (line: number, member: string, expects: string) =>
-        `Line ${line}: ${member} must be ${expects}. ${CHOOSE_AGAIN}`,
+      json: (line: number) => `Line ${line}: this is not a JSON object.`,
     },
+    problemCount: (count: number) =>
+      `${plural(count, 'problem', 'problems')} in the file. Nothing is imported: correct the file, and choose it again.`,
     preview: 'What the import will do',
     previewPart: (count: number) => `What the import will do with the first ${toCount(count)} users`,
     effect: 'Effect',

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { FORMAT_NAMES } from '../transfer/format-names.ts'
+import { IMPORT_FORMATS } from '../transfer/format-names.ts'
 import type { Context } from './context.ts'
 import { withExitCodes, withManageOptions } from './manage.ts'
 import type { ImportOptions } from './transfer/run-import.ts'
@@ -7,7 +7,7 @@ import type { ImportOptions } from './transfer/run-import.ts'
 /** `cardea import`: users of another system, with their passwords and rights. */
 export function importCommand(context: Context): Command {
   const command = new Command('import')
-    .description('import users from a dump or a CouchDB server')
+    .description('import users from a dump, a list or a CouchDB server')
     .argument('[source]', 'a file, - for standard input, or the URL of a CouchDB server, whose format is document')
     .option(
       '--from-upstream',
@@ -15,7 +15,7 @@ export function importCommand(context: Context): Command {
     )
     .addOption(
       new Option('--from <form>', 'format of the file (default: cardea, as "cardea export" writes it)').choices(
-        FORMAT_NAMES,
+        IMPORT_FORMATS,
       ),
     )
     .option(

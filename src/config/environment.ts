@@ -1,8 +1,9 @@
+import { findNearest } from '../base/nearest.ts'
 import { FOREIGN_NAMES } from './compatibility.ts'
 import { FOREIGN_SECTIONS } from './compatibility-names.ts'
 import { OPEN_SECTIONS } from './option-table.ts'
 import { PROVIDER_PREFIX, ROWS, splitName } from './options.ts'
-import { findNearest, type Problem } from './problems.ts'
+import type { Problem } from './problems.ts'
 import { toFileReference } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 

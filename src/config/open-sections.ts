@@ -1,7 +1,8 @@
 import { attempt } from '../base/errors.ts'
+import { findNearest } from '../base/nearest.ts'
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
-import { addProblem, findNearest, type Notices, type Problem, renderProblem, warn } from './problems.ts'
+import { addProblem, type Notices, type Problem, renderProblem, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles, STORED_FORM } from './secrets.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 

@@ -1,6 +1,7 @@
 // The sections `[provider:<name>]`: reads and checks what the layers set.
+import { findNearest } from '../base/nearest.ts'
 import { PROVIDER_PREFIX } from './options.ts'
-import { addProblem, findNearest, type Notices, type Problem } from './problems.ts'
+import { addProblem, type Notices, type Problem } from './problems.ts'
 import { isProviderKey, PROVIDER_OPTIONS, type ProviderKey, type ProviderValues } from './provider-table.ts'
 import { readAssigned } from './resolve.ts'
 import type { SecretFiles } from './secrets.ts'

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
 import type { Found } from '../../transfer/dump.ts'
-import type { FormatName } from '../../transfer/format-names.ts'
+import type { ImportFormat } from '../../transfer/format-names.ts'
 import { identityHeadersForDocument } from '../../wiring/gateway.ts'
 import type { Control } from '../client.ts'
 import { type Context, commandError, usageError } from '../context.ts'
@@ -17,7 +17,7 @@ import { createReport, type Report } from './report.ts'
 import { type ImportSource, openFileSource } from './source.ts'
 
 export interface ImportOptions extends ManageOptions {
-  readonly from?: FormatName
+  readonly from?: ImportFormat
   readonly fromUpstream?: boolean
   /** `true`: those of the source. */
   readonly admins?: string | true
@@ -33,6 +33,7 @@ export async function runImport(context: Context, given: string | undefined, opt
   const upstream = options.fromUpstream ? findUpstream(context) : undefined
   const place = requirePlace(given, upstream)
   const format = requireFormat(place, options.from)
+  if (format === 'csv' && options.replace) throw usageError(NO_WHOLE_USERS)
   const isJson = options.json ?? false
   const report = createReport('importing', isJson, context.print, renderImportSummary)
   const findServer = createServers(context, options, upstream)
@@ -51,13 +52,16 @@ export async function runImport(context: Context, given: string | undefined, opt
   if (!isWhole) throw commandError('Not everything was imported.')
 }
 
+const NO_WHOLE_USERS =
+  'A list does not hold whole users: --replace would remove what it leaves out. Import it in the console to change users that exist.'
+
 function requirePlace(given: string | undefined, upstream: DocumentServer | undefined): string {
   if ((given === undefined) === (upstream === undefined))
     throw usageError('Give a source, or --from-upstream: one of them.')
   return given ?? upstream?.base.href ?? ''
 }
 
-function requireFormat(place: string, from: FormatName | undefined): FormatName {
+function requireFormat(place: string, from: ImportFormat | undefined): ImportFormat {
   if (!ADDRESS.test(place)) return from ?? 'cardea'
   if (from === undefined || from === 'document') return 'document'
   throw usageError('Only CouchDB is read from a URL. Import a dump of the other formats.')
@@ -95,7 +99,7 @@ interface Work {
   readonly source: ImportSource
   /** Imported after the source. */
   readonly administrators: readonly Found[]
-  readonly format: FormatName
+  readonly format: ImportFormat
   readonly rules: ImportRules
   readonly report: Report<ImportSummary>
 }

@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { DumpReader, type Found } from '../../transfer/dump.ts'
-import type { FormatName } from '../../transfer/format-names.ts'
+import type { ImportFormat } from '../../transfer/format-names.ts'
+import { ListReader } from '../../transfer/list-reader.ts'
 import { type Context, commandError } from '../context.ts'
 
 /** The source of an import. Records are read in small groups. */
@@ -19,14 +20,14 @@ export interface ImportSource {
 const CHUNKS = { highWaterMark: 16 * 1024 }
 
 /** A dump in a file, or on standard input for `-`, which may be compressed. */
-export function openFileSource({ cwd }: Context, place: string, format: FormatName, idPrefix: string): ImportSource {
+export function openFileSource({ cwd }: Context, place: string, format: ImportFormat, idPrefix: string): ImportSource {
   const path = place === '-' ? undefined : resolve(cwd, place)
   const total = path === undefined ? undefined : sizeOf(path, place)
   let done = () => 0
   return {
     position: () => ({ done: done(), total }),
     async *read(signal) {
-      const reader = new DumpReader(format, idPrefix)
+      const reader = format === 'csv' ? new ListReader() : new DumpReader(format, idPrefix)
       try {
         const input = path === undefined ? process.stdin : createReadStream(path, CHUNKS)
         done = () => ('bytesRead' in input ? input.bytesRead : 0)

@@ -68,6 +68,38 @@ function makePlace(scope: Scope): Place {
   }
 }
 
+const CSV = [
+  'name;password;roles;grants;active',
+  'ida;a-first-password;editor, shop manager;shop:rw;',
+  '"max ""m""";;;;false',
+  'odd;;;shop:read;',
+  'ida;;;;',
+  '',
+].join('\r\n')
+
+it('a list as CSV is imported, and every wrong line is refused with its number', async (t) => {
+  const { managed, write } = makePlace(t)
+  const cardea = async (...args: string[]) => {
+    const { code, stdout, stderr } = await managed.cardea(args)
+    return { code, text: stdout + stderr }
+  }
+  write('users.csv', CSV)
+  const replaced = await cardea('import', 'users.csv', '--from', 'csv', '--replace')
+  assert.match(replaced.text, /A list does not hold whole users/)
+  assert.equal(replaced.code, 2)
+  const { code, text } = await cardea('import', 'users.csv', '--from', 'csv')
+  assert.equal(code, 1)
+  assert.match(text, /^refused: line 4, odd: grants must be databases .* Did you mean shop:ro\?$/m)
+  assert.match(text, /^refused: line 5, ida: the name ida is in line 2 too\. Remove one of them\.$/m)
+  assert.match(text, /^Users: 2 created, 0 replaced, 0 kept, 2 refused\.\nFormat csv, /m)
+  const ida = JSON.parse((await cardea('user', 'show', 'ida', '--json')).text)
+  assert.deepEqual([ida.roles, ida.mustChangePassword], [['editor', 'shop manager'], true])
+  write('odd.csv', 'nme,roles\nida,x\n')
+  const odd = await cardea('import', 'odd.csv', '--from', 'csv')
+  assert.match(odd.text, /^refused: line 1: the column nme is unknown\. Did you mean name\?$/m)
+  assert.match(odd.text, /^refused: line 1: the column name is missing\.$/m)
+})
+
 const MODES: readonly [mode: string, isServed: boolean][] = [
   ['a stopped store', false],
   ['a running server', true],

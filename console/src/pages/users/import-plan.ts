@@ -1,8 +1,9 @@
 // What an import will do, before it is done: a trial at the server, and a comparison with the users that exist.
+import { type PlainUser, toDraftMembers } from '../../../../src/transfer/plain-list.ts'
 import { api, toMessage, toPath, type User } from '../../api/client.ts'
 import { texts } from '../../texts.ts'
 import { withPassword } from '../../ui/password-proof.tsx'
-import type { PlainUser, ReadFile } from './transfer-file.ts'
+import type { ReadFile } from './transfer-file.ts'
 
 export type Kind = 'created' | 'replaced' | 'changed' | 'kept' | 'refused'
 
@@ -77,7 +78,7 @@ export async function planImport({ users, plain }: ReadFile, rules: PlanRules): 
   for (let at = 0; at < plain.length; at += MAX_PREVIEW) {
     onProgress(at)
     const some = plain.slice(at, at + MAX_PREVIEW)
-    const outcomes = await sendUsers(some.map(toDraft), { replaces: false, isTrial: true, signal })
+    const outcomes = await sendUsers(some.map(toDraftMembers), { replaces: false, isTrial: true, signal })
     steps.push(...some.map((given, index) => describeStep(given, outcomes[index], replaces)))
   }
   return steps
@@ -86,7 +87,7 @@ export async function planImport({ users, plain }: ReadFile, rules: PlanRules): 
 /** A created user is shown with all that it gets, and one that exists with what changes. */
 function describeStep(given: PlainUser, outcome: Outcome | undefined, replaces: boolean): Step {
   if (outcome?.user && replaces) return compare(given, outcome.user)
-  const step = toStep(toDraft(given), outcome)
+  const step = toStep(toDraftMembers(given), outcome)
   return step.kind === 'created' ? { ...step, notes: describeNew(given) } : step
 }
 
@@ -99,16 +100,6 @@ function describeNew({ roles = [], grants = [], expires, active }: PlainUser): r
     ...(active === false ? [change.active(false)] : []),
   ]
 }
-
-/** As the API imports a user. A password that is in a file must be changed, unless the file says otherwise. */
-const toDraft = ({ name, password, mustChangePassword = true, roles, grants, expires, active }: PlainUser) => ({
-  name,
-  ...(password !== undefined && { password: { clear: password }, mustChangePassword }),
-  ...(roles && { roles }),
-  ...(grants && { grants: Object.fromEntries(grants.map(({ database, level }) => [database, { level }])) }),
-  ...(expires !== undefined && { expiresAt: Math.floor(Date.parse(expires) / 1000) }),
-  ...(active !== undefined && { active }),
-})
 
 function compare(given: PlainUser, user: ExistingUser): Step {
   const { name } = given

@@ -69,7 +69,8 @@ export function ImportUsers({ onClose, onChange }: ImportUsersProps) {
       {read && preview.isLoading && (
         <Progress label={texts.transfer.comparing} done={compared} total={read.users.length + read.plain.length} />
       )}
-      {read && read.problem === undefined && !preview.isLoading && (
+      {read && read.problems.length > 0 && <FileProblems problems={read.problems} />}
+      {read && read.problems.length === 0 && !preview.isLoading && (
         <Loaded resource={preview} what={texts.transfer.preview}>
           {(steps) => <Preview steps={steps ?? []} isPart={read.users.length > MAX_PREVIEW} />}
         </Loaded>
@@ -93,9 +94,8 @@ const FileField = ({ read, onFile }: FileFieldProps) => (
   <Field
     label={texts.transfer.file}
     hint={
-      read && read.problem === undefined && texts.transfer.found(read.users.length + read.plain.length, read.others)
+      read && read.problems.length === 0 && texts.transfer.found(read.users.length + read.plain.length, read.others)
     }
-    problem={read?.problem}
   >
     {(control) => (
       <input
@@ -109,6 +109,19 @@ const FileField = ({ read, onFile }: FileFieldProps) => (
       />
     )}
   </Field>
+)
+
+/** All of them, so that the file is corrected once. */
+const FileProblems = ({ problems }: { readonly problems: readonly string[] }) => (
+  <div class="notice danger" role="alert">
+    <p>{texts.transfer.problemCount(problems.length)}</p>
+    <ul class="problems">
+      {problems.slice(0, MAX_LISTED).map((problem) => (
+        <li key={problem}>{problem}</li>
+      ))}
+    </ul>
+    {problems.length > MAX_LISTED && <p>{texts.batch.andMore(problems.length - MAX_LISTED)}</p>}
+  </div>
 )
 
 /** An export is imported as a whole, of a plain list only what changes something. */

@@ -1,0 +1,250 @@
+/**
+ * Plain lists of users as CSV or JSON lines, with the members of a new user in the admin API. The command line and the
+ * console read them with this file. Every problem of a list is found, and none names a value that could be a password.
+ */
+import { findNearest } from '../base/nearest.ts'
+// not from the record of a user, which needs Node
+import type { GRANT_LEVELS } from '../directory/users/fields.ts'
+import { splitCsv } from './csv.ts'
+
+type GrantLevel = (typeof GRANT_LEVELS)[number]
+
+/** What a list says about a user. */
+export interface PlainUser {
+  readonly name: string
+  readonly password?: string
+  readonly mustChangePassword?: boolean
+  readonly roles?: readonly string[]
+  readonly grants?: readonly { readonly database: string; readonly level: GrantLevel }[]
+  /** A day or a time in UTC. */
+  readonly expires?: string
+  readonly active?: boolean
+}
+
+export interface ListProblem {
+  /** Left out if the file as a whole is wrong. */
+  readonly line?: number
+  readonly name?: string
+  readonly reason: string
+}
+
+export interface PlainList {
+  /** Those without a problem. */
+  readonly users: readonly { readonly line: number; readonly user: PlainUser }[]
+  readonly problems: readonly ListProblem[]
+}
+
+export const renderListProblem = ({ line, reason }: ListProblem): string =>
+  line === undefined ? reason : `Line ${line}: ${reason}`
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A record, and the line of the file where it begins. */
+interface Located {
+  readonly line: number
+  readonly record: Members
+}
+
+interface Records {
+  readonly records: readonly Located[]
+  readonly problems: readonly ListProblem[]
+}
+
+const NO_LIST =
+  'This is not a list of users. CSV needs a first line with the column name; JSON lines need the member name.'
+
+export function readPlainList(text: string): PlainList {
+  const { records, problems } = text.trimStart().startsWith('{') ? readJsonLines(text) : readCsv(text)
+  const lines = new Map<unknown, number>()
+  const users: PlainList['users'][number][] = []
+  const found = [...problems]
+  for (const { line, record } of records) {
+    const { name } = record
+    const reasons = [...listReasons(record), ...checkTwice(name, lines.get(name))]
+    if (!lines.has(name)) lines.set(name, line)
+    found.push(...reasons.map((reason) => ({ line, ...(isText(name) && { name: String(name) }), reason })))
+    // every member was checked
+    if (reasons.length === 0) users.push({ line, user: record as unknown as PlainUser })
+  }
+  return { users, problems: found.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)) }
+}
+
+const checkTwice = (name: unknown, other: number | undefined): readonly string[] =>
+  isText(name) && other !== undefined ? [`the name ${name} is in line ${other} too. Remove one of them.`] : []
+
+/** A member that is not known would silently have no effect. */
+const listReasons = (record: Members): readonly string[] =>
+  Object.entries({ name: undefined, ...record }).flatMap(([member, value]) => {
+    const known = MEMBERS[member]
+    if (!known) return [`${member} is unknown. ${suggestMember(member)}`]
+    return known.is(value) ? [] : [withHint(`${member} must be ${known.expects}.`, known.suggest?.(value))]
+  })
+
+const withHint = (text: string, hint: string | undefined): string =>
+  hint === undefined ? text : `${text} Did you mean ${hint}?`
+
+function suggestMember(written: string): string {
+  const near = ALIASES[written.toLowerCase()] ?? findNearest(written, Object.keys(MEMBERS))
+  return near === undefined ? `A user has ${Object.keys(MEMBERS).join(', ')}.` : `Did you mean ${near}?`
+}
+
+/** What other systems call the members. */
+const ALIASES: Readonly<Record<string, string>> = {
+  user: 'name',
+  username: 'name',
+  login: 'name',
+  group: 'roles',
+  groups: 'roles',
+  database: 'grants',
+  databases: 'grants',
+  expiry: 'expires',
+  enabled: 'active',
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isFlag = (value: unknown) => typeof value === 'boolean'
+const isListOf = (isOne: (value: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
+const isTime = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value))
+const isGrant = (value: unknown) => {
+  const { database, level } = (value ?? {}) as Members
+  return isText(database) && LEVELS.some((each) => each === level)
+}
+
+const LEVELS: readonly GrantLevel[] = ['rw', 'ro', 'none']
+const LEVEL_WORDS: Readonly<Record<string, GrantLevel>> = {
+  r: 'ro',
+  read: 'ro',
+  readonly: 'ro',
+  w: 'rw',
+  write: 'rw',
+  readwrite: 'rw',
+}
+const FLAG_WORDS: Readonly<Record<string, string>> = { yes: 'true', no: 'false', '1': 'true', '0': 'false' }
+
+interface Member {
+  is(value: unknown): boolean
+  readonly expects: string
+  /** Reads a cell of CSV. */
+  read?(cell: string): unknown
+  /** The value that a wrong one probably means. Never of a password. */
+  suggest?(value: unknown): string | undefined
+}
+
+const FLAG: Member = {
+  is: isFlag,
+  expects: 'true or false',
+  read: readFlag,
+  suggest: (value) => FLAG_WORDS[String(value).toLowerCase()],
+}
+
+const MEMBERS: Readonly<Record<string, Member>> = {
+  name: { is: isText, expects: 'a text that is not empty' },
+  password: { is: isText, expects: 'a password' },
+  mustChangePassword: FLAG,
+  roles: { is: isListOf(isText), expects: 'a list of roles, as ["editor"]', read: readWords },
+  grants: {
+    is: isListOf(isGrant),
+    expects: 'databases with a level, as shop:rw; levels are rw, ro, none',
+    read: (cell) => readWords(cell).map(readGrant),
+    suggest: suggestGrant,
+  },
+  expires: { is: isTime, expects: 'a day or a time in UTC, as 2030-12-31' },
+  active: FLAG,
+}
+
+/** Names may contain blanks. */
+function readWords(cell: string): readonly string[] {
+  const words = cell.split(/[,;\n]/).map((word) => word.trim())
+  return words.filter((word) => word !== '')
+}
+
+function readFlag(cell: string): unknown {
+  const flags: Readonly<Record<string, boolean>> = { true: true, false: false }
+  return flags[cell.toLowerCase()] ?? cell
+}
+
+/** `shop:rw` */
+function readGrant(word: string): Members {
+  const at = word.lastIndexOf(':')
+  return { database: word.slice(0, at), level: word.slice(at + 1) }
+}
+
+function suggestGrant(value: unknown): string | undefined {
+  const wrong = Array.isArray(value) ? value.find((each) => !isGrant(each)) : undefined
+  const { database, level } = (wrong ?? {}) as Members
+  const meant = LEVEL_WORDS[String(level).toLowerCase()]
+  return isText(database) && meant !== undefined ? `${database}:${meant}` : undefined
+}
+
+/** The lines that are not empty. `undefined`: the line has no JSON object. */
+export const readObjects = (text: string): readonly { readonly line: number; readonly record: Members | undefined }[] =>
+  text.split('\n').flatMap((content, at) => {
+    const line = at + 1
+    return content.trim() === '' ? [] : [{ line, record: readObject(content) }]
+  })
+
+function readJsonLines(text: string): Records {
+  const read = readObjects(text)
+  const [first] = read
+  if (!first?.record || !('name' in first.record)) return { records: [], problems: [{ reason: NO_LIST }] }
+  return {
+    records: read.flatMap(({ line, record }) => (record ? [{ line, record }] : [])),
+    problems: read.flatMap(({ line, record }) => (record ? [] : [{ line, reason: 'this is not a JSON object.' }])),
+  }
+}
+
+function readObject(content: string): Members | undefined {
+  try {
+    const value: unknown = JSON.parse(content)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Columns in any case. Unknown ones are problems of the first line, and their cells are left out. */
+function readCsv(text: string): Records {
+  const [head, ...rows] = splitCsv(text)
+  const written = head?.cells ?? []
+  const members = written.map((name) => Object.keys(MEMBERS).find((each) => each.toLowerCase() === name.toLowerCase()))
+  if (members.every((member) => member === undefined)) return { records: [], problems: [{ reason: NO_LIST }] }
+  const unknown = written.filter((name, at) => name !== '' && members[at] === undefined)
+  const problems = unknown.map((name) => ({ line: 1, reason: `the column ${name} is unknown. ${suggestMember(name)}` }))
+  if (!members.includes('name'))
+    return { records: [], problems: [...problems, { line: 1, reason: 'the column name is missing.' }] }
+  const checked = rows.map((row) => ({ ...row, reason: checkCells(row, written.length) }))
+  return {
+    records: checked.flatMap(({ line, cells, reason }) =>
+      reason === undefined ? [{ line, record: toRecord(members, cells) }] : [],
+    ),
+    problems: [...problems, ...checked.flatMap(({ line, reason }) => (reason === undefined ? [] : [{ line, reason }]))],
+  }
+}
+
+function checkCells({ cells, isBroken }: ReturnType<typeof splitCsv>[number], columns: number): string | undefined {
+  if (isBroken) return 'a double quote is not closed, or text follows it.'
+  if (!cells.slice(columns).some((cell) => cell !== '')) return undefined
+  return `there are ${cells.length} cells, and line 1 has ${columns}. A cell that contains the separator is put in double quotes.`
+}
+
+/** Empty cells are left out: what a list does not say stays as it is. */
+const toRecord = (members: readonly (string | undefined)[], cells: readonly string[]): Members =>
+  Object.fromEntries(
+    members.flatMap((member, column) => {
+      const cell = cells[column]?.trim() ?? ''
+      return cell === '' || member === undefined ? [] : [[member, (MEMBERS[member]?.read ?? String)(cell)]]
+    }),
+  )
+
+/** As the API imports a user. A password that is in a file must be changed, unless the file says otherwise. */
+export const toDraftMembers = (user: PlainUser) => {
+  const { name, password, mustChangePassword = true, roles, grants, expires, active } = user
+  return {
+    name,
+    ...(password !== undefined && { password: { clear: password }, mustChangePassword }),
+    ...(roles && { roles }),
+    ...(grants && { grants: Object.fromEntries(grants.map(({ database, level }) => [database, { level }])) }),
+    ...(expires !== undefined && { expiresAt: Math.floor(Date.parse(expires) / 1000) }),
+    ...(active !== undefined && { active }),
+  }
+}
