@@ -28,7 +28,7 @@ export function configCommand(context: Context): Command {
     .action((options: ShowOptions) => show(context, options))
   command
     .command('get')
-    .description('print the value of one option')
+    .description('print the value of one option: that of the running server, if there is one')
     .argument('<section.option>', 'such as chttpd.port')
     .action((name: string) => get(context, name))
   command
@@ -56,10 +56,20 @@ async function show(context: Context, { json, all = false }: ShowOptions): Promi
 }
 
 async function get(context: Context, name: string): Promise<void> {
+  const running = await findRunningValue(context, name)
+  if (running !== undefined) return context.print(running)
   const shown = describeSettings(await loadSound(context)).findLast((setting) => setting.name === name)
   if (shown) return context.print(shown.value)
   const names = ROWS.map((row) => row.name)
   throw new ExitError(EXIT.unknownOption, withSuggestion(`unknown option ${name}`, findNearest(name, names)))
+}
+
+/** What the running server uses, which differs from its files while they wait for a reload or a restart. */
+async function findRunningValue(context: Context, name: string): Promise<string | undefined> {
+  const { findRunning } = await import('./client.ts')
+  const server = await findRunning(context)
+  const option = (await server?.call('option.list'))?.options.find((each) => each.name === name)
+  return option?.running ?? option?.value
 }
 
 async function check(context: Context): Promise<void> {

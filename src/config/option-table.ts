@@ -600,6 +600,10 @@ export const OPTIONS = {
       secret: true,
       fixed: FIXED.store,
     }),
+    'start-timeout': restart(seconds(0), 60, {
+      help: 'Seconds that a start waits for PostgreSQL that cannot be reached.',
+      more: 'Then the process ends with exit code 1. A wrong password or a missing database ends it at once.',
+    }),
     'max-staleness': live(seconds(0), 60, {
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
       fixed: FIXED.staleness,

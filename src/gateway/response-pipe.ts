@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { isConnectionReset } from '../base/node-internals/connection-reset.ts'
 import type { ResponseStream, Sink } from '../http/request-context.ts'
 import { filterResponseTrailers, type ParsedHeaders, type RawHeaders } from './response-headers.ts'
+import { UPSTREAM_SILENT } from './upstream-errors.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -80,7 +81,8 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   }
 
   onRequestSent(): void {
-    if (this.#state === 'waiting') this.#startTimer(this.#options.firstByteMs, () => this.#timeOut())
+    if (this.#state === 'waiting')
+      this.#startTimer(this.#options.firstByteMs, () => this.#timeOut('first-byte-timeout'))
   }
 
   onResponseStarted(): void {
@@ -170,8 +172,9 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     else if (this.#sink) this.#breakOff?.(this.#sink)
   }
 
-  #timeOut(): void {
-    const error = createTimeout()
+  #timeOut(option: 'first-byte-timeout' | 'idle-timeout'): void {
+    const { firstByteMs, idleMs } = this.#options
+    const error = createTimeout(option, option === 'idle-timeout' ? idleMs : firstByteMs)
     this.#fail(error)
     this.#controller?.abort(error)
   }
@@ -196,13 +199,13 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
 
   #resume(): void {
     if (this.#state !== 'head') return
-    this.#startTimer(this.#options.idleMs, () => this.#timeOut())
+    this.#startTimer(this.#options.idleMs, () => this.#timeOut('idle-timeout'))
     this.#controller?.resume()
   }
 
   /** If the body is paused, the server is not reading. Otherwise the client is not sending, which the body itself limits. */
   #checkUpload(): void {
-    if (this.#options.requestBody?.isPaused()) this.#timeOut()
+    if (this.#options.requestBody?.isPaused()) this.#timeOut('idle-timeout')
     else this.#timer?.refresh()
   }
 
@@ -217,8 +220,10 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   }
 }
 
-const createTimeout = (): Error =>
-  Object.assign(new Error('the upstream server took too long'), { code: 'ERR_UPSTREAM_SILENT' })
+const createTimeout = (option: string, ms: number): Error =>
+  Object.assign(new Error(`The upstream server sent nothing for ${ms / 1000} s (upstream.${option}).`), {
+    code: UPSTREAM_SILENT,
+  })
 
 /** The type also allows an object, which undici uses for HTTP/2 only. */
 const toRaw = (raw: unknown): RawHeaders => (Array.isArray(raw) ? raw : [])

@@ -17,16 +17,21 @@ const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
+/** Of an error that the gateway makes itself: its message names the option, and may be shown to clients. */
+export const UPSTREAM_SILENT = 'ERR_UPSTREAM_SILENT'
+
 /** The code only: the message of a library may quote its input. */
-export const describeError = (error: Error): string => codeOf(error) || error.name
+export const describeError = (error: Error): string => findMessage(error) ?? (codeOf(error) || error.name)
+
+const findMessage = (error: Error): string | undefined =>
+  codeOf(error) === UPSTREAM_SILENT ? error.message : undefined
 
 /** No connection was established, so nothing was sent. */
 export const isUnconnected = (error: Error): boolean =>
   UNREACHABLE.has(codeOf(error)) || CONNECT_TIMEOUTS.has(codeOf(error))
 
 /** The request was sent, and the response took too long: also that of a request of Cardea's own, which is aborted. */
-export const isTimeout = (error: Error): boolean =>
-  codeOf(error) === 'ERR_UPSTREAM_SILENT' || error.name === 'TimeoutError'
+export const isTimeout = (error: Error): boolean => codeOf(error) === UPSTREAM_SILENT || error.name === 'TimeoutError'
 
 /** The connection ended; as far as is known, nothing was done. */
 export const isDisconnected = (error: Error): boolean => DISCONNECTED.has(codeOf(error))
@@ -41,5 +46,6 @@ export function toUpstreamRefusal(error: Error, balancer: Pick<Balancer, 'create
   if (error instanceof Refusal) return error
   if (UNREACHABLE.has(codeOf(error))) return balancer.createRefusal()
   const code = isUnconnected(error) || isTimeout(error) ? 'upstream_timeout' : 'upstream_failed'
-  return new Refusal(code, { detail: describeError(error), cause: error })
+  const reason = findMessage(error)
+  return new Refusal(code, { ...(reason && { reason }), detail: describeError(error), cause: error })
 }

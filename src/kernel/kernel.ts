@@ -16,6 +16,8 @@ import { Audit, type AuditSettings } from './audit.ts'
 import { reasonOf, StartError, StoreBusy } from './start-error.ts'
 
 export interface KernelSettings extends AuditSettings {
+  /** How long a start waits for a store that cannot be reached. */
+  readonly startTimeoutMs: number
   /** How many passwords may wait to be hashed. */
   readonly hashQueue: number
 }
@@ -50,7 +52,7 @@ export interface Kernel {
 export async function openKernel(url: string, first: KernelSettings, options: KernelOptions): Promise<Kernel> {
   const { log, observer, isCommand = false } = options
   let settings = () => first
-  const store = await openLocked(url, options)
+  const store = await openLocked(url, { ...options, waitMs: isCommand ? 0 : first.startTimeoutMs })
   try {
     const clock = await openStoreClock(store, { log })
     const hasher = createHasher({
@@ -87,7 +89,10 @@ export async function openKernel(url: string, first: KernelSettings, options: Ke
 const LOCK_WAIT_MS = 3000
 
 /** The store, which releases its lock when it is closed. */
-async function openLocked(url: string, { log, observer, lockWaitMs = LOCK_WAIT_MS }: KernelOptions): Promise<Store> {
+async function openLocked(
+  url: string,
+  { log, observer, waitMs, lockWaitMs = LOCK_WAIT_MS }: KernelOptions & { readonly waitMs: number },
+): Promise<Store> {
   try {
     const lock = await lockStore(url, lockWaitMs)
     if (!lock)
@@ -96,7 +101,7 @@ async function openLocked(url: string, { log, observer, lockWaitMs = LOCK_WAIT_M
           ? 'This program uses the store already, with another Cardea. Use that one, or close it before'
           : `Another Cardea process${describeHolder(url)} is using this store. Stop it, or configure another store`,
       )
-    const store = await openStore(url, { log, onOperation: observer?.onOperation }).catch((error) => {
+    const store = await openStore(url, { log, waitMs, onOperation: observer?.onOperation }).catch((error) => {
       lock.release()
       throw error
     })

@@ -20,6 +20,7 @@ export function toPasswordRules({ chttpd_auth, auth }: Config): PasswordRules {
 }
 
 export const toKernelSettings = (config: Config): KernelSettings => ({
+  startTimeoutMs: config.store['start-timeout'] * 1000,
   hashQueue: config.hashing.queue,
   node: config.node.name,
   keyFile: config.audit['key-file'],

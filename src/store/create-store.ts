@@ -23,6 +23,8 @@ import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
 export interface StoreOptions {
   readonly log: Log
+  /** How long to wait for a PostgreSQL that cannot be reached; left out: not at all. */
+  readonly waitMs?: number
   /** Called after each operation. */
   readonly onOperation?: ((operation: StoreOperation) => void) | undefined
 }
@@ -32,18 +34,22 @@ export interface StoreOptions {
  * the store can never be used, and a `Refusal` with `store_unavailable` if it cannot be reached now. The URL may hold a
  * password and is never quoted.
  */
-export async function openStore(url: string, { log, onOperation }: StoreOptions): Promise<Store> {
+export async function openStore(url: string, { log, waitMs = 0, onOperation }: StoreOptions): Promise<Store> {
   const read = readStoreUrl(url)
   if (!read) throw new IncompatibleStoreError('The address of the store begins with sqlite: or postgres://')
-  const engine = await OPEN_ENGINE[read.scheme](url, read.path, log)
+  const engine = await OPEN_ENGINE[read.scheme](url, read.path, { log, waitMs })
   const logged = logOutages(engine, log)
   return createStore(onOperation ? observe(logged, onOperation) : logged, createDamagedRecords(log))
 }
 
+type EngineOptions = Required<Pick<StoreOptions, 'log' | 'waitMs'>>
+
 /** An engine is loaded only when it is used. */
-const OPEN_ENGINE: Readonly<Record<StoreScheme, (url: string, path: string, log: Log) => Promise<Engine>>> = {
-  sqlite: async (_url, path, log) => (await import('./sqlite/engine.ts')).openSqlite(path, log),
-  postgres: async (url, _path, log) => (await import('./postgres/engine.ts')).openPostgres(url, log),
+const OPEN_ENGINE: Readonly<
+  Record<StoreScheme, (url: string, path: string, options: EngineOptions) => Promise<Engine>>
+> = {
+  sqlite: async (_url, path, { log }) => (await import('./sqlite/engine.ts')).openSqlite(path, log),
+  postgres: async (url, _path, options) => (await import('./postgres/engine.ts')).openPostgres(url, options),
 }
 
 const createStore = (engine: Engine, damaged: DamagedRecords): Store =>

@@ -1,11 +1,12 @@
 // What a server says of itself, in each state that an operator must notice: on every surface the same.
 import assert from 'node:assert/strict'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { mountDisk } from '../scenario/faults/disk.ts'
-import { connectPostgres, startPostgres } from '../store/postgres-server.ts'
+import { connectPostgres, findFreePort, startPostgres } from '../store/postgres-server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { CONFIG, makeManaged } from '../support/managed.ts'
 import { start, stop } from '../support/process.ts'
@@ -182,6 +183,31 @@ describe('the name of a node', () => {
     const ownMs = performance.now() - startMs
     await stop(again)
     assert.ok(ownMs < 10_000, `${ownMs} ms`)
+  })
+})
+
+describe('PostgreSQL that is away at the start', () => {
+  it('is waited for, for store.start-timeout', async (t) => {
+    const url = new URL(await (await sharePostgres()).createPlace())
+    const { port } = url
+    url.port = `${await findFreePort()}`
+    const managed = makeManaged(t, CONFIG.replace('sqlite:cardea.db', url.href))
+    const server = start(t, ['serve', '--config', managed.folder])
+    await server.says(/the store cannot be reached yet: trying again/)
+    const proxy = createServer((socket) => {
+      const other = connect(Number(port), '127.0.0.1')
+      for (const each of [socket, other]) each.on('error', () => {})
+      socket.pipe(other).pipe(socket)
+    })
+    t.after(() => proxy.close())
+    proxy.listen(Number(url.port), '127.0.0.1')
+    await server.doors()
+    await stop(server)
+
+    url.port = `${await findFreePort()}`
+    const late = start(t, ['serve', '--config', managed.folder, '--store.url', url.href, '--store.start-timeout', '1'])
+    assert.equal((await late.ended).code, 1)
+    assert.match(late.stderr(), /The store cannot be opened: .*ECONNREFUSED/)
   })
 })
 

@@ -100,7 +100,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof row>>> = {
     'bad_gateway',
     'The database behind this server rejects the identity that this server signs. Ask the administrator of this server.',
   ),
-  upstream_timeout: row(504, 'gateway_timeout', 'The database behind this server did not respond in time.'),
+  upstream_timeout: row(504, 'gateway_timeout', (why) => why),
   body_consumed: row(500, 'unknown_error', (why) => why),
   internal: row(500, 'unknown_error', 'Internal error.'),
 }

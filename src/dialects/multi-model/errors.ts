@@ -85,7 +85,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof ro
   provider_unavailable: row(503, 503, 'the identity provider cannot be reached'),
   upstream_unavailable: row(503, 503, 'the upstream server cannot be used now'),
   upstream_rejects_identity: row(502, 502, 'the upstream server rejects the identity that Cardea signs'),
-  upstream_timeout: row(504, 504, 'the upstream server did not respond in time'),
+  upstream_timeout: row(504, 504, (why) => why),
   body_consumed: row(500, 4, (why) => why),
   internal: row(500, 4, 'internal error'),
 }

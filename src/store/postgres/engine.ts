@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
 import { keepRepeating } from '../../base/sleep.ts'
@@ -14,7 +14,7 @@ import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, toDelayMs, withRetries } from '../retry.ts'
 import { STATEMENTS, type StatementName } from '../statements.ts'
 import { checkServer, connect, createClient, createPool, ignore, migratePostgres } from './database.ts'
-import { explain, isConnectionLost, isRolledBack } from './errors.ts'
+import { explain, isConnectionLost, isRolledBack, isUnreachable } from './errors.ts'
 
 const CHANNEL = 'cardea_changes'
 
@@ -82,14 +82,40 @@ const STALE_MS = 1000
 /** How long `close` waits for a server that does not respond. */
 const CLOSE_MS = 6000
 
-export async function openPostgres(url: string, log: Log): Promise<Engine> {
-  const client = await connect(url, async (client) => {
-    await checkServer(client, log)
-    await migratePostgres(client, MIGRATIONS, log)
-  })
-  await client.end().catch(ignore)
+export async function openPostgres(
+  url: string,
+  { log, waitMs = 0 }: { readonly log: Log; readonly waitMs?: number },
+): Promise<Engine> {
+  const prepare = async () => {
+    const client = await connect(url, async (client) => {
+      await checkServer(client, log)
+      await migratePostgres(client, MIGRATIONS, log)
+    })
+    await client.end().catch(ignore)
+  }
+  await withRetries(untilReached(waitMs, log), prepare)
   return createPostgresEngine(createPool(url, log), url, log)
 }
+
+/** At the start of a machine, the server and PostgreSQL often start at the same time. */
+function untilReached(waitMs: number, log: Log): RetryRules {
+  const untilMs = performance.now() + waitMs
+  let isFirst = true
+  return {
+    attempts: Number.POSITIVE_INFINITY,
+    firstDelayMs: 250,
+    maxDelayMs: 2000,
+    isRetryable(error) {
+      if (performance.now() >= untilMs || !isUnreachable(error)) return false
+      if (isFirst)
+        log.warn('the store cannot be reached yet: trying again', { seconds: waitMs / 1000, reason: reasonOf(error) })
+      isFirst = false
+      return true
+    },
+  }
+}
+
+const reasonOf = (error: unknown): string | undefined => (error instanceof Refusal ? error.detail : undefined)
 
 function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
   const wake = createNotifier(log)

@@ -43,6 +43,13 @@ export function isConnectionLost(error: unknown): boolean {
   return state === undefined ? !isOwnError(error) : state.startsWith('08') || state.startsWith('57P')
 }
 
+/** Codes of PostgreSQL for a wrong password and a missing database, which waiting does not change. */
+const LASTING = /^(?:28|3D)/
+
+/** The error of a server that may be reached a moment later. */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof Refusal && error.code === 'store_unavailable' && !LASTING.test(codeOf(error.cause))
+
 /** An error of Cardea. The driver's errors for a lost connection have no code. */
 const isOwnError = (error: unknown): boolean =>
   error instanceof Refusal ||

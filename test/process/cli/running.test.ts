@@ -39,7 +39,7 @@ it('reload applies changed files, or keeps the configuration and says why', asyn
   const applied = await managed.cardea(['reload'])
   assert.deepEqual(
     [applied.code, applied.stdout],
-    [0, 'Applied: chttpd.require_valid_user.\nAfter a restart: node.name.\n'],
+    [0, 'Applied: chttpd.require_valid_user.\nnode.name waits for a restart.\n'],
   )
   assert.equal((await fetch(`${server.document}/_all_dbs`)).status, 401)
   writeFileSync(file, `${ini}[chttpd]\nport = x\n`)
@@ -190,4 +190,16 @@ it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp ch
   assert.match(offline, /^last sign-in +20/m)
   await cardea(['user', 'unlock', 'ann'])
   assert.match(await show(), /^lockout +none$/m)
+})
+
+it('config get prints what the running server uses, not what waits in its files', async (t) => {
+  const managed = makeManaged(t)
+  const file = join(managed.folder, 'local.ini')
+  await managed.serve()
+  writeFileSync(file, `${readFileSync(file, 'utf8')}[node]\nname = two@127.0.0.1\n[chttpd_auth]\ntimeout = 77\n`)
+  const get = async (name: string) => (await managed.cardea(['config', 'get', name])).stdout.trim()
+  assert.deepEqual([await get('node.name'), await get('chttpd_auth.timeout')], ['cardea@127.0.0.1', '600'])
+  await managed.cardea(['reload'])
+  assert.deepEqual([await get('node.name'), await get('chttpd_auth.timeout')], ['cardea@127.0.0.1', '77'])
+  assert.equal((await managed.cardea(['config', 'get', 'no.option'])).code, 3)
 })

@@ -105,11 +105,14 @@ test('the health check fails and recovers with the upstream', async (t) => {
   await waitUntil(async () => isDeepStrictEqual(await look(), well))
 })
 
-test('an upstream that accepts and never responds is 504', async (t) => {
+test('an upstream that accepts and never responds is 504, which names the option', async (t) => {
   const url = await openRaw(t, () => {})
   const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
   const document = await send(front.document, { path: '/db' })
-  assert.deepEqual([document.status, JSON.parse(document.body).error], [504, 'gateway_timeout'])
+  const reason = 'The upstream server sent nothing for 0.2 s (upstream.first-byte-timeout).'
+  assert.deepEqual([document.status, JSON.parse(document.body)], [504, { error: 'gateway_timeout', reason }])
+  const [logged] = front.log.filter(({ fields }) => fields['event'] === 'upstream.failed')
+  assert.equal(logged?.fields['reason'], reason)
   assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
 })
 
