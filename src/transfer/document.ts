@@ -128,6 +128,8 @@ function findLosses(user: User): readonly Loss[] {
   if (hasLimits(user)) losses.push('limits')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (multiModel.grants.size > 0) losses.push('grants')
+  if (user.links && user.links.length > 0) losses.push('links')
+  for (const member of ['extra', 'config'] as const) if (Object.keys(multiModel[member]).length > 0) losses.push(member)
   return losses
 }
 

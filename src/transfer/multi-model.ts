@@ -190,6 +190,7 @@ function findLosses(user: User): readonly Loss[] {
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (document.roles.length > 0) losses.push('roles')
   if (document.members.length > 0) losses.push('members')
+  if (user.links && user.links.length > 0) losses.push('links')
   return losses
 }
 

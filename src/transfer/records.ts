@@ -59,6 +59,9 @@ export type Loss =
   | 'grants'
   | 'roles'
   | 'members'
+  | 'links'
+  | 'extra'
+  | 'config'
 
 /** Losses that change how a user signs in are reported for each user. The others are only counted. */
 export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([

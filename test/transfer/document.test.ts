@@ -125,6 +125,8 @@ const BOB = createUser('bob', {
   members: { derived_key: 'ab' },
 })
 
+const LINK = { issuer: 'https://id.example.org', provider: 'keycloak', subject: 'subject-1', linkedAt: 1 }
+
 describe('writing user documents', () => {
   it('includes the pseudo-random function and the iterations', () => {
     assert.deepEqual(write(BOB).document, {
@@ -164,6 +166,11 @@ describe('writing user documents', () => {
       assert.equal(hasHash(written.document), false)
     })
   }
+
+  it('names everything else that a document does not hold', () => {
+    const multiModel = { ...BOB.multiModel, extra: { team: 'x' }, config: { theme: 'dark' } }
+    assert.deepEqual(write({ ...BOB, multiModel, links: [LINK] }).losses, ['links', 'extra', 'config'])
+  })
 
   it('is the inverse of reading', () => {
     const carried = fc.record({ name, roles, members, password: fc.oneof(pbkdf2, simple) })
