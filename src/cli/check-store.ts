@@ -6,6 +6,7 @@ import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../kernel/start-error.ts'
 import { listUnreadableUsers, listUsersWithGivenRoles } from '../store/backup/check-records.ts'
 import { hasStore, readStore } from '../store/backup/engines.ts'
+import type { StoreSnapshot } from '../store/backup/snapshot.ts'
 import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toRoleIssuers } from '../wiring/settings.ts'
@@ -75,11 +76,20 @@ const REMOVE_ROLES =
 export async function checkGivenRoles({ settings, storeProblem }: Machine): Promise<AreaFindings> {
   const { url } = settings.values.store
   const issuers = toRoleIssuers(settings.open.provider)
-  const isStored = findStoreFile(url) !== undefined || !url.startsWith('sqlite:')
-  if (issuers.size === 0 || !isStored || storeProblem !== undefined || !(await hasStore(url))) return []
-  const names = await readStore(url, (snapshot) => listUsersWithGivenRoles(snapshot, issuers))
+  if (issuers.size === 0 || storeProblem !== undefined || !isStored(url)) return []
+  const list = (snapshot: StoreSnapshot) => listUsersWithGivenRoles(snapshot, issuers)
+  // why it cannot be read is a finding about the store
+  const names = await hasStore(url)
+    .then((isThere) => (isThere ? readStore(url, list) : []))
+    .catch(() => [])
   const message = `users have roles of their own that their identity provider can give: ${renderNames(names)}`
   return names.length === 0 ? [] : [{ level: 'warning', message, advice: REMOVE_ROLES }]
+}
+
+/** Whether the store outlives its process, and has been created. */
+function isStored(url: string): boolean {
+  const file = findStoreFile(url)
+  return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
 function checkStoreFolder(folder: string): AreaFindings {

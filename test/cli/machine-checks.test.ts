@@ -193,6 +193,7 @@ test('names the users with roles of their own that their identity provider can g
   )
   assert.equal((await find())[0]?.level, 'ok', 'a provider that gives no roles')
   await place.remove()
+  assert.equal((await find(...map))[0]?.level, 'ok', 'before the first start')
 })
 
 test('explains why the keys of an identity provider cannot be used', async (t) => {
