@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, MONOTONIC_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { MAX_UPSTREAM_HEADER_BYTES } from '../base/header-pairs.ts'
 import { flagResets } from '../base/node-internals/connection-reset.ts'
@@ -188,7 +188,7 @@ export class Balancer {
   readonly #clock: Clock
   #turns = 0
 
-  constructor(entries: readonly (readonly [url: string, connections: Connections])[], clock: Clock = SYSTEM_CLOCK) {
+  constructor(entries: readonly (readonly [url: string, connections: Connections])[], clock: Clock = MONOTONIC_CLOCK) {
     this.servers = entries.map(([url, connections]) => new UpstreamServer(url, connections))
     this.#clock = clock
   }

@@ -1,7 +1,7 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
 
 import { createLruCache } from '../base/caches.ts'
-import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { idOf, isAccount } from '../directory/account.ts'
 import { ADMIN_ROLE, type Authenticated, expiryOf, type Identity, isAnonymous } from '../directory/identity.ts'
@@ -45,8 +45,12 @@ function refuseToSign(): never {
 }
 
 /** The document database: a token with name and roles. `rolesClaim`: the claim it reads roles from. */
-export function identityHeadersByDocumentToken(signer: FindSigner, rolesClaim: () => string): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>()
+export function identityHeadersByDocumentToken(
+  signer: FindSigner,
+  rolesClaim: () => string,
+  clock: Clock,
+): ToIdentityHeaders {
+  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const { identity } = who
     const { name } = identity
@@ -79,8 +83,13 @@ export function identityHeadersByProxyHeaders(
  * The multi-model database: a token for the same name. A superuser stays a superuser. `admin`: the database user that
  * administrators act as.
  */
-export function identityHeadersByUserToken(signer: FindSigner, iss: string, admin: () => string): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>()
+export function identityHeadersByUserToken(
+  signer: FindSigner,
+  iss: string,
+  admin: () => string,
+  clock: Clock,
+): ToIdentityHeaders {
+  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NO_IDENTITY
@@ -125,9 +134,10 @@ export type ToClaims = (user: ServiceUser, service: string) => object
 export function identityHeadersForService(
   signer: () => Signer,
   aud: string,
+  clock: Clock,
   toClaims: ToClaims = () => ({}),
 ): ToIdentityHeaders {
-  const cache = createUpstreamTokenCache<IdentityHeaders>()
+  const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const { identity } = who
     // the credential of an anonymous request may be the application's own
@@ -177,7 +187,7 @@ interface CachedToken<T> {
  * Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. Most
  * requests have the identity object of an earlier request: their token is found by it, and no subject is built.
  */
-export function createUpstreamTokenCache<T>(clock: Clock = SYSTEM_CLOCK) {
+export function createUpstreamTokenCache<T>(clock: Clock) {
   const bySubject = createLruCache<CachedToken<T>>(MAX_TOKENS)
   const byIdentity = new WeakMap<Identity, CachedToken<T>>()
   return {

@@ -46,9 +46,9 @@ export function createIdentityCheck(probe: IdentityProbe): CheckIdentity {
   return (server, status) => {
     if (!probe.suspicious.has(status)) return undefined
     const known = findings.get(server)
-    if (known && Date.now() - known.atMs < FRESH_MS) return known.reason
+    if (known && performance.now() - known.atMs < FRESH_MS) return known.reason
     const reason = sendProbe(server, probe).catch(() => undefined)
-    findings.set(server, { atMs: Date.now(), reason })
+    findings.set(server, { atMs: performance.now(), reason })
     return reason
   }
 }

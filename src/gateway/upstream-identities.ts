@@ -1,5 +1,6 @@
 /** The ways to tell a database who sends a request, one row for each value of its option. */
 import { mintProxyToken } from '../auth/proxy.ts'
+import type { Clock } from '../base/clock.ts'
 import {
   type FindSigner,
   identityHeadersByClient,
@@ -15,6 +16,7 @@ interface DocumentUpstreamIdentity {
   readonly signer: FindSigner
   /** The name of the database as its clients know it. */
   name(): string
+  readonly clock: Clock
 }
 
 interface DocumentIdentityRow {
@@ -29,7 +31,8 @@ interface DocumentIdentityRow {
 /** By the value of `upstream.document-identity`. */
 export const DOCUMENT_IDENTITIES = {
   jwt: {
-    create: ({ signer, name }) => identityHeadersByDocumentToken(signer, () => `_${name().toLowerCase()}.roles`),
+    create: ({ signer, name, clock }) =>
+      identityHeadersByDocumentToken(signer, () => `_${name().toLowerCase()}.roles`, clock),
     advice:
       'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
     handler: 'jwt_authentication_handler',
@@ -63,6 +66,7 @@ interface MultiModelUpstreamIdentity {
   readonly issuer: string
   /** The database user that administrators act as. */
   admin(): string
+  readonly clock: Clock
 }
 
 interface MultiModelIdentityRow {
@@ -74,7 +78,7 @@ interface MultiModelIdentityRow {
 /** By the value of `upstream.multi-model-identity`. */
 export const MULTI_MODEL_IDENTITIES = {
   user: {
-    create: ({ signer, issuer, admin }) => identityHeadersByUserToken(signer, issuer, admin),
+    create: ({ signer, issuer, admin, clock }) => identityHeadersByUserToken(signer, issuer, admin, clock),
     isSigned: true,
   },
   client: { create: ({ admin }) => identityHeadersByClient(admin), isSigned: false },

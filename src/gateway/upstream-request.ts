@@ -276,7 +276,7 @@ export function createUpstreamWatch(events: SecurityEvents, hints: () => Upstrea
   return {
     /** No connection could be established. */
     onUnconnected(url: string, error: Error): void {
-      if (!downSinceMs.has(url)) downSinceMs.set(url, Date.now())
+      if (!downSinceMs.has(url)) downSinceMs.set(url, performance.now())
       events.record('upstream.down', toFields(url, error, hints().unreachable))
     },
     /** The server was connected, but did not send a valid response. */
@@ -292,7 +292,7 @@ export function createUpstreamWatch(events: SecurityEvents, hints: () => Upstrea
       const sinceMs = downSinceMs.get(url)
       if (sinceMs === undefined) return
       downSinceMs.delete(url)
-      const seconds = Math.round((Date.now() - sinceMs) / 1000)
+      const seconds = Math.round((performance.now() - sinceMs) / 1000)
       events.record('upstream.up', { upstream: toPublicUrl(url), seconds })
     },
   }

@@ -1,6 +1,5 @@
 // The current configuration: builds the first config snapshot (`snapshot.ts`) and keeps it until a reload replaces it.
 import type { KeyObject } from 'node:crypto'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import { createTurns } from '../base/turns.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
@@ -86,7 +85,7 @@ async function createLiveConfig(
 ): Promise<LiveConfig> {
   const { hasher, log } = kernel
   const secrets = createSharedSecrets()
-  const runtime = createStoredLayer(kernel.store, SYSTEM_CLOCK)
+  const runtime = createStoredLayer(kernel.store, kernel.clock)
   const deps = { runtime, hasher, log, mayLackAdministrator, checkSecrets: secrets.check }
   const snapshot = createLive((await buildSnapshot(reader, deps, undefined)).next)
   kernel.follow(deriveLive(snapshot, ({ settings }) => toKernelSettings(settings.values)).get)

@@ -109,11 +109,11 @@ const ageOf = async (path: string): Promise<number> =>
 const COOKIE_SECRET = 'chttpd_auth.secret'
 
 /** The current cookie secret, and earlier ones that are still accepted. */
-async function showCookies({ get, secrets, kernel: { store } }: LiveConfig) {
+async function showCookies({ get, secrets, kernel: { store, clock } }: LiveConfig) {
   const source = get().configured.find('chttpd_auth', 'secret')?.source ?? DEFAULT
   const { settings } = await store.listSettings()
   const stored = settings.find(({ section, key }) => `${section}.${key}` === COOKIE_SECRET)
-  const age = source.kind === 'run time' && stored ? { ageSeconds: nowSeconds(SYSTEM_CLOCK) - stored.changedAt } : {}
+  const age = source.kind === 'run time' && stored ? { ageSeconds: nowSeconds(clock) - stored.changedAt } : {}
   return {
     ...FIXED_RING,
     option: COOKIE_SECRET,

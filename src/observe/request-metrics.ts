@@ -1,4 +1,4 @@
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { CounterCell, Metrics } from './metrics.ts'
 import { isProbe } from './record-totals.ts'
 import { toSafeText } from './security-record.ts'
@@ -33,6 +33,7 @@ interface ObservedReply {
 interface RequestRecords {
   readonly metrics: Metrics
   readonly serverErrors: Pick<ServerErrors, 'add'>
+  readonly clock: Clock
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'COPY'] as const
@@ -46,7 +47,7 @@ type Counters = (CounterCell | undefined)[]
  * Counts the requests of one door. A call takes 0.11 µs of CPU time (a loop of a million), most of it for the clock: every
  * counter is looked up without building a key.
  */
-export function createRequestObserver({ metrics, serverErrors }: RequestRecords, door: string): RequestObserver {
+export function createRequestObserver({ metrics, serverErrors, clock }: RequestRecords, door: string): RequestObserver {
   const decision = metrics.histogram('cardea_decision_seconds', { door })
   const upstream = metrics.histogram('cardea_upstream_seconds', { door })
   const routes = new Map<string, Map<string, Counters>>()
@@ -80,13 +81,13 @@ export function createRequestObserver({ metrics, serverErrors }: RequestRecords,
       const counter = counters[index] ?? createCounter({ route, handler, method, status })
       counters[index] = counter
       counter.count += 1
-      if (reply.status >= 500 && !isProbe(route)) serverErrors.add(toServerError(request, reply, door))
+      if (reply.status >= 500 && !isProbe(route))
+        serverErrors.add({ time: clock.nowMs(), ...toServerError(request, reply, door) })
     },
   }
 }
 
 const toServerError = ({ id, method, target }: ObservedRequest, { status, error }: ObservedReply, door: string) => ({
-  time: SYSTEM_CLOCK.nowMs(),
   request: id,
   door,
   method: toSafeText(method),

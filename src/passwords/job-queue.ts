@@ -1,4 +1,4 @@
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, MONOTONIC_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { Lanes, type Waiting } from './lanes.ts'
 
@@ -47,7 +47,7 @@ export class JobQueue {
   #refused = 0
   #averageMs = 0
 
-  constructor({ jobs, queue, onWaited = () => {}, clock = SYSTEM_CLOCK }: JobQueueOptions) {
+  constructor({ jobs, queue, onWaited = () => {}, clock = MONOTONIC_CLOCK }: JobQueueOptions) {
     if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError('expected at least one job')
     this.#jobs = jobs
     this.#queue = queue

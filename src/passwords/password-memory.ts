@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { CacheCounts, createLiveCache } from '../base/caches.ts'
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, MONOTONIC_CLOCK } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { canBePassword } from './password-digest.ts'
 
@@ -24,7 +24,7 @@ export type PasswordMemory = ReturnType<typeof createPasswordMemory>
  * never a password; each process creates its own key, which never leaves it. Remembers one password per name for up to
  * `size` names; 0 disables the memory.
  */
-export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_CLOCK) {
+export function createPasswordMemory(size: () => number, clock: Clock = MONOTONIC_CLOCK) {
   const key = randomBytes(32).toString('base64')
   const digests = createLiveCache<Remembered>(size)
   // a plain keyed hash is enough: the digest is never shown, and an HMAC protects only digests that are

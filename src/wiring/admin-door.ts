@@ -8,7 +8,6 @@ import { createRequireCurrentPassword, createRequirePasswordInBody } from '../au
 import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { createCookieHandler } from '../auth/session/session-cookie.ts'
 import { createApplicationSignIn } from '../auth/session/session-service.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -172,6 +171,7 @@ export function mountSignIn(
     ...createAccountSignIn(parts),
     directory: parts.directory,
     passwordLinks: parts.store,
+    clock: parts.clock,
     events: parts.events,
     providerSignIn: parts.providerSignIn,
     limitArrivals: parts.limitArrivals,
@@ -205,10 +205,11 @@ export function createOperationDeps(
   directory: Directory,
   limits: OperationDeps['limits'],
 ): OperationDeps {
-  const { events, audit, store } = liveConfig.kernel
+  const { events, audit, store, clock } = liveConfig.kernel
   const config = () => liveConfig.get().settings.values
   return {
     directory,
+    clock,
     limits,
     events,
     audit,
@@ -268,7 +269,7 @@ function explainAccess(liveConfig: LiveConfig, account: Account, database: strin
   return [explainDocumentAccess(account, database, document), explainMultiModelAccess(account, database)]
 }
 
-async function describeHealth({ liveConfig, store, directory, checkHealth, listening }: Parts): Promise<Health> {
+async function describeHealth({ liveConfig, store, clock, directory, checkHealth, listening }: Parts): Promise<Health> {
   const { settings, configured, warnings } = liveConfig.get()
   return {
     product: PRODUCT.name,
@@ -277,7 +278,7 @@ async function describeHealth({ liveConfig, store, directory, checkHealth, liste
     store: store.engine,
     stalenessMs: directory.stalenessMs(),
     node: settings.values.node.name,
-    startedAt: Math.floor(SYSTEM_CLOCK.nowMs() / 1000 - process.uptime()),
+    startedAt: Math.floor(clock.nowMs() / 1000 - process.uptime()),
     listening: listening.get(),
     needRestart: compareSettings(settings, configured).needRestart,
     warnings,

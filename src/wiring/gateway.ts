@@ -1,6 +1,6 @@
 // Opens what all upstreams share, and maps options to the settings of each: CouchDB, ArangoDB, services.
 import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
-import { nowSeconds } from '../base/clock.ts'
+import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Service, ServiceDoor } from '../config/open-sections.ts'
@@ -58,7 +58,8 @@ export async function openGateway(
     ring,
     serviceKey,
     /** The headers that tell a service who sends a request. */
-    toServiceIdentity: (name: string) => identityHeadersForService(() => serviceKey.signer, name, toClaims),
+    toServiceIdentity: (name: string) =>
+      identityHeadersForService(() => serviceKey.signer, name, liveConfig.kernel.clock, toClaims),
     async close() {
       stopWatching()
       // before their connections are closed, which would look like failures of the upstreams
@@ -99,6 +100,7 @@ export type Revalidate = UpstreamDeps['revalidate']
 
 /** What an upstream is built from. */
 interface UpstreamParts {
+  readonly clock: Clock
   readonly gateway: Gateway
   readonly config: Live<Config>
   readonly events: SecurityEvents
@@ -136,8 +138,8 @@ function createConfiguredUpstream(
 
 /** CouchDB behind the document door. */
 export function createDocumentUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
-  const { config, gateway } = parts
-  const toIdentityHeaders = identityHeadersForDocument(config)
+  const { config, gateway, clock } = parts
+  const toIdentityHeaders = identityHeadersForDocument(config, clock)
   const inspection = toDocumentInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
     toSettings: (values) => ({
@@ -165,20 +167,21 @@ function toDocumentInspection(config: Live<Config>, toIdentityHeaders: ToIdentit
 }
 
 /** The headers that tell CouchDB who sends a request. */
-export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
+export function identityHeadersForDocument(config: Live<Config>, clock: Clock): ToIdentityHeaders {
   const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
   const upstream = {
     secret: () => config.get().upstream['document-secret'],
     signer: signer.get,
     name: () => config.get().document.name,
+    clock,
   }
   return createIdentityHeaders(DOCUMENT_IDENTITIES, upstream, () => config.get().upstream['document-identity'])
 }
 
 /** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
 export function createMultiModelUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
-  const { config, gateway } = parts
-  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get())
+  const { config, gateway, clock } = parts
+  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get(), clock)
   const inspection = toMultiModelInspection(config, toIdentityHeaders)
   const upstream = createConfiguredUpstream(parts, revalidate, {
     toSettings: (values) => ({
@@ -209,10 +212,10 @@ export async function inspectUpstreams(values: Config, log: Log): Promise<readon
   const common = toUpstreamSettings(values, log)
   const secrets = await loadSecretRing(toUpstreamSource(values))
   const ring = secrets.kind === 'ring' ? secrets.ring : undefined
-  const document = toDocumentInspection(config, identityHeadersForDocument(config))
+  const document = toDocumentInspection(config, identityHeadersForDocument(config, SYSTEM_CLOCK))
   const multiModel = toMultiModelInspection(
     config,
-    identityHeadersForMultiModel(config, () => ring),
+    identityHeadersForMultiModel(config, () => ring, SYSTEM_CLOCK),
   )
   const found = await Promise.all([
     inspectOnce({ ...common, urls: values.upstream.document }, document),
@@ -221,7 +224,11 @@ export async function inspectUpstreams(values: Config, log: Log): Promise<readon
   return found.flat()
 }
 
-function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyRing | undefined): ToIdentityHeaders {
+function identityHeadersForMultiModel(
+  config: Live<Config>,
+  findRing: () => KeyRing | undefined,
+  clock: Clock,
+): ToIdentityHeaders {
   const upstream = {
     signer: () => {
       const ring = findRing()
@@ -229,6 +236,7 @@ function identityHeadersForMultiModel(config: Live<Config>, findRing: () => KeyR
     },
     issuer: toWireNames(config.get()).issuer,
     admin: () => config.get().upstream['multi-model-admin'],
+    clock,
   }
   return createIdentityHeaders(MULTI_MODEL_IDENTITIES, upstream, () => config.get().upstream['multi-model-identity'])
 }

@@ -212,6 +212,7 @@ async function openServerParts(
   liveConfig.onChange(() => void monitor.heartbeat())
   const live = closing(
     createLiveEvents({
+      clock: base.clock,
       readCounts: monitor.readCounts,
       countLocked: () => limits.listNames().length,
       countFailingUpstreams: async () =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { createLiveEvents, type LiveEventsDeps } from '../../src/dialects/admin-api/system/live-events.ts'
 import type { AuditRecord } from '../../src/observe/audit/audit-record.ts'
 import type { Counts } from '../../src/observe/record-totals.ts'
@@ -30,6 +31,7 @@ function create(options: Partial<LiveEventsDeps> = {}) {
       return () => void set.delete(listener)
     }
   const live = createLiveEvents({
+    clock: SYSTEM_CLOCK,
     readCounts: (): Counts => ({ ...counts }),
     countLocked: () => 2,
     countFailingUpstreams: async () => 1,

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { SYSTEM_CLOCK } from '../../base/clock.ts'
 import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
 import type { Found } from '../../transfer/dump.ts'
@@ -206,7 +207,7 @@ function findUpstream(context: Context): DocumentServer {
     const isArangodb = upstream['multi-model'].length > 0
     throw commandError(isArangodb ? NO_PASSWORDS : 'No upstream is configured: see upstream.document.')
   }
-  const toHeaders = identityHeadersForDocument({ get: () => settings.values })
+  const toHeaders = identityHeadersForDocument({ get: () => settings.values }, SYSTEM_CLOCK)
   return {
     base: readServerUrl(url),
     headers: () => toRecord(toHeaders(IMPORTER).headers),

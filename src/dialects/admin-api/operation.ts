@@ -1,4 +1,5 @@
 import type { SharedLimits } from '../../auth/limits/share.ts'
+import type { SharedClock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account, DoorAccess } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
@@ -57,6 +58,7 @@ export async function runOperation<Result>(
 
 export interface OperationDeps {
   readonly directory: Directory
+  readonly clock: SharedClock
   readonly passwordLinks: PasswordLinkStore
   /** The URL at which users reach the console; empty: not configured. */
   publicUrl(): string

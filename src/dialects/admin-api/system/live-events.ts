@@ -1,5 +1,5 @@
 // Server-sent events for the console: what happens at this node, for each client that follows it.
-import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { type Clock, MONOTONIC_CLOCK, nowSeconds } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
 import type { ConfirmCredential, Feed, Route } from '../../../http/request-context.ts'
@@ -12,6 +12,7 @@ import { requireRight } from '../rights.ts'
 import { toSums } from './overview.ts'
 
 export interface LiveEventsDeps {
+  readonly clock: Clock
   /** What this node has counted since its start. */
   readCounts(): Counts
   countLocked(): number
@@ -99,8 +100,8 @@ const countProblems = async ({ countLocked, countFailingUpstreams }: LiveEventsD
 })
 
 /** The function it returns tells what happened since its last call. */
-function createOverview({ readCounts }: LiveEventsDeps) {
-  const read = () => ({ counts: readCounts(), atMs: SYSTEM_CLOCK.nowMs() })
+function createOverview({ readCounts, clock }: LiveEventsDeps) {
+  const read = () => ({ counts: readCounts(), atMs: MONOTONIC_CLOCK.nowMs() })
   let last = read()
   return () => {
     const now = read()
@@ -108,7 +109,7 @@ function createOverview({ readCounts }: LiveEventsDeps) {
     const seconds = Math.max((now.atMs - last.atMs) / 1000, 1)
     last = now
     return {
-      at: nowSeconds(SYSTEM_CLOCK),
+      at: nowSeconds(clock),
       seconds,
       ...toSums(since),
       latencyMs: { p50: toPercentileMs(since, 'decision', 0.5), p95: toPercentileMs(since, 'decision', 0.95) },

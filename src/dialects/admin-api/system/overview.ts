@@ -1,4 +1,4 @@
-import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { nowSeconds } from '../../../base/clock.ts'
 import { ERRORS, Refusal } from '../../../base/errors.ts'
 import { LOST_SECONDS, type NodeRecord } from '../../../directory/store-port/nodes.ts'
 import { addCounts, type Counts } from '../../../observe/record-totals.ts'
@@ -17,7 +17,7 @@ export const OVERVIEW_OPERATIONS = {
     async run(deps, { query }) {
       const { range: name = '1h' } = query
       const range = RANGES[name]
-      const now = nowSeconds(SYSTEM_CLOCK)
+      const now = nowSeconds(deps.clock)
       const from = startOf(range, now)
       const server = requireServer(deps)
       const stored = await server.monitor.listTotals(range.stored, from).catch(listNone)
@@ -31,7 +31,7 @@ export const OVERVIEW_OPERATIONS = {
         totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
         ...countLocked(deps),
         administrators: deps.directory.listAdministrators().length,
-        health: { ...(await showHealth(server)), ...(await findCommands(deps)) },
+        health: { ...(await showHealth(server, now)), ...(await findCommands(deps)) },
       }
     },
   }),
@@ -59,7 +59,7 @@ export const toSums = (counts: Counts) => ({
   signOuts: sumOf(counts, 'signOuts'),
 })
 
-async function showHealth({ monitor, health }: RunningServer) {
+async function showHealth({ monitor, health }: RunningServer, now: number) {
   const { node, store, isReady, parts, upstreams, warnings, needRestart } = await health()
   return {
     node,
@@ -67,7 +67,7 @@ async function showHealth({ monitor, health }: RunningServer) {
     isReady,
     parts,
     upstreams,
-    nodes: await countNodes(monitor),
+    nodes: await countNodes(monitor, now),
     certificates: monitor.listCertificates(),
     secrets: monitor.listSecretAges(),
     warnings,
@@ -87,9 +87,8 @@ async function findCommands({ audit }: OperationDeps) {
 }
 
 /** `null`: the store cannot be read. */
-async function countNodes(monitor: RunningServer['monitor']) {
+async function countNodes(monitor: RunningServer['monitor'], now: number) {
   const nodes = await monitor.listNodes().catch(() => undefined)
-  const now = nowSeconds(SYSTEM_CLOCK)
   return nodes ? { total: nodes.length, ready: nodes.filter((node) => isNodeReady(node, now)).length } : null
 }
 
@@ -100,7 +99,7 @@ export const NODE_OPERATIONS = {
     async run(deps) {
       const { monitor } = requireServer(deps)
       const nodes = await monitor.listNodes()
-      const now = nowSeconds(SYSTEM_CLOCK)
+      const now = nowSeconds(deps.clock)
       return { now, nodes: nodes.map((node) => showNode(node, monitor.instance, now)) }
     },
   }),

@@ -1,6 +1,6 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
 
-import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { nowSeconds } from '../../../base/clock.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import {
   createAccessToken,
@@ -36,7 +36,8 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       if (deps.directory.isAdministrator(name)) return { tokens: [] }
       const user = await requireUser(deps, name)
       const uses = await deps.directory.listTokenUses(name)
-      return { tokens: user.multiModel.tokens.map((token) => showToken(token, user, uses.get(toTokenMark(token)))) }
+      const show = (token: AccessToken) => showToken(token, user, nowSeconds(deps.clock), uses.get(toTokenMark(token)))
+      return { tokens: user.multiModel.tokens.map(show) }
     },
   }),
   'account.create-token': operation('POST /account/tokens', 'self', {
@@ -47,10 +48,10 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const user = requireUserName(deps, call)
       const given = toToken(call.body)
       await call.caller?.requirePassword(call.body.current_password)
-      const { text, token } = createAccessToken({ user, createdAt: nowSeconds(SYSTEM_CLOCK), ...given })
+      const { text, token } = createAccessToken({ user, createdAt: nowSeconds(deps.clock), ...given })
       const changed = await deps.directory.changeUser(user, ANY_USER, (before) => withToken(before, token))
       const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
-      return { ...showToken(kept ?? { id: 0, ...token }, changed), token: text }
+      return { ...showToken(kept ?? { id: 0, ...token }, changed, token.createdAt), token: text }
     },
   }),
   'account.remove-token': operation('DELETE /account/tokens/{name}', 'self', {
@@ -78,13 +79,13 @@ function requireUserName({ directory }: OperationDeps, call: Call): string {
   throw new Refusal('forbidden', { reason: 'Administrators have no access tokens.' })
 }
 
-const showToken = (token: AccessToken, owner: User, usedAt?: number): ShownToken => ({
+const showToken = (token: AccessToken, owner: User, now: number, usedAt?: number): ShownToken => ({
   name: token.name,
   createdAt: token.createdAt,
   expiresAt: token.validUntil,
   ...(usedAt !== undefined && { usedAt }),
   fingerprint: token.fingerprint,
-  isActive: isTokenActive(token, owner, nowSeconds(SYSTEM_CLOCK)),
+  isActive: isTokenActive(token, owner, now),
   ...(token.databases && { databases: token.databases }),
   ...(token.services && { services: token.services }),
 })

@@ -7,7 +7,7 @@
  */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { nowSeconds } from '../../../base/clock.ts'
 import { digestHex } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { confirmChange } from '../../../directory/confirm-change.ts'
@@ -32,10 +32,10 @@ export const PASSWORD_LINK_OPERATIONS = {
     async run(deps, call) {
       const user = await requireManagedUser(deps, call)
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
-      const expiresAt = nowSeconds(SYSTEM_CLOCK) + LIFETIME_SECONDS
+      const expiresAt = nowSeconds(deps.clock) + LIFETIME_SECONDS
       const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }
       await confirmChange(deps.events)
-      await deps.passwordLinks.putPasswordLink(link, nowSeconds(SYSTEM_CLOCK))
+      await deps.passwordLinks.putPasswordLink(link, nowSeconds(deps.clock.purge))
       deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
       return { url: `${deps.publicUrl().replace(/\/+$/, '')}${CONSOLE_PATH}#/password-link/${token}`, expiresAt }
     },
@@ -63,7 +63,7 @@ export const PASSWORD_LINK_OPERATIONS = {
   }),
 }
 
-export type PasswordLinkDeps = Pick<OperationDeps, 'passwordLinks' | 'events'> & {
+export type PasswordLinkDeps = Pick<OperationDeps, 'passwordLinks' | 'clock' | 'events'> & {
   readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator' | 'linkAccount'>
 }
 
@@ -99,32 +99,29 @@ export async function linkByPasswordLink(
 
 /** The same error for every link that is not valid, whether it ever was or not. */
 async function requireLink(
-  { directory, passwordLinks }: Pick<PasswordLinkDeps, 'directory' | 'passwordLinks'>,
+  { directory, passwordLinks, clock }: Pick<PasswordLinkDeps, 'directory' | 'passwordLinks' | 'clock'>,
   digest: string,
 ) {
   const link = await passwordLinks.findPasswordLink(digest)
   const user = link && (await directory.findUser(link.name))
-  if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user))
+  if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user, nowSeconds(clock)))
     throw new Refusal('not_found', { reason: INVALID })
   return { link, user }
 }
 
 const INVALID = 'This link is not valid. It may have been used or have expired; ask for a new one.'
 
-const isCurrent = (link: PasswordLink, user: User): boolean =>
-  link.expiresAt > nowSeconds(SYSTEM_CLOCK) &&
-  link.version === toVersion(user) &&
-  user.isActive &&
-  !isExpired(user, nowSeconds(SYSTEM_CLOCK))
+const isCurrent = (link: PasswordLink, user: User, now: number): boolean =>
+  link.expiresAt > now && link.version === toVersion(user) && user.isActive && !isExpired(user, now)
 
 /**
  * If two requests use a link at the same time, the second finds a changed user and is rejected. While the password was
  * hashed, the user may have become an administrator.
  */
 const createUnchangedCheck =
-  ({ directory }: Pick<PasswordLinkDeps, 'directory'>, link: PasswordLink): CheckWrite =>
+  ({ directory, clock }: Pick<PasswordLinkDeps, 'directory' | 'clock'>, link: PasswordLink): CheckWrite =>
   (user) => {
-    if (directory.isAdministrator(user.name) || !isCurrent(link, user))
+    if (directory.isAdministrator(user.name) || !isCurrent(link, user, nowSeconds(clock)))
       throw new Refusal('not_found', { reason: INVALID })
   }
 

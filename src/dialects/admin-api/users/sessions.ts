@@ -1,5 +1,5 @@
 // Sessions of one account and of all: shows where they are from, and ends them.
-import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { nowSeconds } from '../../../base/clock.ts'
 import { toBase64Url } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { readJsonObject } from '../../../base/json.ts'
@@ -95,9 +95,13 @@ export const SESSION_OPERATIONS = {
 /** Records of ended sessions stay until they expire. So many pages are read until one is full. */
 const MAX_READS = 10
 
-async function readSessions({ directory }: OperationDeps, filter: SessionFilter, limit: number): Promise<SessionPage> {
+async function readSessions(
+  { directory, clock }: OperationDeps,
+  filter: SessionFilter,
+  limit: number,
+): Promise<SessionPage> {
   const { by = 'user', search: wanted, minAge, maxAge = Number.POSITIVE_INFINITY } = filter
-  const now = nowSeconds(SYSTEM_CLOCK)
+  const now = nowSeconds(clock)
   const range = {
     ...(wanted && { search: { by, text: wanted } }),
     ...(minAge !== undefined && { openedBefore: now - minAge + 1 }),

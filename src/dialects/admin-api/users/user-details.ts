@@ -1,3 +1,4 @@
+import { nowSeconds } from '../../../base/clock.ts'
 import { badRequest } from '../../../base/errors.ts'
 import type { AccessRule, Account } from '../../../directory/account.ts'
 import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
@@ -95,7 +96,7 @@ async function explainSignIn(deps: OperationDeps, name: string, account: Account
     return { what, isAllowed: true, because: 'Only to change the password: everything else is rejected until then.' }
   if (account) return { what, isAllowed: true, because: 'The user is active.' }
   const user = await requireUser(deps, name)
-  const hasExpired = isExpired(user, Math.floor(Date.now() / 1000))
+  const hasExpired = isExpired(user, nowSeconds(deps.clock))
   return {
     what,
     isAllowed: false,
