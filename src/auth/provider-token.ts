@@ -193,19 +193,26 @@ function decide(reading: Reading, handler: string, deps: ProviderTokenDeps): Ver
   const max = deps.maxLifetimeSeconds()
   if (max > 0 && nowSeconds(deps.clock) >= claims.issuedAt + provider.rules.skewSeconds + max)
     return reject(refuse('the token is too old'))
-  const token = { name, issuedAt: claims.issuedAt }
+  const token = toForeignToken(name, claims)
   const isAsserted = provider.users === 'asserted'
   const account = isAsserted ? directory.peekAccount(name) : directory.peekTokenAccount(token)
   const isLive = isAsserted ? directory.isForeignTokenKnownLive(token) : account !== undefined
   return isLive ? accept(reading, account, handler, deps) : () => askDirectory(reading, handler, deps)
 }
 
+/** The time of the claims is without the difference that the clock of the provider may have. */
+const toForeignToken = (name: string, { issuedAt }: Pick<ProviderClaims, 'issuedAt'>) => ({
+  name,
+  issuedAt,
+  leewaySeconds: 0,
+})
+
 async function askDirectory(reading: Reading, handler: string, deps: ProviderTokenDeps): Promise<Verdict> {
   const { name, claims, provider } = reading
   const { directory } = deps
   const account = await directory.findAccount(name)
   if (provider.users !== 'asserted' && !account) return reject(refuse('the user is disabled or was deleted'))
-  if (!(await directory.isForeignTokenLive({ name, issuedAt: claims.issuedAt })))
+  if (!(await directory.isForeignTokenLive(toForeignToken(name, claims))))
     return reject(
       refuse(
         'all sessions of the user were ended, and the token may have been issued before; wait, then get a new one',

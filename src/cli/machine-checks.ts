@@ -16,13 +16,13 @@ import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { inspectUpstreams } from '../wiring/gateway.ts'
 import { toProviderSettings } from '../wiring/settings.ts'
+import { type Compared, checkClock, describeCompared, openClock } from './check-clock.ts'
 import { type AreaFinding, type AreaFindings, checkGivenRoles, checkStore, type Machine } from './check-store.ts'
 import { explainFailure, send } from './remote.ts'
 
-interface Examined extends Machine {
+interface Examined extends Machine, Compared {
   readonly probes: readonly ProbedUpstream[]
   readonly inspected: readonly UpstreamFinding[]
-  readonly nowMs: number
 }
 
 interface Area {
@@ -61,17 +61,18 @@ const AREAS: readonly Area[] = [
   {
     name: 'clock',
     find: checkClock,
-    ok: ({ probes }) => `agrees with ${probes.length > 0 ? 'upstream servers and ' : ''}the store`,
+    ok: describeCompared,
   },
 ]
 
 export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly AreaFinding[]> {
   const { settings } = machine
-  const [probes, inspected] = await Promise.all([
+  const [probes, inspected, clock] = await Promise.all([
     probeUpstreams(settings),
     inspectUpstreams(settings.values, SILENT_LOG),
+    openClock(machine, nowMs),
   ])
-  const examined = { ...machine, probes, inspected, nowMs }
+  const examined = { ...machine, probes, inspected, nowMs, clock }
   const findings: AreaFinding[] = []
   for (const { name: area, isConfigured, find, ok } of AREAS) {
     if (isConfigured?.(settings) === false) continue
@@ -169,10 +170,6 @@ function checkServer({ server }: Examined): AreaFindings {
   })
 }
 
-/** Tokens live for minutes, so smaller differences do no harm. */
-const MAX_SKEW_SECONDS = 30
-const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early or too late.'
-
 /** What to do about a provider whose keys cannot be fetched, by the reason. */
 const PROVIDER_ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/its issuer is/, 'Copy the issuer exactly, with or without the slash at its end.'],
@@ -233,21 +230,6 @@ async function checkBrowserSignIn(
   const { document } = await fetchDiscovery(place)
   const missing = ['authorization_endpoint', 'token_endpoint'].find((member) => document[member] === undefined)
   return missing ? without(`names no ${missing}`, 'Compare its discovery document.') : []
-}
-
-function checkClock({ settings, probes, nowMs }: Examined): AreaFindings {
-  const skewed = probes.flatMap(({ option, url, dateMs = nowMs }): AreaFindings => {
-    const seconds = Math.round((dateMs - nowMs) / 1000)
-    if (Math.abs(seconds) <= MAX_SKEW_SECONDS) return []
-    return [
-      { level: 'warning', message: `${option}: the clock of ${url} differs by ${seconds} s`, advice: SYNCHRONISE },
-    ]
-  })
-  const file = findStoreFile(settings.values.store.url)
-  const writtenMs = (file === undefined ? undefined : statSync(file, { throwIfNoEntry: false }))?.mtimeMs ?? nowMs
-  if (writtenMs - nowMs <= MAX_SKEW_SECONDS * 1000) return skewed
-  const message = 'the clock is behind: the store was written in the future'
-  return [...skewed, { level: 'problem', message, advice: 'Set the clock of this machine.' }]
 }
 
 /** The response of an upstream server, or why there is none. */

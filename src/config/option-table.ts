@@ -608,6 +608,10 @@ export const OPTIONS = {
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
       fixed: FIXED.staleness,
     }),
+    'max-clock-skew': live(seconds(1), 30, {
+      help: "Seconds by which the clock of a node may differ from the store's time.",
+      more: "With a larger difference the node is not ready. The store's time is PostgreSQL's clock, or with SQLite the clock of this machine, and never less than the store has seen.",
+    }),
   },
 
   upstream: fixedRows(FIXED.gateway, {

@@ -62,7 +62,7 @@ interface HealthSources {
   }
   readonly store: { checkWrites(): Promise<void> }
   readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
-  /** Of the parts that are configured: upstreams, providers, certificates, workers, other nodes. */
+  /** The clock, and the parts that are configured: upstreams, providers, certificates, workers, other nodes. */
   readonly others: readonly HealthCheck[]
   readonly audit: {
     /** Whether what cannot be recorded is refused. */
@@ -73,7 +73,14 @@ interface HealthSources {
 }
 
 /** Services are not in the table: each serves only its own paths. */
-const listChecks = ({ directory, store, rings, others, audit }: HealthSources): readonly HealthCheck[] => [
+const listChecks = ({
+  directory,
+  store,
+  findClockProblem,
+  rings,
+  others,
+  audit,
+}: HealthSources): readonly HealthCheck[] => [
   {
     name: 'store',
     async find() {

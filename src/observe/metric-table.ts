@@ -100,6 +100,14 @@ export const METRICS = {
     SHORT_SECONDS,
   ),
   cardea_store_staleness_seconds: gauge('Time since this node last read the changes of the store.', {}),
+  cardea_clock_skew_seconds: gauge(
+    "What the clock of this machine is ahead of the store's time. Negative: it is behind.",
+    {},
+  ),
+  cardea_deletion_lag_seconds: gauge(
+    'So much later than usual expired records are deleted: after a downtime, or because the clock is ahead.',
+    {},
+  ),
   // upstream servers
   cardea_upstream_up: {
     ...gauge('1 if the last request to the server, or the last health check, could connect, otherwise 0.', SERVER),

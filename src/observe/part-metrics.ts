@@ -46,13 +46,15 @@ function collectFigures<N extends MetricOf<'counter' | 'gauge'>, T>(
 export interface MeasuredParts {
   /** The name of the store's engine. */
   readonly store: string
+  readonly clock: { skewMs(): number; deletionLagMs(): number }
   readonly hasher: { load(): { readonly running: number; readonly waiting: number; readonly refused: number } }
   stalenessMs(): number
   countStreams(): number
 }
 
 /** The values that are read at each scrape. */
-export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, countStreams }: MeasuredParts): void {
+export function addPartMetrics(metrics: Metrics, parts: MeasuredParts): void {
+  const { store, clock, hasher, stalenessMs, countStreams } = parts
   metrics.collect('cardea_info', () => [{ labels: { version: PRODUCT.version, store }, value: 1 }])
   metrics.collect('cardea_hash_jobs', () => {
     const { running, waiting } = hasher.load()
@@ -63,6 +65,8 @@ export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, c
   })
   metrics.collectValue('cardea_hash_refused_total', () => hasher.load().refused)
   metrics.collectValue('cardea_store_staleness_seconds', () => stalenessMs() / 1000)
+  metrics.collectValue('cardea_clock_skew_seconds', () => clock.skewMs() / 1000)
+  metrics.collectValue('cardea_deletion_lag_seconds', () => Math.round(clock.deletionLagMs() / 1000))
   metrics.collectValue('cardea_open_streams', countStreams)
 }
 

@@ -74,6 +74,9 @@ export const HASH_WORK: Migration = {
     CREATE INDEX cardea_users_hash_work ON cardea_users (prf, iterations) WHERE prf IS NOT NULL;`,
 }
 
+/** The first schema that knows the time of the store. */
+export const TIME_SCHEMA = 22
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   // Sequences are unique over all tables: the only row of `cardea_state` holds the last one. A tombstone is a row of
@@ -331,7 +334,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ),
   // How far the time of the store has come: at first, when the audit trail was written last.
   forBoth(
-    22,
+    TIME_SCHEMA,
     'time of the store',
     `
     CREATE TABLE cardea_time (

@@ -88,11 +88,14 @@ export class StoreClock implements SharedClock {
   }
 
   /** Why this node must not be used: its clock differs by more than this from the store's time. */
-  findProblem(maxSkewMs: number): string | undefined {
+  findProblem(maxSkewMs: number): { readonly reason: string } | undefined {
     const skewMs = this.skewMs()
     if (Math.abs(skewMs) <= maxSkewMs) return undefined
-    const direction = skewMs > 0 ? 'ahead of' : 'behind'
-    return `the clock of this machine is ${renderMs(Math.abs(skewMs))} ${direction} the time of the store (${this.#offsetMs === undefined ? 'the latest that it has seen' : "PostgreSQL's"}). Synchronise the clocks (NTP), or see store.max-clock-skew`
+    const owner = this.#offsetMs === undefined ? 'the latest that it has seen' : "PostgreSQL's"
+    const difference = `${renderMs(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'}`
+    return {
+      reason: `the clock of this machine is ${difference} the time of the store (${owner}). Synchronise the clocks (NTP), or see store.max-clock-skew`,
+    }
   }
 
   get #owner(): string {

@@ -241,17 +241,19 @@ async function openServerParts(
   }
 }
 
-/** The parts that not every server has. */
+/** The clock, and the parts that not every server has. */
 function createOtherChecks(
   { config, gateway, providers, clock }: SignedInBase,
   workers: Live<RunningWorkers | undefined>,
 ) {
+  const findClockProblem = async () => clock.findProblem(config.get().store['max-clock-skew'] * 1000)
   const certificates = createCertificateCheck(config.get, clock)
   const byName = new Map([...providers.values()].map((provider) => [provider.name, provider]))
   const providerChecks = [...byName].map(([name, { keys }]) => createWarning(`provider.${name}`, keys.check))
   return (): readonly HealthCheck[] => {
     const running = workers.get()
     return [
+      { name: 'clock', find: findClockProblem },
       ...gateway.readiness.checks(),
       ...providerChecks,
       ...(listTlsSources(config.get()).length > 0 ? [certificates] : []),
@@ -260,10 +262,11 @@ function createOtherChecks(
   }
 }
 
-function addMetrics({ metrics, config, store, hasher, audit, directory, tokenSecrets, gateway }: Base): void {
+function addMetrics({ metrics, config, store, clock, hasher, audit, directory, tokenSecrets, gateway }: Base): void {
   const { server, upstream } = config.get()
   addPartMetrics(metrics, {
     store: store.engine,
+    clock,
     hasher,
     stalenessMs: directory.stalenessMs,
     countStreams: () => gateway.streams.size,

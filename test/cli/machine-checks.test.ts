@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { SILENT_LOG } from '../../src/base/log.ts'
 import type { AreaFinding } from '../../src/cli/check-store.ts'
 import { checkMachine } from '../../src/cli/machine-checks.ts'
 import { toNewUser } from '../../src/directory/users/revisions.ts'
 import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { read } from '../config/given.ts'
 import { withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
@@ -143,13 +145,45 @@ test('reports upstream servers that cannot be reached or reject the identity, an
   assert.match(clock[1] ?? '', /^warning services\.shop: /)
 })
 
-test('reports a clock that is behind the store', async (t) => {
-  const file = join(makeFolder(t), 'cardea.db')
-  writeFileSync(file, '', { mode: 0o600 })
-  const future = new Date(Date.now() + 3_600_000)
-  utimesSync(file, future, future)
-  const [clock] = inArea(await check(['--store.url', `sqlite:${file}`]), 'clock')
-  assert.deepEqual([clock?.level, clock?.advice], ['problem', 'Set the clock of this machine.'])
+const MINUTE_MS = 60_000
+
+test('compares the clock with the time of the store, of either engine', async () => {
+  for (const [engine, createPlace] of [
+    ['sqlite', createSqlitePlace],
+    ['postgres', () => createPostgresPlace(postgres)],
+  ] as const) {
+    const place = await createPlace()
+    const store = await openStore(place.url, { log: SILENT_LOG })
+    const now = Date.now()
+    await store.keepTime({ livedMs: now, agreedMs: now })
+    await store.close()
+    const find = async (ms: number, ...more: readonly string[]) => {
+      const [finding] = inArea(await check(['--store.url', place.url, ...more], Date.now() + ms), 'clock')
+      return `${finding?.level} ${finding?.message}`
+    }
+    assert.equal(await find(0), 'ok agrees with the store')
+    assert.match(
+      await find(-10 * MINUTE_MS),
+      /^problem the clock of this machine is (?:9|10) minutes behind the time of/,
+    )
+    assert.equal(await find(-10 * MINUTE_MS, '--store.max-clock-skew', '1200'), 'ok agrees with the store')
+    const ahead = await find(2 * 60 * MINUTE_MS)
+    if (engine === 'postgres')
+      assert.match(ahead, /^problem .* is 2 hours ahead of the time of the store \(PostgreSQL's\)/)
+    // with SQLite it cannot be told from a downtime
+    else assert.match(ahead, /^warning nothing is deleted for now: the clock of this machine is 2 hours ahead of/)
+    await place.remove()
+  }
+})
+
+test('says that a clock could not be compared with the store', async () => {
+  const { settings } = read({ argv: ['--store.url', 'postgres://u@127.0.0.1:1/x'] })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED', server: undefined })
+  const [clock] = inArea(findings, 'clock')
+  assert.deepEqual(
+    [clock?.level, clock?.message],
+    ['warning', 'it was not compared with the store, which could not be read: connect ECONNREFUSED'],
+  )
 })
 
 test('names the users whose records are damaged, of either engine', async () => {

@@ -317,7 +317,7 @@ describe('the time of a store:', () => {
     scene.setSystem(-10 * MINUTE)
     await scene.start()
     assert.match(
-      scene.clock.findProblem(30 * SECOND) ?? '',
+      scene.clock.findProblem(30 * SECOND)?.reason ?? '',
       /^the clock of this machine is 10 minutes behind the time of the store \(PostgreSQL's\)/,
     )
     assert.equal(scene.clock.findProblem(20 * MINUTE), undefined)

@@ -122,7 +122,7 @@ async function isLive({ sessions, findAccount, clock }: RecordParts, record: Ses
   const { id, name, generation, createdAt, expiresAt } = record
   if (expiresAt <= nowSeconds(clock) || sessions.isSessionEnded(id)) return false
   // the token that opened it was issued before the session began
-  if (generation === undefined) return sessions.isForeignTokenLive({ id, name, issuedAt: createdAt })
+  if (generation === undefined) return sessions.isForeignTokenLive({ id, name, issuedAt: createdAt, leewaySeconds: 0 })
   const account = await findAccount(name)
   return account !== undefined && generationOf(account.sessionEpoch, id) === generation
 }

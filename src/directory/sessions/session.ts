@@ -176,6 +176,8 @@ export interface ForeignToken {
   readonly id?: string
   readonly mark?: string
   readonly issuedAt: number | 'now' | undefined
+  /** How far the clock that `issuedAt` is from may be ahead. Left out: a minute. */
+  readonly leewaySeconds?: number
 }
 
 export interface SessionOpening {

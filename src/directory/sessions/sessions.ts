@@ -163,18 +163,20 @@ function peekLive(parts: DirectoryParts, token: ForeignToken): CachedUser | unde
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
-function isAfterEpoch(parts: DirectoryParts, { name, issuedAt, id, mark }: ForeignToken, { record }: CachedUser) {
+function isAfterEpoch(parts: DirectoryParts, token: ForeignToken, { record }: CachedUser) {
   const { administration, ended, clock } = parts
+  const { name, issuedAt, id, mark, leewaySeconds = LEEWAY_SECONDS } = token
   if (isEnded(ended, id, mark)) return false
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !isAdministrator && !(record.isActive && isValid(record, clock))) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
   if (epochSeconds === 0 || issuedAt === 'now') return true
+  if (issuedAt === undefined) return false
   // a time in the future does not show when the token was issued, and would outlive every revocation
-  return issuedAt !== undefined && issuedAt > epochSeconds && issuedAt <= nowSeconds(clock) + LEEWAY_SECONDS
+  return issuedAt > epochSeconds + leewaySeconds && issuedAt <= nowSeconds(clock) + leewaySeconds
 }
 
-/** How far the clock of another issuer may be ahead of ours. */
+/** How far the clock of another issuer may be ahead of ours. For so long after a revocation its new tokens are refused. */
 const LEEWAY_SECONDS = 60
 
 const TOO_MANY = `more than ${MAX_ENDED_SESSIONS} sessions were ended one by one`

@@ -1,7 +1,9 @@
 /** Which engine saves and restores a store, by its URL. An engine is loaded only when it is used. */
 import type { Setting } from '../../directory/store-port/settings.ts'
-import { MIGRATIONS, NEWEST_SCHEMA, pendingMigrations } from '../migrations.ts'
+import type { StoreTime } from '../../directory/store-port/time.ts'
+import { MIGRATIONS, NEWEST_SCHEMA, pendingMigrations, TIME_SCHEMA } from '../migrations.ts'
 import { readSetting } from '../operations/settings.ts'
+import { readTime } from '../operations/time.ts'
 import { MEMORY, readStoreUrl, type StoreScheme } from '../store-url.ts'
 import { BackupError } from './format.ts'
 import { type BackupDatabase, type BackupEngine, findSchema, readSnapshot, type StoreSnapshot } from './snapshot.ts'
@@ -55,6 +57,14 @@ export const loadStoredSettings = (url: string): Promise<readonly Setting[]> =>
     if (schema === undefined) return []
     pendingMigrations(schema, MIGRATIONS)
     return (await database.ask(SETTINGS)).map(readSetting)
+  })
+
+/** The time of a store that a server may be using; `undefined`: the store does not know it yet. */
+export const loadStoredTime = (url: string): Promise<StoreTime | undefined> =>
+  read(url, async (database) => {
+    const schema = (await findSchema(database)) ?? 0
+    if (schema < TIME_SCHEMA) return undefined
+    return readTime((await database.ask((await findEngine(url)).readTime))[0])
   })
 
 async function read<T>(url: string, work: (database: BackupDatabase) => Promise<T>): Promise<T> {

@@ -26,6 +26,8 @@ export interface RestoreTarget extends BackupDatabase {
 
 /** What an engine needs to save and restore a store. */
 export interface BackupEngine {
+  /** Reads the time of a store. */
+  readonly readTime: string
   /** Opens a view that does not change, of a store that a server may be using. */
   openForReading(url: string): Promise<BackupDatabase>
   /**

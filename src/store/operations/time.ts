@@ -8,7 +8,7 @@ export const createTimeStore = (engine: Engine): TimeStore => ({
     readTime((await engine.ask(one(STATEMENTS.keepTime, livedMs, agreedMs)))[0]),
 })
 
-const readTime = (row: Row | undefined): StoreTime => ({
+export const readTime = (row: Row | undefined): StoreTime => ({
   livedMs: numberOf(row, 'lived_ms'),
   agreedMs: numberOf(row, 'agreed_ms'),
   clockMs: row?.['clock_ms'] === null ? undefined : numberOf(row, 'clock_ms'),

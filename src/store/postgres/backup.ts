@@ -8,10 +8,16 @@ import {
   type RestoreTarget,
 } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import { STATEMENTS } from '../statements.ts'
 import { applyPending, checkServer, connect, ignore } from './database.ts'
+import { toPostgres } from './engine.ts'
 import { explain, findConflict, toStoreError } from './errors.ts'
 
-export const POSTGRES_BACKUP: BackupEngine = { openForReading, openTarget }
+export const POSTGRES_BACKUP: BackupEngine = {
+  openForReading,
+  openTarget,
+  readTime: toPostgres('readTime', STATEMENTS.readTime.text),
+}
 
 /** Text in primary keys has the collation "C", so the order of rows is that of SQLite. */
 const COLUMN_LIST = `SELECT item.relname AS "table", item_column.attname AS "column",

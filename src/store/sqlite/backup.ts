@@ -7,11 +7,12 @@ import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError, type Cells, notEmpty, PAGE_ROWS, refusedRow } from '../backup/format.ts'
 import type { BackupDatabase, BackupEngine, RestoreTarget } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import { STATEMENTS } from '../statements.ts'
 import { findStoreFile } from '../store-url.ts'
 import { migrateSqlite, requireStore } from './database.ts'
 import { findConflict, toStoreError } from './errors.ts'
 
-export const SQLITE_BACKUP: BackupEngine = { openForReading, openTarget }
+export const SQLITE_BACKUP: BackupEngine = { openForReading, openTarget, readTime: STATEMENTS.readTime.text }
 
 const COLUMN_LIST = `SELECT item.name AS "table", item_column.name AS "column", item_column.pk AS "key"
   FROM sqlite_schema item JOIN pragma_table_info(item.name) item_column
