@@ -73,14 +73,7 @@ interface HealthSources {
 }
 
 /** Services are not in the table: each serves only its own paths. */
-const listChecks = ({
-  directory,
-  store,
-  findClockProblem,
-  rings,
-  others,
-  audit,
-}: HealthSources): readonly HealthCheck[] => [
+const listChecks = ({ directory, store, rings, others, audit }: HealthSources): readonly HealthCheck[] => [
   {
     name: 'store',
     async find() {

@@ -100,7 +100,7 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     const managed = makeManaged(t, CONFIG.replace('sqlite:cardea.db', url))
     const server = await managed.serve()
     await postgres.stop()
-    await expectVerdict(managed, server, { part: 'store', state: 'failed', words: /ECONNREFUSED|terminat/ })
+    await expectVerdict(managed, server, { part: 'store', state: 'failed', words: /ECONNREFUSED|ECONNRESET|terminat/ })
     assert.match((await managed.cardea(['status'])).stdout, /^store +postgres, last read \d+ s ago$/m)
   })
 
