@@ -96,6 +96,33 @@ describe('the sessions page', { skip: NO_BROWSER }, () => {
     await rowOf('admin').getByText('this session').waitFor()
   })
 
+  it('never breaks an address, and fits it in', async () => {
+    const peer = '2001:db8:85a3:1234:5678:8a2e:1370:7334'
+    await page.route('**/_cardea/api/sessions?*', async (route) => {
+      const response = await route.fetch()
+      const { sessions, ...rest } = await response.json()
+      await route.fulfill({
+        response,
+        json: { ...rest, sessions: sessions.map((each: object) => ({ ...each, peer })) },
+      })
+    })
+    const { width, height } = page.viewportSize() ?? assert.fail()
+    for (const narrow of [1024, 390]) {
+      await page.setViewportSize({ width: narrow, height })
+      await open('#/sessions?search=admin')
+      await page.reload()
+      const address = page.getByRole('table', { name: 'Sessions' }).getByText(peer).first()
+      await address.waitFor()
+      assert.ok(((await address.boundingBox())?.height ?? 99) < 25, `one line at ${narrow}`)
+      const fits = await page.evaluate(
+        '[...document.querySelectorAll(".table")].every((t) => t.scrollWidth <= t.clientWidth)',
+      )
+      assert.ok(fits, `nothing is cut at ${narrow}`)
+    }
+    await page.setViewportSize({ width, height })
+    await page.unroute('**/_cardea/api/sessions?*')
+  })
+
   it('follows sign-ins', async () => {
     await open('#/sessions')
     await rowOf('admin').waitFor()

@@ -23,7 +23,7 @@ export const Chips = ({ items }: { readonly items: readonly string[] }) => (
 )
 
 /** Of a client. A part of it would be another address, so it is never broken. */
-export const Address = ({ of }: { readonly of: string }) => <span class="mono exact">{of}</span>
+export const Address = ({ of }: { readonly of: string }) => <span class="mono address">{of}</span>
 
 interface SectionProps {
   readonly title: string

@@ -104,7 +104,11 @@ const toColumns = (query: Route['query']): readonly Column<ListedSession>[] => [
   {
     label: texts.sessions.client,
     sortBy: ({ client }) => client.toLowerCase(),
-    render: ({ client, userAgent }) => <span title={userAgent}>{client || texts.sessions.noAgent}</span>,
+    render: ({ client, userAgent }) => (
+      <div class="cut" title={userAgent}>
+        {client || texts.sessions.noAgent}
+      </div>
+    ),
   },
   { label: texts.sessions.door, isMinor: true, render: ({ door }) => texts.doors[door] ?? door },
   {
