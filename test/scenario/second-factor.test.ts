@@ -186,13 +186,17 @@ describe('a second factor that a role needs', () => {
 
   it('is needed by administrators too', async () => {
     await addAdministrator('root')
-    await requireFor('_admin')
-    const refused = await ask('root:pw', 'GET', '/users')
-    assert.deepEqual(errorOf(refused), [403, 'second_factor_setup_required'])
+    await addAdministrator('late')
+    const tooSoon = await requireFor('_admin')
+    assert.equal(tooSoon.status, 400, 'an administrator without one would lock itself out')
     const { secret } = await enrol('root:pw')
     const browser = createBrowser(url)
     assert.equal((await browser.signIn('root', 'pw', codeOf(secret))).status, 200)
     const headers = withToken(tokenOf(await browser.openPage()))
+    const required = { value: '_admin' }
+    const change = await browser.ask('/settings/admin/second-factor-roles', { method: 'PUT', headers, json: required })
+    assert.equal(change.status, 200)
+    assert.deepEqual(errorOf(await ask('late:pw', 'GET', '/users')), [403, 'second_factor_setup_required'])
     const { json } = await browser.ask('/second-factor', { headers })
     assert.deepEqual(json.roles, ['_admin'])
     const names = json.missing.map(({ name }: { name: string }) => name)
