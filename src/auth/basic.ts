@@ -145,10 +145,12 @@ export const toTokenCredential = (token: AccessToken, handler: string): Credenti
   accessToken: toTokenMark(token),
 })
 
-interface AccessTokenDeps {
+export interface AccessTokenDeps {
   readonly directory: Pick<Directory, 'findAccount'>
   readonly signIn: DoorSignIn
   readonly clock: Clock
+  /** Whether the access token of a user with a second factor is refused even with a one-time code. */
+  readonly ignoresCode?: true
 }
 
 export interface Verified {
@@ -170,7 +172,9 @@ export async function verifyPasswordOrToken(
   const name = byToken?.account.name ?? (attempt.name || (findTokenUser(attempt.password) ?? ''))
   const isProven = (account: Account) =>
     findActiveToken(account, attempt.password, nowSeconds(deps.clock)) !== undefined
-  const account = await deps.signIn(byToken ? { ...attempt, name, isProven } : { ...attempt, name })
+  const { code: _code, ...withoutCode } = attempt
+  const byTokenOnly = deps.ignoresCode ? withoutCode : attempt
+  const account = await deps.signIn(byToken ? { ...byTokenOnly, name, isProven } : { ...attempt, name })
   const isNamed = byToken !== undefined || attempt.name !== ''
   return account && isNamed ? { account, token: byToken?.token } : undefined
 }

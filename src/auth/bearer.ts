@@ -79,19 +79,28 @@ export const createBearerHandler = (deps: BearerDeps, check: CheckPassword): Cre
 })
 
 /**
- * For the document door: the verdict on a token that Cardea issued for a session; `undefined` for every other token.
- * Superuser tokens, and tokens that another program signed with the secret, are not accepted there.
+ * For the document door: the verdict on a token that is signed with the secret of the multi-model door; `undefined` for
+ * every other token. Only those that Cardea issued for a session are accepted: superuser tokens, and tokens that another
+ * program or `cardea token create` has signed, are not.
  */
 export const createIssuedTokenCheck =
   (deps: BearerDeps) =>
   async (text: string): Promise<Verdict | undefined> => {
     const claims = findVerified(text, deps) ?? verifyNew(text, deps)
-    if (typeof claims === 'string' || !hasIssuedForm(claims)) return undefined
+    if (typeof claims === 'string') return undefined
+    if (!hasIssuedForm(claims)) return OF_OTHER_DOOR
     const verdict = await checkClaims(claims, JWT_HANDLER, deps)
-    if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
+    if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : OF_OTHER_DOOR
     const detail = verdict.kind === 'refused' ? verdict.error.detail : undefined
     return reject(new Refusal('token_refused', { reason: 'Token is no longer valid.', ...(detail && { detail }) }))
   }
+
+const OF_OTHER_DOOR = reject(
+  new Refusal('credential_malformed', {
+    reason:
+      'This token is for the multi-model door (ArangoDB). For this door create an access token of the user, which is sent in place of the password.',
+  }),
+)
 
 function isOpenedHere({ identity, credential }: AcceptedCredential, { directory }: BearerDeps): boolean {
   if (!credential.session || !isAccount(identity)) return false

@@ -19,7 +19,7 @@ import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
 import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
 import { PROVIDER_TOKEN } from './provider-token.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
-import { COOKIE_SESSION } from './session/account-session.ts'
+import { ACCESS_TOKEN_SESSION, COOKIE_SESSION } from './session/account-session.ts'
 import { CONSOLE_SESSION } from './session/console-session.ts'
 import { ADMIN_COOKIE, SIGN_IN_COOKIE } from './session/own-cookie.ts'
 import { type CookieSessions, createCookieHandler, SESSION_COOKIES } from './session/session-cookie.ts'
@@ -55,7 +55,7 @@ const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
  * the forward-auth endpoint comes from a proxy, so a certificate is that of the proxy and not of the user.
  */
 export const ACCEPTED = {
-  document: { kinds: DOCUMENT, limits: ['scope'] },
+  document: { kinds: [...DOCUMENT, ACCESS_TOKEN_SESSION], limits: ['scope'] },
   documentEntry: { kinds: DOCUMENT, limits: [] },
   documentAccount: { kinds: DOCUMENT, limits: [] },
   documentAdminApi: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...BASIC, CERTIFICATE], limits: [] },
@@ -71,7 +71,7 @@ export const ACCEPTED = {
   console: { kinds: [CONSOLE_SESSION], limits: [] },
   signInPage: { kinds: COOKIES, limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */
-  library: { kinds: [...DOCUMENT, ...MULTI_MODEL], limits: ['scope'] },
+  library: { kinds: [...DOCUMENT, ...MULTI_MODEL, ACCESS_TOKEN_SESSION], limits: ['scope'] },
   /** Changes of the own account, at routes of the library. */
   libraryAccount: { kinds: DOCUMENT, limits: [] },
 } as const satisfies Readonly<Record<string, AcceptedCredentials>>

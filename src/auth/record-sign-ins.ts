@@ -171,7 +171,7 @@ const toUse = (
 
 function toExpiry({ session, expiresAt }: Credential, { timeoutSeconds, clock }: SessionRecorderDeps): number {
   const renewed = nowSeconds(clock) + timeoutSeconds()
-  return session?.cookie ? renewed : (expiresAt ?? renewed)
+  return session?.cookie ? Math.min(renewed, expiresAt ?? renewed) : (expiresAt ?? renewed)
 }
 
 /** The record of a session that was opened before the server kept records may begin with a later use. */

@@ -35,6 +35,8 @@ export function createRelayedPasswords(deps: RelayedPasswordsDeps) {
       onPassword: async (account) => (directory.isUpgradeDue(account) ? relay() : account),
       hasher: { ...hasher, verify: relay, pad: relay },
       spendCode: relay,
+      // the main thread decides
+      isAccessToken: () => false,
       storedWork: directory.storedWork,
     })
     return { memory, known, signIn, failures: deps.countFailures(), atMs: performance.now() }

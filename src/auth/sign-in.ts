@@ -40,6 +40,8 @@ export interface SignInDeps {
   readonly memory: PasswordMemory
   readonly limits: PasswordLimits
   readonly spendCode: Directory['spendCode']
+  /** Whether the text is a valid access token of the account. */
+  isAccessToken(account: Account, text: string): boolean
   /** The cost of a new password. */
   newPasswordWork(): HashWork
   /** The cost of the stored passwords, at least the most expensive of each kind. */
@@ -84,6 +86,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const context = { attempt, guess: toGuess(attempt, account), deps }
       deps.limits.requireAllowed(context.guess)
+      if (account && isMisplacedToken(account, attempt, deps)) return undefined
       const known = findKnownProof(account, attempt, deps)
       if (known) return finish(known, account, context)
       const proof = await hash(account, context)
@@ -105,6 +108,16 @@ interface Context {
   readonly attempt: Attempt
   readonly guess: Guess
   readonly deps: SignInDeps
+}
+
+/**
+ * A valid access token where only the password is accepted. It is refused and not counted: its holder guesses nothing,
+ * and a program that tries it everywhere would lock its user out.
+ */
+function isMisplacedToken(account: Account, attempt: Attempt, { isAccessToken }: SignInDeps): boolean {
+  if (attempt.isProven || !isAccessToken(account, attempt.password)) return false
+  attempt.explain?.('an access token in place of the password')
+  return true
 }
 
 function findKnownProof(account: Account | undefined, attempt: Attempt, { memory }: SignInDeps): Proof {

@@ -13,11 +13,12 @@ import { createConsoleSessions } from '../auth/session/console-session.ts'
 import { createCookieHeaders } from '../auth/session/session-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn } from '../auth/sign-in.ts'
-import { MONOTONIC_CLOCK } from '../base/clock.ts'
+import { MONOTONIC_CLOCK, nowSeconds } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { CALLBACK_PATH } from '../dialects/own-paths.ts'
+import { findActiveToken, findTokenUser } from '../directory/access-token.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { findKeyVersion } from '../keys/jwt-keys.ts'
@@ -128,7 +129,7 @@ function openProviders({ liveConfig, config, directory, clock, log }: SignInBase
   }
 }
 
-function createPasswordSignIn({ config, directory, guesses, metrics, hasher, events }: SignInBase) {
+function createPasswordSignIn({ config, directory, guesses, metrics, hasher, events, clock }: SignInBase) {
   const size = () => config.get().chttpd_auth.auth_cache_size
   const memory = createPasswordMemory(size)
   addCacheMetrics(metrics, 'passwords', memory.counts)
@@ -141,6 +142,8 @@ function createPasswordSignIn({ config, directory, guesses, metrics, hasher, eve
     onPassword: directory.upgradeHash,
     hasher,
     spendCode: directory.spendCode,
+    isAccessToken: (account, text) =>
+      findTokenUser(text) === account.name && findActiveToken(account, text, nowSeconds(clock)) !== undefined,
     newPasswordWork: deriveLive(config, toDecoy).get,
     storedWork: directory.storedWork,
   })

@@ -47,6 +47,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     memory: createPasswordMemory(() => 100),
     limits: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
     spendCode: directory.spendCode,
+    isAccessToken: () => false,
     newPasswordWork: () => ({ unit: 'sha256', amount: 2 }),
     storedWork: directory.storedWork,
     iterationLimits: () => ({ min: 1, max: 1_000_000_000 }),

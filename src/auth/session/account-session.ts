@@ -11,7 +11,9 @@ import type { Directory } from '../../directory/directory.ts'
 import type { Credential, CredentialKind } from '../../directory/identity.ts'
 import { generationOf } from '../../directory/session-epoch.ts'
 import type { OpenedCookie, RenewedSession, SessionOpening } from '../../directory/sessions/session.ts'
+import type { TokenOpening } from '../../directory/sessions/sessions.ts'
 import { saltOf } from '../../passwords/schemes.ts'
+import { toTokenCredential } from '../basic.ts'
 import { type AcceptedCredential, accept, isName } from '../handler.ts'
 import {
   isRenewalDue,
@@ -33,6 +35,9 @@ export const COOKIE_SESSION: CredentialKind = {
   provesPassword: 'its session',
 }
 
+/** One that was opened with an access token, has its limits and ends with it. It proves no password. */
+export const ACCESS_TOKEN_SESSION: CredentialKind = { name: 'session of an access token', sentByBrowser: 'header' }
+
 export const COOKIE_HANDLER = 'cookie'
 
 /** Sessions of one use: their credentials, and what is bound into their signature. */
@@ -51,7 +56,7 @@ export interface AccountSessionDeps {
   readonly use?: SessionPurpose
   readonly directory: Pick<
     Directory,
-    | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'toActing')
+    | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'findTokenOpening' | 'toActing')
     | ('isSessionOver' | 'isForeignTokenLive')
   >
   readonly clock: Clock
@@ -66,12 +71,15 @@ export function createAccountSessions(deps: AccountSessionDeps) {
     const found = findRemembered(cookie, account)
     if (!found || directory.isSessionOver(found.session.id, account)) return undefined
     const { session } = found
-    return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? found : undefined
+    return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, found, deps)) ? found : undefined
   }
   return {
     open(account: Account, opening: SessionOpening): OpenedCookie {
       const { id } = directory.createSession(account, opening)
-      return { id, ...issue(account, id, deps) }
+      const byToken = opening.accessToken === undefined ? undefined : directory.findTokenOpening(id, account)
+      if (opening.accessToken !== undefined && !byToken)
+        throw new Refusal('credential_refused', { detail: 'the access token is no longer valid' })
+      return { id, ...issue(account, { id, byToken }, deps) }
     },
     /** `undefined`: wrong signature, expired or revoked. */
     async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
@@ -112,17 +120,26 @@ function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { setting
 
 function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
   const id = idOf(cookie)
-  const timeouts = deps.timeouts.accepted()
-  const salts = [...timeouts.map((seconds) => toBinding(account, id, seconds, deps)), saltOf(account)]
-  return salts.some((salt) => check(cookie, salt, Number.POSITIVE_INFINITY, deps) !== undefined)
+  const bindings = deps.timeouts
+    .accepted()
+    .flatMap((seconds) => WAYS.map((isByToken) => toBinding(account, { id, isByToken }, seconds, deps)))
+  return [...bindings, saltOf(account)].some(
+    (salt) => check(cookie, salt, Number.POSITIVE_INFINITY, deps) !== undefined,
+  )
 }
+
+/** Whether an access token opened the session. Part of the signature: without its token it is never another session. */
+const WAYS = [false, true] as const
 
 function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
-    const own = check(cookie, toBinding(account, idOf(cookie), timeout, deps), timeoutSeconds, deps)
-    if (own?.id) return toFound(own, own.id.toString('base64url'), timeoutSeconds)
+    for (const isByToken of WAYS) {
+      const binding = toBinding(account, { id: idOf(cookie), isByToken }, timeout, deps)
+      const own = check(cookie, binding, timeoutSeconds, deps)
+      if (own?.id) return { ...toFound(own, own.id.toString('base64url'), timeoutSeconds), isByToken }
+    }
   }
   return undefined
 }
@@ -141,6 +158,7 @@ const toFound = (cookie: VerifiedCookie, id: string, timeoutSeconds: number): Fo
   issuedAt: cookie.issuedAt,
   validUntil: cookie.issuedAt + timeoutSeconds,
   isClassic: cookie.id === undefined,
+  isByToken: false,
 })
 
 /** The session id of a cookie of Cardea's form. It is not verified. */
@@ -153,9 +171,14 @@ function check(cookie: ReadCookie, salt: string, timeoutSeconds: number, { secre
 }
 
 /** What the signature of a cookie with this session id is bound to. */
-function toBinding(account: Account, id: string, timeoutSeconds: number, { use }: Deps): string {
+function toBinding(
+  account: Account,
+  { id, isByToken }: Pick<FoundSession, 'id' | 'isByToken'>,
+  timeoutSeconds: number,
+  { use }: Deps,
+): string {
   const parts = [saltOf(account), generationOf(account.sessionEpoch, id), timeoutSeconds]
-  return (use ? [...parts, use.purpose] : parts).join(':')
+  return [...parts, ...(use ? [use.purpose] : []), ...(isByToken ? ['access token'] : [])].join(':')
 }
 
 /** CouchDB's form has no session id: a digest of the cookie is used, so that the session can be ended and renewed. */
@@ -163,40 +186,59 @@ const toClassicId = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
 
 /** When the session ends, however often it is used. */
-function findEnd(account: Account, { id, issuedAt }: Pick<FoundSession, 'id' | 'issuedAt'>, deps: Deps): number {
+function findEnd(account: Account, { session: { id, issuedAt }, byToken }: OpenedSession, deps: Deps): number {
   const { maxLifetimeSeconds } = deps.settings()
-  if (maxLifetimeSeconds === 0) return Number.POSITIVE_INFINITY
-  return (deps.directory.findSignInTime(id, account) ?? issuedAt) + maxLifetimeSeconds
+  const tokenEnd = byToken?.token.validUntil ?? Number.POSITIVE_INFINITY
+  if (maxLifetimeSeconds === 0) return tokenEnd
+  const openedAt = byToken?.openedAt ?? deps.directory.findSignInTime(id, account) ?? issuedAt
+  return Math.min(tokenEnd, openedAt + maxLifetimeSeconds)
 }
 
-function toCredential(account: Account, found: FoundSession, deps: Deps): AcceptedCredential {
+function toCredential(account: Account, { session: found, byToken }: OpenedSession, deps: Deps): AcceptedCredential {
   const { id, issuedAt } = found
-  const { kind, handler } = deps.use ?? DOCUMENT_DOOR
   const cookie = {
     lastExpiry: () => lastExpiry(issuedAt, nowSeconds(deps.clock), deps.timeouts.accepted()),
-    renew: () => renew(account, found, deps),
+    renew: () => renew(account, { session: found, byToken }, deps),
   }
   const session = { id, name: account.name, cookie }
-  return accept(deps.directory.toActing(account, id), { kind, handler, session })
+  const acting = deps.directory.toActing(account, id)
+  const { kind, handler } = deps.use ?? DOCUMENT_DOOR
+  if (!byToken) return accept(acting, { kind, handler, session })
+  const limits = toTokenCredential(byToken.token, COOKIE_HANDLER)
+  const { accessToken } = limits
+  return accept(acting, { ...limits, kind: ACCESS_TOKEN_SESSION, session: { ...session, accessToken } })
 }
 
-function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {
+function renew(account: Account, { session, byToken }: OpenedSession, deps: Deps): RenewedSession | undefined {
+  const { id, issuedAt } = session
   const { timeoutSeconds, maxLifetimeSeconds } = deps.settings()
   if (!isRenewalDue(issuedAt, nowSeconds(deps.clock), timeoutSeconds) || !deps.secrets.current()) return undefined
   // without the time of the sign-in every renewal would prolong the session
-  const isRenewable = maxLifetimeSeconds === 0 || deps.directory.findSignInTime(id, account) !== undefined
-  return isRenewable ? issue(account, id, deps) : undefined
+  const openedAt = byToken?.openedAt ?? deps.directory.findSignInTime(id, account)
+  return maxLifetimeSeconds === 0 || openedAt !== undefined ? issue(account, { id, byToken }, deps) : undefined
 }
 
-function issue(account: Account, id: string, deps: Deps): RenewedSession {
+function issue(account: Account, { id, byToken }: IssuedSession, deps: Deps): RenewedSession {
   const secret = deps.secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a session cookie with' })
   const { timeoutSeconds, algorithms } = deps.settings()
   const issuedAt = nowSeconds(deps.clock)
   const cookie = { name: account.name, issuedAt, id: Buffer.from(id, 'base64url') }
-  const key = { secret, salt: toBinding(account, id, timeoutSeconds, deps), algorithm: algorithms[0] }
-  const end = findEnd(account, { id, issuedAt }, deps)
-  return { value: mintCookie(cookie, key), maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
+  const salt = toBinding(account, { id, isByToken: byToken !== undefined }, timeoutSeconds, deps)
+  const end = findEnd(account, { session: { id, issuedAt }, byToken }, deps)
+  const value = mintCookie(cookie, { secret, salt, algorithm: algorithms[0] })
+  return { value, maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
+}
+
+interface IssuedSession {
+  readonly id: string
+  /** Left out: no access token opened it. */
+  readonly byToken?: TokenOpening | undefined
+}
+
+/** A session, and the access token that opened it. */
+interface OpenedSession extends Omit<IssuedSession, 'id'> {
+  readonly session: Pick<FoundSession, 'id' | 'issuedAt'>
 }
 
 /** The session of a cookie with a right signature. */
@@ -207,10 +249,11 @@ interface FoundSession {
   readonly validUntil: number
   /** Whether the cookie has CouchDB's form. */
   readonly isClassic: boolean
+  readonly isByToken: boolean
 }
 
 /** The session of a verified cookie, and what its signature was checked with. */
-interface RememberedSession {
+interface RememberedSession extends OpenedSession {
   readonly session: FoundSession
   readonly account: Account
   readonly accepted: AcceptedCredential
@@ -242,9 +285,10 @@ function rememberSessions(deps: Deps): (cookie: ReadCookie, account: Account) =>
     if (isVerified && before.account === account) return before
     const verify = () => verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
     const session = isVerified ? before.session : verify()
-    if (!session) return undefined
-    const accepted = toCredential(account, session, deps)
-    const found = { session, account, accepted, salt, generation, secrets, timeouts, settings }
+    const byToken = session?.isByToken ? deps.directory.findTokenOpening(session.id, account) : undefined
+    if (!session || (session.isByToken && !byToken)) return undefined
+    const accepted = toCredential(account, { session, byToken }, deps)
+    const found = { session, byToken, account, accepted, salt, generation, secrets, timeouts, settings }
     known.set(cookie, found)
     return found
   }

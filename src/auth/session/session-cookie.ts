@@ -12,7 +12,7 @@ import {
   reject,
   type Verdict,
 } from '../handler.ts'
-import { type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
+import { ACCESS_TOKEN_SESSION, type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
 import { type ReadCookie, readCookie, type SigningSettings } from './cookie-value.ts'
 import { HOST_PREFIX } from './own-cookie.ts'
 import { isTokenCookie, TOKEN_SESSION, type TokenSessions } from './token-session.ts'
@@ -143,7 +143,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
   }
   return {
     name: COOKIE_HANDLER,
-    kinds: [COOKIE_SESSION, TOKEN_SESSION],
+    kinds: [COOKIE_SESSION, ACCESS_TOKEN_SESSION, TOKEN_SESSION],
     read(source) {
       const value = findValue(source, sessions)
       if (value === undefined || value === '') return ABSENT

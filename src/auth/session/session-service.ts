@@ -2,11 +2,13 @@
 
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { findTokenUser, toTokenMark } from '../../directory/access-token.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { EndingSession, OpenedCookie, PresentedSession, SessionOpening } from '../../directory/sessions/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
+import { type Verified, verifyPasswordOrToken } from '../basic.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
 import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
@@ -65,14 +67,15 @@ export function createSessionService(deps: SessionServiceDeps) {
       return account && openFor(account, source, toOpening(account))
     },
     openFor,
-    async end({ id, name, foreignToken, cookie }: PresentedSession): Promise<void> {
-      if (cookie) await end({ id, name, foreignToken, expiresAt: cookie.lastExpiry() })
+    async end({ id, name, foreignToken, accessToken, cookie }: PresentedSession): Promise<void> {
+      if (cookie) await end({ id, name, foreignToken, accessToken, expiresAt: cookie.lastExpiry() })
     },
   }
 }
 
 export interface DocumentSessionDeps extends SessionServiceDeps, CookieSessions {
-  readonly directory: Pick<Directory, 'endSession' | 'makeRoom' | 'makeRoomForToken'>
+  readonly directory: Pick<Directory, 'findAccount' | 'endSession' | 'makeRoom' | 'makeRoomForToken'>
+  readonly clock: Clock
 }
 
 export type DocumentSessions = ReturnType<typeof createDocumentSessions>
@@ -82,6 +85,16 @@ export function createDocumentSessions(deps: DocumentSessionDeps) {
   const service = createSessionService(deps)
   return {
     ...service,
+    /**
+     * With the password, or with an access token in its place: programs that sign in first, such as CouchDB's replicator,
+     * know nothing of tokens. `undefined`: wrong name, password or code.
+     */
+    async open(credentials: SignInCredentials, source: CredentialSource) {
+      if (findTokenUser(credentials.password) !== credentials.name) return service.open(credentials, source)
+      const attempt = { ...credentials, source, handler: deps.endpoint }
+      const verified = await verifyPasswordOrToken({ ...deps, ignoresCode: true }, attempt)
+      return verified && service.openFor(verified.account, source, toVerifiedOpening(verified))
+    },
     /** Opens a session for a JWT that was accepted. */
     openForToken: (authenticated: Authenticated, source: CredentialSource) =>
       openTokenSession(authenticated, source, deps),
@@ -142,6 +155,9 @@ export function createApplicationSignIn(
     clear: deps.cookieHeaders.renderCleared,
   }
 }
+
+const toVerifiedOpening = ({ account, token }: Verified): SessionOpening =>
+  token ? { hasPassword: false, hasFactor: false, accessToken: toTokenMark(token) } : toOpening(account)
 
 /** The code was checked too, where the account needs one. */
 export const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })

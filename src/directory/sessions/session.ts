@@ -36,6 +36,8 @@ export interface SessionOwner {
 
 /** The session a request came with. */
 export interface PresentedSession extends Pick<Session, 'id' | 'name' | 'foreignToken'> {
+  /** The mark of the access token that a session with a cookie was opened with. */
+  readonly accessToken?: string | undefined
   /** Seconds since the epoch; left out where only the id may show it. */
   readonly issuedAt?: number
   /** Left out: it came with a token. */

@@ -1,6 +1,6 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
-import { toTokenMark, withoutToken } from '../access-token.ts'
+import { isTokenActive, toTokenMark, withoutToken } from '../access-token.ts'
 import { type Account, withGivenRoles } from '../account.ts'
 import { isValid, needsFactor } from '../accounts.ts'
 import type { Revocation } from '../deps.ts'
@@ -10,7 +10,7 @@ import { hasProvedFactor } from '../password-proof.ts'
 import { endSessions, generationOf, startSessions } from '../session-epoch.ts'
 import type { Stored } from '../store-port/users.ts'
 import { applyUpdate, nextRevision } from '../users/revisions.ts'
-import { findGivenRoles, type User, type UserRecord } from '../users/user.ts'
+import { type AccessToken, findGivenRoles, type User, type UserRecord } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
 import { recordUserChange } from '../users/user-events.ts'
 import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
@@ -66,6 +66,8 @@ export function createSessions(parts: DirectoryParts) {
       if (accessToken === undefined) return findSignInTime(id, owner, ownKey()) !== undefined
       return findOpeningTime(id, owner, { accessToken }, ownKey()) !== undefined
     },
+    /** The access token that opened the session, and when; `undefined`: none that is valid now. */
+    findTokenOpening: (id: string, account: Account) => findTokenOpening(parts, id, account),
     /** Whether the session of the request has proved the second factor that this state of its account has. */
     hasProvedFactor: (who: Authenticated, account: Account) => hasProvedFactor(who, account, ownKey()),
     /** Also for a renewed session. A removed or inactive account has no live session. */
@@ -96,6 +98,21 @@ export function createSessions(parts: DirectoryParts) {
     /** Calls the listener after the fact, immediately for changes of this process. Returns a function that removes it. */
     onRevoked: (listener: (revocation: Revocation) => void) => revocations.add(listener),
   }
+}
+
+export interface TokenOpening {
+  readonly token: AccessToken
+  /** In seconds. */
+  readonly openedAt: number
+}
+
+function findTokenOpening({ clock, ownKey }: DirectoryParts, id: string, account: Account): TokenOpening | undefined {
+  for (const token of account.tokens) {
+    const openedAt = findOpeningTime(id, account, { accessToken: toTokenMark(token) }, ownKey())
+    if (openedAt !== undefined)
+      return isTokenActive(token, account, nowSeconds(clock)) ? { token, openedAt } : undefined
+  }
+  return undefined
 }
 
 const NO_PROOF: SessionOpening = Object.freeze({ hasPassword: false, hasFactor: false })
