@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { requireDestinations } from '../kernel/audit.ts'
@@ -15,10 +16,12 @@ import { recordInStore, requireStopped } from './client.ts'
 import { type Context, commandError } from './context.ts'
 import { withExitCodes } from './manage.ts'
 import { loadSettingsOf, requireNone } from './own-settings.ts'
+import { toPrintable } from './table.ts'
 
 interface RestoreCommandOptions {
   readonly replace?: boolean
   readonly check?: boolean
+  readonly endSessions?: boolean
   readonly json?: boolean
 }
 
@@ -28,7 +31,13 @@ export function restoreCommand(context: Context): Command {
     .description('put the content of a backup into the store, of either engine; the server must be stopped')
     .argument('<file>', 'a file of "cardea backup"')
     .option('--replace', 'replace a store that is not empty')
-    .addOption(new Option('--check', 'only check that the file is complete and can be restored').conflicts('replace'))
+    .option('--end-sessions', 'end all sessions, tokens, password links and recovery codes of the backup')
+    .addOption(
+      new Option('--check', 'only check that the file is complete and can be restored').conflicts([
+        'replace',
+        'endSessions',
+      ]),
+    )
     .option('--json', 'print JSON')
   return withExitCodes(command).action((file: string, options: RestoreCommandOptions) =>
     restore(context, file, options),
@@ -36,7 +45,7 @@ export function restoreCommand(context: Context): Command {
 }
 
 function restore(context: Context, file: string, options: RestoreCommandOptions): Promise<void> {
-  const { check = false, replace = false, json = false } = options
+  const { check = false, replace = false, endSessions = false, json = false } = options
   const path = resolve(context.cwd, file)
   const report = createBackupReport(context, 'restoring', json)
   return withBackupErrors(json, async () => {
@@ -48,11 +57,20 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
     const log = createLog('error')
     await requireRecordable(values, log)
     const { url } = values.store
-    const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })
+    const target = { url, mayReplace: replace, ...(endSessions && { endSessionsAt: nowSeconds(SYSTEM_CLOCK) }) }
+    const summary = await restoreBackup(path, { ...target, log, onProgress: report.onProgress })
     report.end('Restored', file, summary)
+    if (!json) context.print(endSessions ? ENDED : renderRevived(summary))
     await recordRestore(context, summary)
   })
 }
+
+const ENDED = `All sessions and tokens have ended, and password links, access tokens and recovery codes are removed.
+Users sign in again with the passwords of the backup.`
+
+const renderRevived = ({ header: { createdAt } }: BackupSummary): string =>
+  `Sessions, tokens and codes that were revoked or used after ${toPrintable(createdAt)} are valid again.
+To end all of them, restore again with --replace --end-sessions before the server starts.`
 
 /** With `audit.on-failure = refuse`, no store is replaced while its audit records cannot be written. */
 function requireRecordable(values: Config, log: Log): Promise<void> {

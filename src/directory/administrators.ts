@@ -33,6 +33,25 @@ export interface KeptAdministratorSession extends KeptSession {
 
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
 
+/** The section of the store that has the last end of all sessions of each administrator, and which session was kept. */
+export const SESSIONS_OF_ADMINISTRATORS = '[admins] sessions'
+
+/** The key in that section that ends the sessions of all administrators. None has this name. */
+export const EVERY_ADMINISTRATOR = ''
+
+/** The last change of a name, its own or that of all. */
+export function findChange(changes: AdministratorChanges, name: string): AdministratorChange | undefined {
+  const own = changes.get(name)
+  const ofAll = changes.get(EVERY_ADMINISTRATOR)
+  if (!own || !ofAll) return own ?? ofAll
+  return {
+    ...own,
+    mark: own.mark + ofAll.mark,
+    seconds: Math.max(own.seconds, ofAll.seconds),
+    kept: own.sequence > ofAll.sequence ? own.kept : undefined,
+  }
+}
+
 export type AdministratorsReading<T extends AdministratorText> = ReturnType<typeof readAdministrators<T>>
 
 /** Classifies the entries of `[admins]`. An invalid entry does not keep the others from signing in. */
@@ -48,7 +67,7 @@ export function readAdministrators<T extends AdministratorText>(entries: readonl
     if (flaw) malformed.push({ entry, reason: `this cannot be a name: ${flaw.replaceAll('_', ' ')}` })
     else if (reading.kind === 'plain') plain.push(entry)
     else if (reading.kind === 'malformed') malformed.push({ entry, reason: reading.reason })
-    else accounts.set(entry.name, toAccount(entry, reading.password, changes.get(entry.name)))
+    else accounts.set(entry.name, toAccount(entry, reading.password, findChange(changes, entry.name)))
   }
   return { accounts, plain, malformed }
 }

@@ -1,11 +1,12 @@
 // The administrators as the directory needs them: they are part of the configuration.
+import { findChange } from '../directory/administrators.ts'
 import type { Administration } from '../directory/deps.ts'
 import { upgradeAdministrator } from './hash-administrators.ts'
 import type { LiveConfig } from './live-config.ts'
 
 export const createAdministration = (liveConfig: LiveConfig): Administration => ({
   accounts: () => liveConfig.get().administrators,
-  changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
+  changedAt: (name) => findChange(liveConfig.get().administratorChanges, name)?.seconds,
   position: () => liveConfig.get().position,
   async replaceHash(name, from, to) {
     const { runtime, kernel } = liveConfig

@@ -10,6 +10,7 @@ import {
   type AdministratorChanges,
   type KeptAdministratorSession,
   NO_CHANGE,
+  SESSIONS_OF_ADMINISTRATORS,
 } from '../directory/administrators.ts'
 import type { Position } from '../directory/store-port/changes.ts'
 import type { Setting, SettingList, SettingOutcome, SettingStore } from '../directory/store-port/settings.ts'
@@ -51,12 +52,10 @@ const COOKIES = '[chttpd_auth]'
 const DROPPED_FOR = 'secret'
 // earlier versions read the first record of the section as the one of the secret: this one comes after it
 const KEPT_TIMEOUTS = 'timeouts'
-/** When the sessions of each administrator were last revoked without a change of its entry, and which one was not. */
-export const EPOCHS = '[admins] sessions'
 const UPGRADED = '[admins] upgraded'
 /** The second factor of each administrator, as JSON. */
 const TOTP = '[admins] totp'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, COOKIES, EPOCHS, UPGRADED, TOTP])
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, COOKIES, SESSIONS_OF_ADMINISTRATORS, UPGRADED, TOTP])
 
 /** Settings made at run time. The hash of a plain text in a file, variable or flag belongs to it and is not among them. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
@@ -81,7 +80,7 @@ export function toChanges(settings: readonly Setting[]): AdministratorChanges {
   for (const { section, key, sequence, mark, changedAt, text } of settings) {
     const known = changes.get(key) ?? NO_CHANGE
     if (section === TOTP) changes.set(key, { ...known, totp: readTotp(text) })
-    if (section !== ADMINS && section !== EPOCHS) continue
+    if (section !== ADMINS && section !== SESSIONS_OF_ADMINISTRATORS) continue
     const latest = sequence > known.sequence ? { sequence, mark, kept: readKept(section, text) } : {}
     changes.set(key, { ...known, ...latest, seconds: Math.max(known.seconds, changedAt) })
   }
@@ -90,7 +89,7 @@ export function toChanges(settings: readonly Setting[]): AdministratorChanges {
 
 /** Only the latest change counts: any other ends the session as well. */
 function readKept(section: string, text: string | undefined): KeptAdministratorSession | undefined {
-  const { id, generation, version } = (section === EPOCHS && readJsonObject(text ?? '')) || {}
+  const { id, generation, version } = (section === SESSIONS_OF_ADMINISTRATORS && readJsonObject(text ?? '')) || {}
   if (typeof id !== 'string' || typeof generation !== 'number' || typeof version !== 'string') return undefined
   return { id, generation, version }
 }
@@ -197,7 +196,7 @@ const createAdministratorRecords = (store: LayerStore, write: Write, clock: Cloc
     void (await write(UPGRADED, name, `${proof}\n${text}`)),
   /** Raises the session epoch of an administrator of any layer. One session may stay. */
   endAdministratorSessions: async (name: string, kept?: KeptAdministratorSession) =>
-    void (await write(EPOCHS, name, kept ? JSON.stringify(kept) : '')),
+    void (await write(SESSIONS_OF_ADMINISTRATORS, name, kept ? JSON.stringify(kept) : '')),
   /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
   async setTotp(name: string, text: string | undefined): Promise<void> {
     if (text !== undefined) await write(TOTP, name, text)

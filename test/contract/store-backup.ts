@@ -10,7 +10,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { reviseUser } from '../../src/directory/users/revisions.ts'
 import { openSnapshot } from '../../src/store/backup/engines.ts'
-import type { BackupSummary } from '../../src/store/backup/format.ts'
+import { type BackupSummary, FIRST_ROW_LINE } from '../../src/store/backup/format.ts'
 import { type RestoreOptions, restoreBackup } from '../../src/store/backup/restore-backup.ts'
 import { writeBackup } from '../../src/store/backup/write-backup.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -94,14 +94,28 @@ export function forge(file: string, change: ForgeRow): void {
     const tables: object[] = []
     const rows: unknown[] = []
     for (const table of content.tables) {
-      const changed = rest.splice(0, table.rows).flatMap((line) => change(table.name, JSON.parse(line)))
+      const changed = rest.splice(0, table.rows).flatMap((line) => change(table.name, JSON.parse(line).slice(1)))
       tables.push({ ...table, rows: changed.length })
-      rows.push(...changed)
+      rows.push(...changed.map((row, index) => [rows.length + FIRST_ROW_LINE + index, ...row]))
     }
-    const hashed = [{ ...content, tables }, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('')
-    return [header, `${hashed}${JSON.stringify({ sha256: createHash('sha256').update(hashed).digest('hex') })}`, '']
+    return seal([header, ...[{ ...content, tables }, ...rows].map((line) => JSON.stringify(line))])
   })
 }
+
+/** The lines with the SHA-256 that belongs to them. */
+function seal([header = '', ...lines]: readonly string[]): readonly string[] {
+  const hashed = lines.map((line) => `${line}\n`).join('')
+  return [header, `${hashed}${JSON.stringify({ sha256: createHash('sha256').update(hashed).digest('hex') })}`, '']
+}
+
+/** Two rows of the same table, which has several. */
+const exchangeRows = (file: string): void =>
+  rewrite(file, (lines) => {
+    const at = lines.findIndex((line) => line.includes('"ada"') && line.includes('sessionsFrom'))
+    const sealed = lines.slice(0, -2)
+    const [one = '', other = ''] = sealed.slice(at - 1, at + 1)
+    return seal(sealed.toSpliced(at - 1, 2, other, one))
+  })
 
 const truncate = (file: string): void => {
   const bytes = readFileSync(file)
@@ -129,6 +143,11 @@ const DAMAGES: readonly Damage[] = [
     /does not match its SHA-256/,
   ],
   ['lacks a row', (file) => rewrite(file, (lines) => lines.toSpliced(3, 1)), /^The backup is damaged/],
+  [
+    'has two rows exchanged',
+    exchangeRows,
+    /^The backup is damaged: line \d+ is not in its place\. Nothing was changed/,
+  ],
   ['lacks its last line', (file) => rewrite(file, (lines) => lines.toSpliced(-2, 1)), /it ends early/],
   ['has more lines', (file) => rewrite(file, (lines) => [...lines.slice(0, -1), '[]', '']), /follows its last line/],
   [
@@ -138,8 +157,8 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'has a newer format',
-    (file) => rewrite(file, (lines) => lines.map((line) => line.replace('"version":1', '"version":2'))),
-    /format 2, which this Cardea does not know\. Restore it with Cardea/,
+    (file) => rewrite(file, (lines) => lines.map((line) => line.replace('"version":2', '"version":3'))),
+    /format 3, which this Cardea does not know\. Restore it with Cardea/,
   ],
   ['is no backup', (file) => writeFileSync(file, '{"docs":[]}\n'), /^The file is not a backup of Cardea/],
   ['is another gzip file', (file) => writeFileSync(file, gzipSync('hello\n')), /^The file is not a backup of Cardea/],
@@ -195,6 +214,52 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       assert.equal(await store.useCodeStep({ factor: FACTOR, step: 42, purgeBefore: 0 }), false)
       const before = await lastSequence(store)
       assert.equal(await createIn(store, 'new'), before + 1)
+    })
+  },
+
+  async 'begins another history, also in the place of the store it was saved from'({ from, file }) {
+    await withStore(from, fillStore)
+    await save(from, file)
+    const [before, saved] = await withStore(from, async (store) => [await store.head(), await lastSequence(store)])
+    await restore(from, file, { mayReplace: true })
+    await withStore(from, async (store) => {
+      assert.equal((await store.changesSince(before, 10)).isKnown, false)
+      assert.equal(await lastSequence(store), saved)
+      assert.notEqual((await store.head()).mark, before.mark)
+    })
+  },
+
+  async 'ends what may have been revoked since, if asked for'({ from, to, file }) {
+    const token = { id: 1, name: 't', createdAt: 1, validUntil: NOW, fingerprint: 'v1...abcdef', digest: 'd' }
+    await withStore(from, async (store) => {
+      await fillStore(store)
+      const found = (await store.findUser('Zoe')) ?? assert.fail()
+      if (found.record.kind !== 'user') assert.fail()
+      const multiModel = { ...found.record.multiModel, tokens: [token] }
+      await store.writeUser({ expected: found.sequence, record: { ...found.record, multiModel } })
+      await store.putRecoveryCodes({ name: 'ada', version: 'v' }, ['digest'])
+      await store.putPasswordLink({ name: 'ada', digest: 'link', version: 'v', expiresAt: NOW }, 0)
+    })
+    await save(from, file)
+    const list = (store: Store) => Promise.all(['ada', 'Zoe', 'deleted'].map((name) => store.findUser(name)))
+    const before = await withStore(from, list)
+    await restore(to, file, { endSessionsAt: NOW + 5 })
+    await withStore(to, async (store) => {
+      for (const [index, user] of (await list(store)).entries()) {
+        const [was, record] = [before[index]?.record, user?.record ?? assert.fail()]
+        assert.ok(record.sessionEpoch.generation > (was?.sessionEpoch.generation ?? assert.fail()))
+        assert.equal(record.sessionEpoch.seconds, NOW + 5)
+        if (record.kind === 'user') assert.deepEqual(record.multiModel.tokens, [])
+      }
+      assert.deepEqual(await store.listSessionRecords({ name: 'ada', limit: 10 }), [])
+      assert.equal(await store.useRecoveryCode({ name: 'ada', version: 'v' }, 'digest'), false)
+      assert.equal(await store.findPasswordLink('link'), undefined)
+      assert.deepEqual(
+        (await store.listEndedSessions(0, 10)).map(({ id }) => id),
+        ['ended'],
+      )
+      const sequence = await lastSequence(store)
+      assert.equal(await createIn(store, 'new'), sequence + 1)
     })
   },
 

@@ -1,9 +1,9 @@
 // The session of an administrator that confirmed a second factor stays until anything else ends the sessions.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAdministrators } from '../../src/directory/administrators.ts'
+import { SESSIONS_OF_ADMINISTRATORS as EPOCHS, readAdministrators } from '../../src/directory/administrators.ts'
 import type { Setting } from '../../src/directory/store-port/settings.ts'
-import { ADMINS, EPOCHS, toChanges } from '../../src/live-config/stored-layer.ts'
+import { ADMINS, toChanges } from '../../src/live-config/stored-layer.ts'
 
 const STORED = '-pbkdf2-1a2b3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c0d,salt,10'
 const OTHER = STORED.replace('salt', 'pepper')

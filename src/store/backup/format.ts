@@ -1,12 +1,13 @@
 /**
  * The lines of a backup file, which is compressed with gzip:
  *
- *     {"format":"cardea-backup","version":1,"cardea":"0.1.0","createdAt":"…","engine":"sqlite"}
+ *     {"format":"cardea-backup","version":2,"cardea":"0.1.0","createdAt":"…","engine":"sqlite"}
  *     {"schema":8,"tables":[{"name":"cardea_users","columns":["is_live","name",…],"rows":2},…]}
- *     [1,"ada",…]            one row, in the order of the tables and their columns
+ *     [3,1,"ada",…]          the number of the line, and the values of one row, in the order of the tables and columns
  *     {"sha256":"…"}         of all lines between the first and the last
  *
  * Tables and columns are sorted by name and rows by primary key, so equal stores have equal lines, whatever the engine.
+ * In version 1 a row has no number, so two of them could be exchanged.
  */
 import { isJsonObject, readJson, readJsonObject } from '../../base/json.ts'
 
@@ -28,7 +29,11 @@ export interface CountedTable extends Table {
 export const PAGE_ROWS = 500
 
 export const BACKUP_FORMAT = 'cardea-backup'
-export const FORMAT_VERSION = 1
+export const FORMAT_VERSION = 2
+const FIRST_NUMBERED_VERSION = 2
+
+/** After the header and the description of the tables. */
+export const FIRST_ROW_LINE = 3
 
 export interface BackupHeader {
   readonly format: typeof BACKUP_FORMAT
@@ -72,16 +77,21 @@ function isCountedTable(value: unknown): value is CountedTable {
   return isText(name) && isCount(rows) && Array.isArray(columns) && columns.every(isText)
 }
 
-export function readRow(line: string, { name, columns }: Table): Cells {
-  const reading = readJson(line)
-  const row = reading.kind === 'json' ? reading.value : undefined
-  if (Array.isArray(row) && row.length === columns.length && row.every(isCell)) return row
-  throw damaged(`a row of ${name}`)
-}
+/** Reads the rows of a file of this version. */
+export const createRowReader =
+  ({ version }: BackupHeader) =>
+  (text: string, { name, columns }: Table, line: number): Cells => {
+    const reading = readJson(text)
+    const values = reading.kind === 'json' && Array.isArray(reading.value) ? reading.value : []
+    const row = version < FIRST_NUMBERED_VERSION ? values : values.slice(1)
+    if (row.length !== columns.length || !row.every(isCell)) throw damaged(`a row of ${name}`)
+    if (row !== values && values[0] !== line) throw damaged(`line ${line} is not in its place`)
+    return row
+  }
 
-export function renderRow(row: Cells): string {
+export function renderRow(row: Cells, line: number): string {
   if (!row.every(isCell)) throw new TypeError('the store has a value that is neither text nor a whole number')
-  return `${JSON.stringify(row)}\n`
+  return `${JSON.stringify([line, ...row])}\n`
 }
 
 export function readTrailer(line: string): string {

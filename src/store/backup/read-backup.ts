@@ -9,12 +9,13 @@ import {
   type BackupSummary,
   type Cells,
   type CountedTable,
+  createRowReader,
   damaged,
+  FIRST_ROW_LINE,
   notABackup,
   PAGE_ROWS,
   readContentLine,
   readHeader,
-  readRow,
   readTrailer,
 } from './format.ts'
 
@@ -25,9 +26,6 @@ export interface BackupPage {
   /** The line of the first row. */
   readonly line: number
 }
-
-/** After the header and the description of the tables. */
-const FIRST_ROW_LINE = 3
 
 /**
  * Reads a whole file page by page. Throws a `BackupError` if it is not complete and unchanged, which is known only at
@@ -53,10 +51,12 @@ export async function readBackup(
     const header = readHeader((await lines.next()).value)
     const { schema, tables } = readContentLine(await nextHashed())
     requireKnownSchema(schema, header.cardea)
+    const readRow = createRowReader(header)
     let line = FIRST_ROW_LINE
     for (const table of tables) {
       for (let left = table.rows; left > 0; ) {
-        const rows = await readPage(table, Math.min(left, PAGE_ROWS), nextHashed)
+        const read = (text: string, index: number) => readRow(text, table, line + index)
+        const rows = await readPage(read, Math.min(left, PAGE_ROWS), nextHashed)
         await onPage({ table, rows, line })
         left -= rows.length
         line += rows.length
@@ -82,11 +82,15 @@ function requireKnownSchema(schema: number, cardea: string): void {
 /** The longest line that is kept in memory. Pages are not much longer. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
 
-async function readPage(table: CountedTable, most: number, next: () => Promise<string>): Promise<readonly Cells[]> {
+async function readPage(
+  read: (text: string, index: number) => Cells,
+  most: number,
+  next: () => Promise<string>,
+): Promise<readonly Cells[]> {
   const rows: Cells[] = []
   for (let length = 0; rows.length < most && length < MAX_LINE_BYTES; ) {
     const line = await next()
-    rows.push(readRow(line, table))
+    rows.push(read(line, rows.length))
     length += line.length
   }
   return rows

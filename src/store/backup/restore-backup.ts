@@ -2,15 +2,18 @@ import type { Log } from '../../base/log.ts'
 import { describeHolder, lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { createCounterCheck, createOwnerCheck, listProblems } from './check-records.ts'
+import { endSessionsIn, endSessionsOfAdministrators } from './end-sessions.ts'
 import { findEngine } from './engines.ts'
 import { BackupError, type BackupSummary, countRows, damaged, type Table } from './format.ts'
 import { readBackup } from './read-backup.ts'
-import { digestContent, listTables, type RestoreTarget, readSnapshot } from './snapshot.ts'
+import { createRowDigest, digestContent, listTables, type RestoreTarget, readSnapshot } from './snapshot.ts'
 import type { OnProgress } from './write-backup.ts'
 
 export interface RestoreOptions {
   readonly url: string
   readonly mayReplace: boolean
+  /** End everything that may have been revoked since the backup, at this time in seconds. */
+  readonly endSessionsAt?: number | undefined
   readonly log: Log
   readonly onProgress?: OnProgress
 }
@@ -41,6 +44,8 @@ export async function restoreBackup(file: string, options: RestoreOptions): Prom
     const target = await (await findEngine(url)).openTarget(url, schema, mayReplace, log)
     try {
       await fill(target, file, summary, options)
+      await target.migrate()
+      if (options.endSessionsAt !== undefined) await endSessionsOfAdministrators(target, options.endSessionsAt)
       await target.commit()
       return summary
     } finally {
@@ -67,7 +72,7 @@ async function fill(
   target: RestoreTarget,
   file: string,
   { tables, sha256 }: BackupSummary,
-  { onProgress }: RestoreOptions,
+  { onProgress, endSessionsAt }: RestoreOptions,
 ): Promise<void> {
   const expected = await listTables(target)
   requireSameTables(tables, expected)
@@ -75,13 +80,16 @@ async function fill(
   for (const { name } of expected) await target.ask(`DELETE FROM ${name}`)
   const total = countRows(tables)
   let done = 0
+  const digest = createRowDigest()
   const read = await readBackup(file, async ({ table, rows }) => {
-    await target.insert(table, rows)
+    const kept = endSessionsAt === undefined ? rows : endSessionsIn(table, rows, endSessionsAt)
+    await target.insert(table, kept)
+    digest.add(table, kept)
     done += rows.length
     onProgress?.({ done, total })
   })
   const written = await digestContent(await readSnapshot(target))
-  if (read.sha256 === sha256 && written === sha256) return
+  if (read.sha256 === sha256 && written === digest.end()) return
   throw new BackupError('What was written differs from the backup. Nothing was changed. Try again.')
 }
 

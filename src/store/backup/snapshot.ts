@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError, numberOf, type Row, textOf } from '../engine.ts'
 import type { Migration } from '../migrations.ts'
-import { type Cells, type CountedTable, renderRow, type Table } from './format.ts'
+import { type Cells, type CountedTable, FIRST_ROW_LINE, renderRow, type Table } from './format.ts'
 
 /** What saving and restoring need of a database. It is open within one transaction. */
 export interface BackupDatabase {
@@ -20,7 +20,9 @@ export interface BackupDatabase {
 /** A new store beside the existing one, or in a transaction. Nothing is replaced before `commit`. */
 export interface RestoreTarget extends BackupDatabase {
   insert(table: Table, rows: readonly Cells[]): Promise<void>
-  /** Migrates the new store to the schema of this version and puts it in the place of the existing one. */
+  /** To the schema of this version, when all rows are in place. */
+  migrate(): Promise<void>
+  /** Puts the new store in the place of the existing one. */
   commit(): Promise<void>
 }
 
@@ -111,16 +113,29 @@ export async function* renderContent(
   onRows?: (count: number) => void,
 ): AsyncGenerator<string> {
   yield `${JSON.stringify({ schema, tables })}\n`
+  let line = FIRST_ROW_LINE
   for (const table of tables) {
     for await (const rows of readPages(table)) {
-      yield rows.map(renderRow).join('')
+      const first = line
+      yield rows.map((row, index) => renderRow(row, first + index)).join('')
+      line += rows.length
       onRows?.(rows.length)
     }
   }
 }
 
-export async function digestContent(snapshot: StoreSnapshot): Promise<string> {
+/** Of rows in their order, wherever they come from. */
+export function createRowDigest() {
   const hash = createHash('sha256')
-  for await (const text of renderContent(snapshot)) hash.update(text)
-  return hash.digest('hex')
+  return {
+    add: ({ name }: Table, rows: readonly Cells[]): void =>
+      void hash.update(rows.map((row) => `${name} ${JSON.stringify(row)}\n`).join('')),
+    end: (): string => hash.digest('hex'),
+  }
+}
+
+export async function digestContent({ tables, readPages }: StoreSnapshot): Promise<string> {
+  const digest = createRowDigest()
+  for (const table of tables) for await (const rows of readPages(table)) digest.add(table, rows)
+  return digest.end()
 }

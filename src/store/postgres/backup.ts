@@ -78,11 +78,8 @@ async function openTarget(
         throw conflict ? refusedRow(name, conflict) : toStoreError(error)
       }
     },
-    commit: () =>
-      explain(async () => {
-        await applyPending(client, MIGRATIONS)
-        await client.query('COMMIT')
-      }),
+    migrate: () => explain(async () => void (await applyPending(client, MIGRATIONS))),
+    commit: () => explain(async () => void (await client.query('COMMIT'))),
   }
 }
 

@@ -98,9 +98,11 @@ async function openTarget(
         throw conflict ? refusedRow(name, conflict) : toStoreError(error)
       }
     },
-    async commit() {
+    async migrate() {
       database.exec('COMMIT')
       migrateSqlite(database, MIGRATIONS, log)
+    },
+    async commit() {
       database.close()
       replaceStore(temporary, path)
     },

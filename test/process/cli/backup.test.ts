@@ -164,6 +164,9 @@ describe('cardea restore', () => {
       await stop(server)
       const restored = await managed.cardea(['restore', 'saved.gz', '--replace'])
       assert.match(restored.stdout, /^Restored \d+ records: .*users 1\.$/m, restored.stderr)
+      assert.match(restored.stdout, /are valid again\.\n.*restore again with --replace --end-sessions/)
+      const ended = await managed.cardea(['restore', 'saved.gz', '--replace', '--end-sessions'])
+      assert.match(ended.stdout, /^Restored (.*\n)+All sessions and tokens have ended/, ended.stderr)
       assert.doesNotMatch((await managed.cardea(['user', 'list'])).stdout, /^ann/m)
     })
   }
