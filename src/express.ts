@@ -21,9 +21,11 @@ export type { RequireUserOptions } from './middleware-arguments.ts'
 
 declare global {
   namespace Express {
+    // by the name that `@types/passport` uses, which a program may have too
+    interface User extends AuthenticatedUser {}
     interface Request {
       /** `undefined`: the request is anonymous. */
-      user?: AuthenticatedUser | undefined
+      user?: User | undefined
     }
   }
 }

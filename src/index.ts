@@ -14,6 +14,7 @@ import { STRICT_DEFAULTS } from './config/layers.ts'
 import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
+import type { ProviderKey, ProviderValues } from './config/provider-table.ts'
 import { idOf, isAccount } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
@@ -74,10 +75,13 @@ export { CardeaError, ConfigError, StartError }
 type Written<T> = T extends boolean | string ? T : T extends number ? number | string : string
 
 type OwnOptions = { readonly [S in keyof Config]?: { readonly [K in keyof Config[S]]?: Written<Config[S][K]> } }
-type OpenOptions = { readonly [S in OpenSection]?: Readonly<Record<string, string>> }
+type OpenOptions = { readonly [S in Exclude<OpenSection, 'provider'>]?: Readonly<Record<string, string>> }
+type ProviderOptions = {
+  readonly [S in `provider:${string}`]: { readonly [K in ProviderKey]?: Written<ProviderValues[K]> }
+}
 
 /** Options by section and name, as a configuration file has them. */
-export type CardeaOptions = OwnOptions & OpenOptions
+export type CardeaOptions = OwnOptions & OpenOptions & ProviderOptions
 
 export interface CreateCardea {
   readonly options?: CardeaOptions

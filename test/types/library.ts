@@ -28,6 +28,7 @@ export async function useWell(log: Log): Promise<void> {
       door: { 'max-body-bytes': '8 MiB' },
       admins: { ada: 'analytical' },
       jwt_keys: { 'hmac:_default': 'c2VjcmV0' },
+      'provider:corp': { issuer: 'https://id.example.com', audience: 'cardea', users: 'create' },
     },
     files: ['etc/local.ini'],
     env: process.env,
@@ -76,6 +77,8 @@ export async function useWrongly(cardea: Cardea): Promise<void> {
   await createCardea({ options: { chttpd: { prot: 5984 } } })
   // @ts-expect-error an unknown section
   await createCardea({ options: { chttp: { port: 5984 } } })
+  // @ts-expect-error an unknown option of a provider
+  await createCardea({ options: { 'provider:corp': { isuer: 'https://id.example.com' } } })
   // @ts-expect-error a number where there are two answers
   await createCardea({ options: { chttpd: { require_valid_user: 1 } } })
   // @ts-expect-error a word that is none of those
