@@ -3,7 +3,7 @@
 
 import { readUtf8 } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { readJson } from '../../base/json.ts'
+import { isJsonObject, readJson } from '../../base/json.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import type { DoorUpstream } from '../services.ts'
 
@@ -153,6 +153,23 @@ async function forwardConfig(context: RequestContext, upstream: DoorUpstream, na
   const reading = readJson(text ?? '')
   if (reading.kind === 'refused') throw unreadable('not JSON')
   return { ...reply, body: `${JSON.stringify(maskSecrets(reading.value, names))}\n` }
+}
+
+/** The options of CouchDB that are at the path of this request, without secrets. Empty: it does not show them now. */
+export async function findUpstreamConfig(
+  context: RequestContext,
+  upstream: DoorUpstream,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (context.method === 'HEAD') return {}
+  try {
+    const { status, body } = await forwardConfig(context, upstream, findConfigNames(context.path.segments) ?? [])
+    const reading = readJson(status === 200 && typeof body === 'string' ? body : '')
+    return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  } catch (error) {
+    // those of Cardea are shown although CouchDB cannot be reached
+    if (error instanceof Refusal) return {}
+    throw error
+  }
 }
 
 const MASK = '***'

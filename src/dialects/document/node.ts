@@ -1,9 +1,10 @@
 // `/_node/…`: the name and versions of this node, and Cardea's own configuration, administrators in `[admins]` included.
 import { badRequest, Refusal } from '../../base/errors.ts'
+import { isJsonObject } from '../../base/json.ts'
 import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
 import type { DoorUpstream } from '../services.ts'
 import { requireBody, toJsonReply } from './body.ts'
-import { forwardGuarded, isProtected } from './config-guard.ts'
+import { findUpstreamConfig, forwardGuarded, isProtected } from './config-guard.ts'
 import type { ConfigSection, NodeDeps } from './deps.ts'
 import type { DocumentRoute } from './rights.ts'
 
@@ -11,13 +12,33 @@ const ADMINS = 'admins'
 
 type NodeHandler = (deps: NodeDeps, context: RequestContext, params: Params) => Reply | Promise<Reply>
 
-const getConfig: NodeHandler = (deps) => {
-  const all = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
-  const sorted = Object.entries(all).map(([section, values]) => [section, sortKeys(values)])
-  return toJsonReply(200, Object.fromEntries(sorted))
+/** The options of CouchDB at the path of a request. */
+type Theirs = Readonly<Record<string, unknown>>
+
+/** Clients look here for options of CouchDB that they have set, although Cardea does not use them. */
+const withTheirs =
+  (show: (deps: NodeDeps, theirs: Theirs, section: string) => object, upstream?: DoorUpstream): NodeHandler =>
+  async (deps, context, { section = '' }) =>
+    toJsonReply(200, show(deps, upstream?.isSet() ? await findUpstreamConfig(context, upstream) : {}, section))
+
+function showConfig(deps: NodeDeps, theirs: Theirs): object {
+  const own: Readonly<Record<string, ConfigSection>> = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
+  const sections = new Set([...Object.keys(own), ...Object.keys(theirs)])
+  const merged = [...sections].map((section) => {
+    const given = theirs[section]
+    return [section, merge(deps, section, own[section] ?? {}, isJsonObject(given) ? given : {})] as const
+  })
+  return Object.fromEntries(merged.filter(([section, values]) => section in own || Object.keys(values).length > 0))
 }
 
-const getSection: NodeHandler = (deps, _context, { section }) => toJsonReply(200, sortKeys(findSection(section, deps)))
+const showSection = (deps: NodeDeps, theirs: Theirs, section: string): object =>
+  merge(deps, section, findSection(section, deps), theirs)
+
+/** Cardea's options, and those of CouchDB that are changed there. */
+function merge({ isOwnSetting }: NodeDeps, section: string, own: ConfigSection, theirs: Theirs): ConfigSection {
+  const added = Object.entries(theirs).filter(([key]) => !isOwnSetting(section, key))
+  return sortKeys({ ...(Object.fromEntries(added) as ConfigSection), ...own })
+}
 
 const getValue: NodeHandler = (deps, _context, { section, key = '' }) => {
   const values = findSection(section, deps)
@@ -129,9 +150,9 @@ export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly Do
     { path: '/_node', methods: { GET: incomplete, POST: incomplete, PUT: incomplete, DELETE: incomplete } },
     { path: '/_node/{node}', methods: { GET: name, POST: name, PUT: name, DELETE: name } },
     { path: '/_node/{node}/_versions', methods: { GET: onThisNode(showVersions) } },
-    { path: config, methods: { GET: onThisNode(getConfig) } },
+    { path: config, methods: { GET: onThisNode(withTheirs(showConfig, upstream)) } },
     { path: `${config}/_reload`, methods: { POST: onThisNode(reload) } },
-    { path: `${config}/{section}`, methods: { GET: onThisNode(getSection) } },
+    { path: `${config}/{section}`, methods: { GET: onThisNode(withTheirs(showSection, upstream)) } },
     {
       path: `${config}/{section}/{key}`,
       methods: { GET: onThisNode(getValue), PUT: onThisNode(putValue), DELETE: onThisNode(deleteValue) },

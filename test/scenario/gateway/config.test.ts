@@ -281,3 +281,32 @@ test('without an upstream, an option of the database is stored and has no effect
 test('paths below /_session are 404', async () => {
   for (const path of ['/_session/x', '/%5Fsession/x']) assert.deepEqual(await ask('GET', path), [404, false], path)
 })
+
+test('the whole configuration, and a section of Cardea, show options of CouchDB that Cardea does not use', async (t) => {
+  const theirs: Readonly<Record<string, Record<string, string>>> = {
+    couchdb: { max_document_size: '50000000', uuid: 'of CouchDB', database_dir: './data' },
+    chttpd: { port: '15984', buffer_response: 'true', require_valid_user: 'false' },
+    chttpd_auth: { secret: 'CANARY-secret', timeout: '1' },
+    admins: { root: 'CANARY-hash' },
+    jwt_keys: { 'hmac:_default': 'CANARY-key' },
+    replicator: { password: 'CANARY-password', max_jobs: '500' },
+  }
+  const couch = await openBackend(t, (request, response) => {
+    const [, section] = /_config\/(\w+)$/.exec(request.url ?? '') ?? []
+    const body = section === undefined ? theirs : theirs[section]
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+  })
+  const { document } = await startServer(t, beforeDocument(couch.url), { chttpd: { require_valid_user: true } })
+  const load = async (path: string) => (await send(document, { path, headers: ADMIN })).json
+  const all = await load('/_node/_local/_config')
+  assert.equal(all.couchdb.max_document_size, '50000000')
+  assert.equal(all.chttpd.buffer_response, 'true')
+  assert.equal(all.chttpd.require_valid_user, 'true', "Cardea's own value counts")
+  assert.equal(all.replicator.max_jobs, '500')
+  assert.doesNotMatch(JSON.stringify(all), /CANARY|15984|of CouchDB/)
+  assert.equal(all.admins.root, undefined)
+  assert.equal((await load('/_node/_local/_config/couchdb')).max_document_size, '50000000')
+  await couch.close()
+  const alone = await load('/_node/_local/_config')
+  assert.deepEqual([alone.chttpd.require_valid_user, alone.replicator], ['true', undefined])
+})
