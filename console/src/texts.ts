@@ -282,6 +282,7 @@ export const texts = {
       certificates: 'Certificates',
       workers: 'Worker threads',
       nodes: 'Other nodes',
+      clock: 'Clock',
     } as Readonly<Record<string, string>>,
     provider: (name: string) => `Identity provider ${name}`,
     works: 'working',

@@ -70,6 +70,7 @@ describe('a problem of a part', () => {
   for (const [part, label, page] of [
     ['keys', 'Secrets and keys', '#/secrets'],
     ['nodes', 'Other nodes', '#/nodes'],
+    ['clock', 'Clock', undefined],
     ['provider.keycloak', 'Identity provider keycloak', '#/settings?search=provider'],
     ['upstream.document', 'CouchDB', undefined],
     ['something new', 'something new', undefined],
