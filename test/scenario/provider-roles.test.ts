@@ -45,8 +45,8 @@ async function signIn(provider: 'work' | 'club', idToken: object) {
 const rolesOf = async (headers: Readonly<Record<string, string>>): Promise<unknown> =>
   (await send(document, { path: '/_session', headers })).json.userCtx.roles
 
-async function signInWithPassword(name: string) {
-  const body = { name, password: PASSWORD }
+async function signInWithPassword(name: string, password = PASSWORD) {
+  const body = { name, password }
   const reply = await send(document, { method: 'POST', path: '/_session', body })
   return { Cookie: reply.header('set-cookie')?.split(';')[0] ?? '' }
 }
@@ -77,6 +77,7 @@ describe('roles that a provider gives', () => {
       Basic: { Authorization },
       'a token of the multi-model door': { Authorization: `Bearer ${opened.json.jwt}` },
       'an access token': { Authorization: basic('bob', created.json.token) },
+      'a session opened with an access token': await signInWithPassword('bob', created.json.token),
     }
     for (const [name, headers] of Object.entries(others)) assert.deepEqual(await rolesOf(headers), ['own'], name)
   })
