@@ -32,11 +32,22 @@ export interface PostgresServer extends Postgres {
   /** Kills the server and all its processes at once, as a power cut would; then starts it on the same data. */
   crash(): Promise<void>
   restart(): Promise<void>
+  /** Another server that follows this one, which restarts meanwhile. Of a server that can have standbys. */
+  startStandby(): Promise<Standby>
+}
+
+export interface Standby extends Pick<PostgresServer, 'addressOf' | 'execute' | 'stop'> {
+  /** From now on it gets no more writes of the primary. */
+  detach(): Promise<void>
+  /** Makes it a primary, with the writes that it has. */
+  promote(): Promise<void>
 }
 
 export interface PostgresServerOptions {
   /** Without it the server does not sync to disk, which is faster. */
   readonly isDurable?: boolean
+  /** Whether it can have standbys. */
+  readonly hasStandbys?: boolean
 }
 
 const USER = 'cardea'
@@ -53,6 +64,9 @@ const FAST = [
   'autovacuum=off',
   'jit=off',
 ]
+
+/** The last value of a setting counts. */
+const REPLICATED = ['wal_level=replica', 'max_wal_senders=4']
 
 /** Set by global-setup.ts: the address of the server that all test files of one run share. */
 export const SHARED_POSTGRES = 'TEST_POSTGRES'
@@ -71,13 +85,13 @@ async function createPlace(url: string): Promise<string> {
   return `${url}?options=-c%20search_path%3D${name}`
 }
 
-export async function startPostgres({ isDurable = false }: PostgresServerOptions = {}): Promise<PostgresServer> {
-  const server = await createServerFiles(isDurable)
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+  const server = await createServerFiles(options)
   let running = await run(server).catch((error: unknown) => {
     server.remove()
     throw error
   })
-  const addressOf = (database: string) => `postgres://${USER}:${server.password}@127.0.0.1:${server.port}/${database}`
+  const addressOf = toAddress(server)
   return {
     addressOf,
     createPlace: () => createPlace(addressOf('postgres')),
@@ -86,6 +100,55 @@ export async function startPostgres({ isDurable = false }: PostgresServerOptions
     async restart() {
       running = await startAgain(server)
     },
+    async startStandby() {
+      await end(running)
+      const files = await copyServer(server)
+      running = await startAgain(server)
+      return runStandby(files)
+    },
+    async stop() {
+      await end(running)
+      server.remove()
+    },
+  }
+}
+
+const toAddress =
+  ({ port, password }: ServerFiles) =>
+  (database: string): string =>
+    `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
+
+/** The files of a standby: those of the stopped primary, and where to follow it. */
+async function copyServer({ folder: from, ...primary }: ServerFiles): Promise<ServerFiles> {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-standby-'))
+  const { binaries, port, password, settings } = primary
+  binaries.handOver(folder)
+  await runFile('cp', ['-a', join(from, 'data'), folder])
+  for (const [name, text] of [
+    ['standby.signal', ''],
+    ['postgresql.auto.conf', `primary_conninfo = 'host=127.0.0.1 port=${port} user=${USER} password=${password}'\n`],
+  ] as const) {
+    const file = join(folder, 'data', name)
+    writeFileSync(file, text, { mode: 0o600 })
+    binaries.handOver(file)
+  }
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  return { folder, binaries, port: await findFreePort(), password, settings, remove }
+}
+
+async function runStandby(server: ServerFiles): Promise<Standby> {
+  const running = await run(server)
+  const addressOf = toAddress(server)
+  const ask = (sql: string) => execute(addressOf('postgres'), sql)
+  return {
+    addressOf,
+    execute,
+    async detach() {
+      await ask(`ALTER SYSTEM SET primary_conninfo = ''`)
+      await ask('SELECT pg_reload_conf()')
+      await waitUntil(async () => (await ask('SELECT pid FROM pg_stat_wal_receiver')).length === 0)
+    },
+    promote: async () => void (await ask('SELECT pg_promote()')),
     async stop() {
       await end(running)
       server.remove()
@@ -113,7 +176,7 @@ interface ServerFiles {
   remove(): void
 }
 
-async function createServerFiles(isDurable: boolean): Promise<ServerFiles> {
+async function createServerFiles({ isDurable, hasStandbys }: PostgresServerOptions): Promise<ServerFiles> {
   const binaries = sharePostgresBinaries()
   const cluster = await shareCluster(binaries)
   const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-'))
@@ -128,6 +191,7 @@ async function createServerFiles(isDurable: boolean): Promise<ServerFiles> {
   }
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=100']
   if (!isDurable) settings.push(...FAST)
+  if (hasStandbys) settings.push(...REPLICATED)
   const password = readFileSync(join(cluster, 'password'), 'utf8')
   return { folder, binaries, port: await findFreePort(), password, settings, remove }
 }
@@ -194,7 +258,7 @@ function waitUntilReady(child: ChildProcess): Promise<void> {
   let output = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     output = `${output}${chunk}`.slice(-10_000)
-    if (output.includes('ready to accept connections')) resolve()
+    if (/ready to accept (?:read-only )?connections/.test(output)) resolve()
   })
   child.once('error', reject)
   child.once('close', (status) => reject(new Error(`PostgreSQL ended with status ${status}: ${output}`)))
