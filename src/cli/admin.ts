@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { act, createAccountCommands, renderResetTotp, renderUnlocked } from './account-commands.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
-import { addManaged, type ManageOptions, perform, withExitCodes } from './manage.ts'
+import { addManaged, type ManageOptions, perform } from './manage.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
 import { renderTable } from './table.ts'
 
@@ -13,7 +13,7 @@ interface PasswordOptions {
 
 /** `cardea admin`: who may do everything, at both doors. */
 export function adminCommand(context: Context): Command {
-  const command = withExitCodes(new Command('admin').description('manage administrators'))
+  const command = new Command('admin').description('manage administrators')
   const named = createAccountCommands(command, context, 'administrator', (name) => [
     ['not_found', noSuchAdministrator(name)],
     ['conflict', `There is an administrator ${name} already; set-password gives it a new password.`],

@@ -3,6 +3,7 @@ import type { AuditList } from '../dialects/admin-api/schemas/system.ts'
 import { type EventRow, SECURITY_EVENTS } from '../observe/security-event-table.ts'
 import type { Control } from './client.ts'
 import { type Context, usageError } from './context.ts'
+import { toJsonLine } from './json-output.ts'
 import { listPages, type ManageOptions, manage } from './manage.ts'
 import { toPrintable } from './table.ts'
 
@@ -26,7 +27,7 @@ const OVERLAP_MS = 5000
 export function listAudit(context: Context, options: AuditListOptions): Promise<void> {
   const query = toQuery(options)
   const print = (record: Shown) =>
-    context.print(options.json ? JSON.stringify(record) : toPrintable(renderSentence(record)))
+    context.print(options.json ? toJsonLine(record) : toPrintable(renderSentence(record)))
   return manage(context, options, async (control) => {
     const newest = await listNewest(control, query, options.limit)
     for (const record of newest.toReversed()) print(record)

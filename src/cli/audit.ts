@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { AuditListOptions } from './audit-list.ts'
 import type { AuditVerifyOptions } from './audit-verify.ts'
 import type { Context } from './context.ts'
-import { collect, readLimit, withExitCodes, withManageOptions } from './manage.ts'
+import { collect, readLimit, withManageOptions } from './manage.ts'
 
 /** `cardea audit`: who did what, and whether the records are as they were written. */
 export const auditCommand = (context: Context): Command =>
@@ -21,7 +21,7 @@ function listCommand(context: Context): Command {
     .option('--until <time>', 'before this time')
     .option('--limit <count>', 'at most this many of the newest records', readLimit, 100)
     .option('--follow', 'print further records as they are written, until interrupted')
-  return withExitCodes(withManageOptions(command)).action(async (options: AuditListOptions) => {
+  return withManageOptions(command).action(async (options: AuditListOptions) => {
     const { listAudit } = await import('./audit-list.ts')
     await listAudit(context, options)
   })
@@ -32,7 +32,7 @@ function verifyCommand(context: Context): Command {
     .description('find altered, missing and reordered records, and a truncated end; a server may be running')
     .option('--key <file>', 'trust this key, public or private, instead of audit.key-file; may be repeated', collect)
     .option('--json', 'print JSON')
-  return withExitCodes(command).action(async (options: AuditVerifyOptions) => {
+  return command.action(async (options: AuditVerifyOptions) => {
     const { verifyAudit } = await import('./audit-verify.ts')
     await verifyAudit(context, options)
   })

@@ -7,7 +7,7 @@ import { findStoreFile } from '../store/store-url.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordAtServer } from './client.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { type JsonOption, withExitCodes } from './manage.ts'
+import type { JsonOption } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 
 /** `cardea backup`: everything in the store, in a file for either engine. */
@@ -16,7 +16,7 @@ export function backupCommand(context: Context): Command {
     .description('save everything in the store to a file; a server may be running')
     .argument('<file>', 'only its owner can read it; an existing file is replaced when the new one is complete')
     .option('--json', 'print JSON')
-  return withExitCodes(command).action((file: string, options: JsonOption) => backup(context, file, options))
+  return command.action((file: string, options: JsonOption) => backup(context, file, options))
 }
 
 const backup = (context: Context, file: string, { json = false }: JsonOption): Promise<void> =>

@@ -3,19 +3,19 @@ import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import type { AreaFinding } from './check-store.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
+import { printJson } from './json-output.ts'
 import { checkMachine } from './machine-checks.ts'
-import { type JsonOption, withExitCodes } from './manage.ts'
-import { toPrintable } from './table.ts'
+import type { JsonOption } from './manage.ts'
+import { paint, toPrintable } from './table.ts'
 
 /** `cardea check`: `config check`, and whether this machine is ready for the server. */
 export const checkCommand = (context: Context): Command =>
-  withExitCodes(
-    new Command('check')
-      .description(
-        'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
-      )
-      .option('--json', 'print JSON'),
-  ).action(({ json = false }: JsonOption) => check(context, json))
+  new Command('check')
+    .description(
+      'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
+    )
+    .option('--json', 'print JSON')
+    .action(({ json = false }: JsonOption) => check(context, json))
 
 async function check(context: Context, json: boolean): Promise<void> {
   const { settings, warnings, problems, exitCode, storeProblem } = await checkConfiguration(context)
@@ -26,7 +26,8 @@ async function check(context: Context, json: boolean): Promise<void> {
       ? await checkMachine({ settings, cwd: context.cwd, storeProblem, server: await askServer(context) })
       : []),
   ]
-  context.print(json ? JSON.stringify(findings, undefined, 2) : findings.map(render).join('\n'))
+  if (json) printJson(context, findings)
+  else context.print(findings.map(render).join('\n'))
   const count = findings.filter(({ level }) => level === 'problem').length
   if (count > 0) throw new ExitError(exitCode || EXIT.failed, `Problems: ${count}.`)
 }
@@ -55,5 +56,5 @@ const AREA_WIDTH = 'configuration'.length
 function render({ level, area, message, advice }: AreaFinding): string {
   const head = `${level.padEnd(LEVEL_WIDTH)}  ${area.padEnd(AREA_WIDTH)}  `
   const lines = [...message.split('\n'), ...(advice === undefined ? [] : [advice])].map(toPrintable)
-  return head + lines.join(`\n${' '.repeat(head.length)}`)
+  return paint(head) + lines.join(`\n${' '.repeat(head.length)}`)
 }

@@ -8,6 +8,7 @@ import type { Settings } from '../config/settings.ts'
 import { checkCertificates, listOpenKeyFiles } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, EXIT, ExitError, usageError } from './context.ts'
+import { printJson } from './json-output.ts'
 import { addManaged, type ManageOptions, manage, perform, report } from './manage.ts'
 import { loadReadingOf, requireNone } from './own-settings.ts'
 import { readTypedSecret } from './passwords.ts'
@@ -52,7 +53,8 @@ async function loadSound(context: Context): Promise<Settings> {
 async function show(context: Context, { json, all = false }: ShowOptions): Promise<void> {
   const settings = await loadSound(context)
   const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
-  context.print(json ? JSON.stringify(shown, undefined, 2) : renderSettings(settings, { all }).trimEnd())
+  if (json) printJson(context, shown)
+  else context.print(renderSettings(settings, { all }).trimEnd())
 }
 
 async function get(context: Context, name: string): Promise<void> {

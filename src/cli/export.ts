@@ -12,7 +12,7 @@ import { FORMATS } from '../transfer/formats.ts'
 import { type Loss, REPORTED_LOSSES, type WrittenSetting } from '../transfer/records.ts'
 import type { Control } from './client.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { listPages, type ManageOptions, manage, withExitCodes, withManageOptions } from './manage.ts'
+import { listPages, type ManageOptions, manage, withManageOptions } from './manage.ts'
 import { readIdPrefix } from './own-settings.ts'
 import { renderNames } from './table.ts'
 import { renderAdministrators } from './transfer/administrators.ts'
@@ -49,7 +49,7 @@ export function exportCommand(context: Context): Command {
     .argument('[file]', 'made for its owner alone; standard output unless given')
     .addOption(new Option('--to <form>', 'cardea loses nothing').choices(FORMAT_NAMES).default('cardea'))
     .option('--admins <file>', 'with --to document: the [admins] section for a configuration file')
-  return withExitCodes(withManageOptions(command)).action((file: string | undefined, options: ExportOptions) =>
+  return withManageOptions(command).action((file: string | undefined, options: ExportOptions) =>
     runExport(context, file, options),
   )
 }

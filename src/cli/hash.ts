@@ -8,7 +8,6 @@ import { isPrf, PRFS } from '../passwords/password-digest.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { renderAdminPassword, toDocumentMembers } from '../passwords/schemes.ts'
 import { type Context, commandError } from './context.ts'
-import { withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
 
@@ -28,18 +27,16 @@ interface Options {
 
 /** `cardea hash`: a password as it is stored, to be put into a file or document by hand. */
 export const hashCommand = (context: Context): Command =>
-  withExitCodes(
-    new Command('hash')
-      .description('print a password as it is stored; asks for it')
-      .addOption(new Option('--form <form>', FORM_HELP).choices(HASH_FORMS).default('admin'))
-      .addOption(
-        new Option('--prf <name>', 'pseudo-random function (default: from the configuration)').choices(HASH_PRFS),
-      )
-      .option('--iterations <count>', 'number of PBKDF2 iterations (default: from the configuration)', readIterations)
-      .option(...PASSWORD_STDIN)
-      .option('--json', 'print JSON')
-      .action((options: Options) => hash(context, options)),
-  )
+  new Command('hash')
+    .description('print a password as it is stored; asks for it')
+    .addOption(new Option('--form <form>', FORM_HELP).choices(HASH_FORMS).default('admin'))
+    .addOption(
+      new Option('--prf <name>', 'pseudo-random function (default: from the configuration)').choices(HASH_PRFS),
+    )
+    .option('--iterations <count>', 'number of PBKDF2 iterations (default: from the configuration)', readIterations)
+    .option(...PASSWORD_STDIN)
+    .option('--json', 'print JSON')
+    .action((options: Options) => hash(context, options))
 
 const FORM_HELP =
   'admin: for [admins] of Cardea; prf: for [admins] of the document database; document: members of a user document'

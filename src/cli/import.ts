@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { IMPORT_FORMATS } from '../transfer/format-names.ts'
 import type { Context } from './context.ts'
-import { withExitCodes, withManageOptions } from './manage.ts'
+import { withManageOptions } from './manage.ts'
 import type { ImportOptions } from './transfer/run-import.ts'
 
 /** `cardea import`: users of another system, with their passwords and rights. */
@@ -27,10 +27,8 @@ export function importCommand(context: Context): Command {
     .option('--dry-run', 'check everything, write nothing')
     .option('--source-as <name>', 'the administrator to sign in as at the CouchDB server (default: admin)')
     .option('--source-credentials <file>', 'file with its name:password (default: prompt)')
-  return withExitCodes(withManageOptions(command)).action(
-    async (source: string | undefined, options: ImportOptions) => {
-      const { runImport } = await import('./transfer/run-import.ts')
-      await runImport(context, source, options)
-    },
-  )
+  return withManageOptions(command).action(async (source: string | undefined, options: ImportOptions) => {
+    const { runImport } = await import('./transfer/run-import.ts')
+    await runImport(context, source, options)
+  })
 }

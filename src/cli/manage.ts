@@ -2,7 +2,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import type { Control } from './client.ts'
-import { type Context, EXIT_CODES_HELP, ExitError, exitCodeOfError } from './context.ts'
+import { type Context, ExitError, exitCodeOfError } from './context.ts'
+import { printJson } from './json-output.ts'
 import type { RemoteOptions } from './remote.ts'
 
 export interface ManageOptions extends RemoteOptions {
@@ -25,8 +26,6 @@ export const CA_OPTION = [
   'trust these certificate authorities (PEM) instead of the public ones',
 ] as const
 
-export const withExitCodes = (command: Command): Command => command.addHelpText('after', `\n${EXIT_CODES_HELP}`)
-
 const WRONG = 'Name or password is incorrect.'
 
 /** With `--url` a name and password are always sent, so these errors mean that they are wrong. */
@@ -37,7 +36,7 @@ const SIGNING_IN = [
 
 /** A command of a group, with the options of `withManageOptions`. */
 export const addManaged = (parent: Command, name: string, description: string): Command =>
-  withExitCodes(withManageOptions(parent.command(name).description(description)))
+  withManageOptions(parent.command(name).description(description))
 
 interface ManageRules {
   /** Messages for error codes that the command can explain better than the server. */
@@ -87,7 +86,8 @@ export async function perform<T>(
 
 /** Prints the result as JSON with `--json`, otherwise as text. */
 export function report(context: Context, { json }: ManageOptions, value: unknown, text: () => string): void {
-  context.print(json ? JSON.stringify(value, undefined, 2) : text())
+  if (json) printJson(context, value)
+  else context.print(text())
 }
 
 type PagedOperation = 'user.list' | 'audit.list' | 'transfer.export'

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
@@ -9,7 +10,7 @@ import { isServing, type Signals } from './signals.ts'
 export async function runCommand(argv: readonly string[], signals?: Signals): Promise<number> {
   // a reader of the output may close the pipe early; that is not an error of the command
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  const flags = splitFlags(argv)
+  const flags = splitFlags(toAsked(argv))
   if (isServing(findCommandName(flags.rest))) signals?.keep()
   else signals?.release()
   const context: Context = {
@@ -27,7 +28,11 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
     await program.parseAsync([...flags.rest], { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError) return exitCodeOfUse(error)
+    if (error instanceof CommanderError) {
+      const hint = error.code === 'commander.unknownCommand' ? findHint(flags.rest) : undefined
+      if (hint !== undefined) context.printError(hint)
+      return exitCodeOfUse(error)
+    }
     if (!(error instanceof ExitError)) throw error
     context.printError(error.message)
     return error.exitCode
@@ -46,6 +51,38 @@ const CONFIGURATION = 'Configuration and checks:'
 const USERS = 'Users and administrators:'
 const STORE = 'Store and audit trail:'
 const SECRETS = 'Secrets and tokens:'
+
+/** `help user add` is the help of that command, and `version` the version. */
+function toAsked([first = '', ...rest]: readonly string[]): readonly string[] {
+  if (first === 'help') return [...rest, '--help']
+  if (first === 'version' && rest.length === 0) return ['--version']
+  return [first, ...rest].filter((word, index) => index > 0 || word !== '')
+}
+
+/** What other programs call a command, and what it is called here. Similar spellings are found by `commander`. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  ...{ delete: 'remove', del: 'remove', rm: 'remove', create: 'add', new: 'add', ls: 'list', get: 'show' },
+  ...{ passwd: 'set-password', password: 'set-password', logout: 'sign-out', lock: 'disable', block: 'disable' },
+  ...{
+    run: 'start',
+    up: 'start',
+    restart: 'reload',
+    users: 'user',
+    admins: 'admin',
+    doctor: 'check',
+    health: 'status',
+  },
+  ...{ verify: 'check', dump: 'backup', log: 'audit', logs: 'audit', secrets: 'secret', tokens: 'token' },
+}
+
+const STOP = 'A server ends with Ctrl-C or SIGTERM: "cardea status" prints its process.'
+
+function findHint(words: readonly string[]): string | undefined {
+  const names = words.filter((word) => !word.startsWith('-'))
+  if (names[0] === 'stop') return STOP
+  const meant = names.slice(0, 2).find((word) => Object.hasOwn(SYNONYMS, word))
+  return meant && `(Did you mean ${SYNONYMS[meant]}?)`
+}
 
 /** In the order of the help. */
 const COMMANDS: Readonly<Record<string, CommandRow>> = {
@@ -66,12 +103,13 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
   secret: { group: SECRETS, load: async () => (await import('./secret.ts')).secretCommand },
   token: { group: SECRETS, load: async () => (await import('./token.ts')).tokenCommand },
   hash: { group: SECRETS, load: async () => (await import('./hash.ts')).hashCommand },
+  completion: { group: 'Help:', load: async () => (await import('./completion.ts')).completionCommand(loadProgram) },
 }
 
 /** The command that these words name; otherwise all, for the help and for a hint at a similar name. */
 async function loadCommands(words: readonly string[], context: Context): Promise<readonly Command[]> {
   const name = findCommandName(words)
-  if (name === undefined && words.includes('--version')) return []
+  if (name === undefined && words.some((word) => word === '--version' || word === '-V')) return []
   const row = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   const rows = row ? [row] : Object.values(COMMANDS)
   return Promise.all(rows.map(async ({ group, load }) => (await load())(context).helpGroup(group)))
@@ -86,20 +124,31 @@ const findCommandName = (words: readonly string[]): string | undefined => words.
 function createProgram(commands: readonly Command[]): Command {
   const program = new Command('cardea')
     .description('Authentication server and gateway for CouchDB and ArangoDB.')
-    .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
-    // parsed by `splitFlags`; named here for the help, and for a hint at a misspelt one
-    .option('-c, --config <path>', 'read this file, or the *.ini files of this folder; may be repeated')
+    .version(`${PRODUCT.name} ${PRODUCT.version}`, '-V, --version')
     .addHelpText('after', HELP_TAIL)
     .commandsGroup('Help:')
     .helpCommand(true)
   for (const command of commands) program.addCommand(command)
-  return withExitOverride(program)
+  return withCommon(program)
 }
 
-/** Lets commander throw a wrong use of a command, at any depth, instead of exiting with 1. */
-function withExitOverride(command: Command): Command {
-  for (const each of command.commands) withExitOverride(each)
-  return command.exitOverride()
+/** With all commands. Its actions are not run. */
+export async function loadProgram(): Promise<Command> {
+  const context = { flags: splitFlags([]), env: {}, cwd: '', print: () => {}, printError: () => {} }
+  return createProgram(await loadCommands([], context))
+}
+
+/**
+ * What every command has, at any depth. `--config` is parsed by `splitFlags`: it is named here for the help, and for a
+ * hint at a misspelt one. A wrong use is thrown, where `commander` would exit with 1.
+ */
+function withCommon(command: Command): Command {
+  for (const each of command.commands) withCommon(each)
+  return command
+    .option('-c, --config <path>', 'read this file, or the *.ini files of this folder; may be repeated')
+    .addHelpText('after', `\n${EXIT_CODES_HELP}`)
+    .configureHelp({ styleTitle: (title) => styleText('bold', title, { stream: process.stdout }) })
+    .exitOverride()
 }
 
 /** Requested help is a success; help because of a missing command is an error. */
@@ -112,9 +161,7 @@ const HELP_TAIL = `
 Every option of the configuration is a flag as well: [section] option in a file is --section.option here and
 CARDEA_SECTION__OPTION in the environment.
   --help-<section>     the options of one section (--help-server, --help-chttpd, …)
-  --help-all           every option
-
-${EXIT_CODES_HELP}`
+  --help-all           every option`
 
 function printSection(section: string, context: Context): number {
   const help = section === 'all' ? renderHelp() : renderHelp(section)

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { type Context, commandError } from './context.ts'
-import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { type ManageOptions, manage, report, withManageOptions } from './manage.ts'
 
 /** `cardea reload`: what SIGHUP does, with the result. */
 export function reloadCommand(context: Context): Command {
@@ -8,7 +8,7 @@ export function reloadCommand(context: Context): Command {
     'let the running server read its configuration, secrets and certificates again',
   )
   command.option('--rolling', 'also replace the worker threads, one by one, while requests are served')
-  return withExitCodes(withManageOptions(command)).action((options: ReloadOptions) => reload(context, options))
+  return withManageOptions(command).action((options: ReloadOptions) => reload(context, options))
 }
 
 interface ReloadOptions extends ManageOptions {

@@ -14,7 +14,6 @@ import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.t
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordInStore, requireStopped } from './client.ts'
 import { type Context, commandError } from './context.ts'
-import { withExitCodes } from './manage.ts'
 import { loadSettingsOf, requireNone } from './own-settings.ts'
 import { toPrintable } from './table.ts'
 
@@ -39,9 +38,7 @@ export function restoreCommand(context: Context): Command {
       ]),
     )
     .option('--json', 'print JSON')
-  return withExitCodes(command).action((file: string, options: RestoreCommandOptions) =>
-    restore(context, file, options),
-  )
+  return command.action((file: string, options: RestoreCommandOptions) => restore(context, file, options))
 }
 
 function restore(context: Context, file: string, options: RestoreCommandOptions): Promise<void> {

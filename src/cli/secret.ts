@@ -10,16 +10,8 @@ import {
 } from '../keys/new-secret.ts'
 import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
 import type { Context } from './context.ts'
-import {
-  addManaged,
-  CA_OPTION,
-  collect,
-  type JsonOption,
-  type ManageOptions,
-  manage,
-  perform,
-  withExitCodes,
-} from './manage.ts'
+import { printJson } from './json-output.ts'
+import { addManaged, CA_OPTION, collect, type JsonOption, type ManageOptions, manage, perform } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { AFTER, BEFORE, createReloader, type ReloadOptions } from './reload-secrets.ts'
 import { renderTable } from './table.ts'
@@ -36,9 +28,9 @@ interface RotateOptions extends JsonOption, ReloadOptions {
 
 /** `cardea secret`: the secrets that sign and verify tokens of the multi-model door and cookies of the document door. */
 export function secretCommand(context: Context): Command {
-  const command = withExitCodes(new Command('secret').description('manage the secrets of tokens and cookies'))
+  const command = new Command('secret').description('manage the secrets of tokens and cookies')
   const sub = (name: string, description: string) =>
-    withExitCodes(command.command(name).description(description).option('--json', 'print JSON'))
+    command.command(name).description(description).option('--json', 'print JSON')
   sub('create', 'write a new secret into a file of its own, readable by its owner alone')
     .addArgument(new Argument('<file>', 'where; one that exists is not overwritten'))
     .option('--length <bytes>', `random bytes, ${SECRET_BYTES.least} to ${SECRET_BYTES.most}`, readLength)
@@ -88,7 +80,7 @@ async function create(context: Context, file: string, { ec, length, json }: Crea
 
 async function list(context: Context, { json }: JsonOption): Promise<void> {
   const secrets = await listSecrets(loadSettingsOf(context).values)
-  if (json) context.print(JSON.stringify(secrets, undefined, 2))
+  if (json) printJson(context, secrets)
   else if (secrets.length === 0) context.print('None is configured: a server makes one at random at each start.')
   else context.print(renderTable(['NAME', 'USE', 'KIND', 'SHA256'], secrets.map(toRow)))
 }

@@ -3,6 +3,7 @@ import type { UserSession } from '../dialects/admin-api/schemas/account.ts'
 import type { User, UserDetails } from '../dialects/admin-api/schemas/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
+import { printJson } from './json-output.ts'
 import { listPages, type ManageOptions } from './manage.ts'
 import { renderFacts, renderTable } from './table.ts'
 
@@ -72,31 +73,38 @@ export const renderSessions = (sessions: readonly UserSession[]): string =>
 
 const MAX_AT_ONCE = 1000
 
+/** The filters are those of the console. */
+export interface UserListOptions extends ManageOptions {
+  readonly limit?: number
+  readonly search?: string
+  readonly role?: string
+  readonly database?: string
+  readonly status?: string
+}
+
 /** Prints page by page, so that memory does not grow with the number of users. */
 export async function printUsers(
   control: Control,
   { print }: Context,
-  { json, limit = Number.POSITIVE_INFINITY }: ManageOptions & { readonly limit?: number },
+  { json, limit = Number.POSITIVE_INFINITY, search, role, database, status }: UserListOptions,
 ): Promise<void> {
-  const renderPage = json ? renderJsonPage : renderTablePage
   let count = 0
-  const toQuery = () => ({ limit: String(Math.min(limit - count, MAX_AT_ONCE)) })
+  const filter: Readonly<Record<string, string>> = {
+    ...(search !== undefined && { search }),
+    ...(role !== undefined && { role }),
+    ...(database !== undefined && { database }),
+    ...(status !== undefined && { status }),
+  }
+  const toQuery = () => ({ ...filter, limit: String(Math.min(limit - count, MAX_AT_ONCE)) })
   for await (const { users } of listPages(control, 'user.list', toQuery)) {
-    const page = renderPage(users, count === 0)
-    if (page !== undefined) print(page)
+    if (json) printJson({ print }, users)
+    else print(renderTablePage(users, count === 0))
     count += users.length
     if (count >= limit) break
   }
-  if (json) print(count === 0 ? '[]' : ']')
 }
 
 function renderTablePage(users: readonly User[], isFirst: boolean): string {
   const lines = renderTable(HEADINGS, users.map(toRow)).split('\n')
   return (isFirst ? lines : lines.slice(1)).join('\n')
-}
-
-/** All pages are one JSON array. */
-function renderJsonPage(users: readonly User[], isFirst: boolean): string | undefined {
-  if (users.length === 0) return undefined
-  return `${isFirst ? '[' : ','}${users.map((user) => JSON.stringify(user)).join(',\n')}`
 }

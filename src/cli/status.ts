@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { type Context, commandError } from './context.ts'
-import { type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { type ManageOptions, manage, report, withManageOptions } from './manage.ts'
 import { renderFacts, toPrintable } from './table.ts'
 
 /** `cardea status`: what a running server says about itself. */
@@ -9,7 +9,7 @@ export function statusCommand(context: Context): Command {
   const command = new Command('status').description(
     'ask a running server for its version, listeners, store and state; exits with 1 unless it is ready',
   )
-  return withExitCodes(withManageOptions(command)).action(async (options: ManageOptions) => {
+  return withManageOptions(command).action(async (options: ManageOptions) => {
     const health = await manage(context, options, (control) => control.call('health'), { needsServer: true })
     report(context, options, health, () => renderHealth(health))
     if (!health.isReady) throw commandError('The server is not ready.')

@@ -1,3 +1,5 @@
+import { styleText } from 'node:util'
+
 const CONTROL = /\p{Cc}|\p{Cf}/gu
 
 /** Escapes control characters, which could move the cursor or change the text on a terminal. */
@@ -20,8 +22,23 @@ export function renderNames(names: readonly string[]): string {
   return [...named, ...(names.length > MAX_NAMED ? [`and ${names.length - MAX_NAMED} more`] : [])].join(', ')
 }
 
+const COLOURS = {
+  ok: 'green',
+  ready: 'green',
+  warning: 'yellow',
+  failed: 'red',
+  problem: 'red',
+  'not ready': 'red',
+} as const
+
+/** The first words of a line or value in the colour of their meaning, on a terminal that has colours. */
+export const paint = (text: string): string =>
+  text.replace(/^(?:ok|ready|warning|failed|problem|not ready)\b/, (word) =>
+    styleText(COLOURS[word as keyof typeof COLOURS], word, { stream: process.stdout }),
+  )
+
 /** A name and its value on each line. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...facts.map(([name]) => name.length))
-  return facts.map(([name, value]) => `${name.padEnd(width)}  ${toPrintable(value)}`.trimEnd()).join('\n')
+  return facts.map(([name, value]) => `${name.padEnd(width)}  ${paint(toPrintable(value))}`.trimEnd()).join('\n')
 }

@@ -1,10 +1,11 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
+import { nowSeconds, readUtcTime, renderUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
+import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { type JsonOption, parseName, withExitCodes } from './manage.ts'
+import { addManaged, type JsonOption, type ManageOptions, parseName, perform } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readTypedSecret } from './passwords.ts'
-import { toPrintable } from './table.ts'
+import { renderTable, toPrintable } from './table.ts'
 import { createToken, type ShownToken, showToken, withSecretProblems } from './token-tools.ts'
 
 interface CreateOptions {
@@ -17,9 +18,11 @@ interface CreateOptions {
 
 /** `cardea token`: tokens of the multi-model door, made with its secret. No server is needed. */
 export function tokenCommand(context: Context): Command {
-  const command = withExitCodes(new Command('token').description('make and look at tokens'))
+  const command = new Command('token').description('make and look at tokens; list and revoke access tokens')
   const making = (name: string, description: string, render: (token: string) => string) =>
-    withExitCodes(command.command(name).description(description))
+    command
+      .command(name)
+      .description(description)
       .addOption(new Option('--user <name>', 'a token of this user').argParser(parseName).conflicts('superuser'))
       .option('--superuser', 'a token above all users')
       .addOption(new Option('--server-id <text>', 'what a superuser token calls its holder').default('cardea'))
@@ -35,12 +38,48 @@ export function tokenCommand(context: Context): Command {
       .action((options: CreateOptions) => withSecretProblems(() => create(context, options, render)))
   making('create', 'print a token', (token) => token)
   making('header', 'print a token as the header it is sent in', (token) => `Authorization: bearer ${token}`)
-  withExitCodes(command.command('show').description('decode a token, verify it, and say what is wrong with it'))
+  command
+    .command('show')
+    .description('decode a token, verify it, and say what is wrong with it')
     .addArgument(new Argument('[token]', 'read from standard input unless given'))
     .option('--json', 'print JSON')
     .action((token: string | undefined, options: JsonOption) => withSecretProblems(() => show(context, token, options)))
+  addAccessTokens(command, context)
   return command
 }
+
+/** Access tokens are extra passwords of a user, kept in the directory. */
+function addAccessTokens(command: Command, context: Context): void {
+  const ofUser = (name: string, description: string) =>
+    addManaged(command, name, description).addArgument(new Argument('<user>', 'whose').argParser(parseName))
+  ofUser('list', 'print the access tokens of a user').action((name: string, options: ManageOptions) =>
+    perform(context, options, (control) => control.call('user.tokens', { params: { name } }), {
+      render: ({ tokens }) => (tokens.length === 0 ? `${name} has no access tokens.` : renderTokens(tokens)),
+      explanations: [['not_found', `There is no user ${name}.`]],
+    }),
+  )
+  ofUser('revoke', 'remove an access token of a user; what it has opened ends')
+    .argument('<token>', 'its name, as list prints it')
+    .action((name: string, id: string, options: ManageOptions) =>
+      perform(context, options, (control) => control.call('user.remove-token', { params: { name, id } }), {
+        render: () => `The access token ${id} of ${name} is revoked.`,
+        explanations: [['not_found', `${name} has no access token ${id}.`]],
+      }),
+    )
+}
+
+const renderTokens = (tokens: OperationResult<'user.tokens'>['tokens']): string =>
+  renderTable(
+    ['NAME', 'ACTIVE', 'EXPIRES', 'LAST USED', 'DATABASES', 'SERVICES'],
+    tokens.map(({ name, isActive, expiresAt, usedAt, databases = [], services = [] }) => [
+      name,
+      isActive ? 'yes' : 'no',
+      renderUtcTime(expiresAt),
+      usedAt === undefined ? 'never' : renderUtcTime(usedAt),
+      databases.join(','),
+      services.join(','),
+    ]),
+  )
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['', 1],

@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { renderUtcTime } from '../base/clock.ts'
 import { codeOf } from '../base/errors.ts'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
+import { USER_STATUSES } from '../dialects/admin-api/schemas/users.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
   type AccountAction,
@@ -12,28 +13,31 @@ import {
   renderUnlocked,
 } from './account-commands.ts'
 import { type Context, usageError } from './context.ts'
-import { addManaged, collect, type ManageOptions, manage, parseName, readLimit, withExitCodes } from './manage.ts'
+import { addManaged, collect, manage, parseName, readLimit } from './manage.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
-import { printUsers, renderDetails, renderSessions, renderUser } from './shown-users.ts'
+import { printUsers, renderDetails, renderSessions, renderUser, type UserListOptions } from './shown-users.ts'
 
 const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
 const LEVELS: readonly string[] = GRANT_LEVELS
+const STATUSES = USER_STATUSES.filter((status) => status !== '')
 const OF_ANY = 'of the user or administrator'
 
 /** `cardea user`: the users of both doors. */
 export function userCommand(context: Context): Command {
-  const command = withExitCodes(new Command('user').description('manage users'))
+  const command = new Command('user').description('manage users')
   const named = createAccountCommands(command, context, 'user', (name) => [
     noSuchUser(name),
     ['conflict', `The name ${name} is taken, by a user or an administrator.`],
   ])
   addAdd(named)
   named('show', 'print one user', (name) => act('user.show', { params: { name } }, renderDetails))
-  addManaged(command, 'list', 'print all users, in the order of their names')
+  addManaged(command, 'list', 'print all users, or those that match, in the order of their names')
     .option('--limit <count>', 'no more than these', readLimit)
-    .action((options: ManageOptions & { readonly limit?: number }) =>
-      manage(context, options, (control) => printUsers(control, context, options)),
-    )
+    .option('--search <text>', 'a part of the name, or the beginning of a role')
+    .option('--role <role>', 'with this role')
+    .option('--database <name>', 'with a grant on this database')
+    .addOption(new Option('--status <status>', 'in this state').choices(STATUSES))
+    .action((options: UserListOptions) => manage(context, options, (control) => printUsers(control, context, options)))
   addPasswords(named)
   addRights(named)
   addExternalAccounts(named)

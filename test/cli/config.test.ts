@@ -54,7 +54,11 @@ test('show prints set options, --all defaults too, --json as JSON', async () => 
     ].join('\n'),
   )
   assert.match((await run('show', '--all')).out, /^log\.level = info {2}\(default\)$/m)
-  const shown = JSON.parse((await run('show', '--json', '-c', 'good.ini')).out)
+  const lines = await run('show', '--json', '-c', 'good.ini')
+  const shown = lines.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   assert.deepEqual(shown[0], { name: 'chttpd.port', value: '1', source: 'good.ini:2', isDefault: false })
   assert.equal(shown.length, 3)
 })

@@ -81,6 +81,8 @@ const ALLOWED: Readonly<Record<string, Right>> = {
   'user.set-active': 'userAdmin',
   'user.sign-out': 'userAdmin',
   'user.sessions': 'userAdmin',
+  'user.tokens': 'userAdmin',
+  'user.remove-token': 'userAdmin',
   'user.end-session': 'userAdmin',
   'user.create-password-link': 'userAdmin',
   'user.batch': 'userAdmin',

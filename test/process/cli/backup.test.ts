@@ -180,7 +180,7 @@ describe('cardea restore', () => {
     truncateSync(file, before.length - 30)
     const { code, stderr } = await other.cardea(['restore', '--check', file])
     assert.deepEqual([code, /^The backup is damaged: it ends early/.test(stderr)], [1, true], stderr)
-    assert.match((await other.cardea(['user', 'list', '--json'])).stdout, /^\[\]$/m)
+    assert.equal((await other.cardea(['user', 'list', '--json'])).stdout, '')
   })
 
   it('of a missing or foreign file or a pipe says so', async (t) => {

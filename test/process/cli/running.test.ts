@@ -175,7 +175,10 @@ it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp ch
 
   const { stdout: table } = await cardea(['user', 'sessions', 'ann'])
   assert.match(table, /^ID +DOOR +OPENED +LAST USED +ADDRESS +CLIENT\n\S+ +document +20\S+Z +20\S+Z +127\.0\.0\.1/)
-  const sessions = JSON.parse((await cardea(['user', 'sessions', 'ann', '--json'])).stdout)
+  const sessions = (await cardea(['user', 'sessions', 'ann', '--json'])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   const ended = await cardea(['user', 'end-session', 'ann', sessions[0].id])
   assert.equal(ended.stdout, 'The session of ann at the door document has ended.\n')
   assert.equal((await cardea(['user', 'end-session', 'ann', sessions[0].id])).code, 5)

@@ -69,7 +69,11 @@ describe('cardea secret list', () => {
     writeFileSync(join(managed.folder, 'tokens', '2.key'), 'another one')
     writeFileSync(join(managed.folder, 'tokens', '3.key'), '')
     const { stdout } = await managed.cardea(['secret', 'list', '--json'])
-    const rows = JSON.parse(stdout).map(({ name, use, kind }: Record<string, unknown>) => [name, use, kind])
+    const listed = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const rows = listed.map(({ name, use, kind }) => [name, use, kind])
     assert.deepEqual(rows, [
       ['1.key', 'active', 'HS256'],
       ['2.key', 'passive', 'HS256'],

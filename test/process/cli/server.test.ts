@@ -56,7 +56,7 @@ it('the first administrator can be created', async (t) => {
     t,
     '[store]\nurl = sqlite:cardea.db\n[chttpd]\nport = 0\n[server]\nendpoint = tcp://127.0.0.1:0\n',
   )
-  assert.equal((await cardea(['admin', 'list', '--json'])).stdout, '[]\n')
+  assert.equal((await cardea(['admin', 'list', '--json'])).stdout, '')
   assert.equal((await cardea(['admin', 'add', 'ada', '--password-stdin'], 'pw')).code, 0)
   assert.equal(await signsIn((await serve()).document, ['ada', 'pw']), true)
 })
@@ -73,7 +73,7 @@ describe('--url', () => {
     const own = file(`admin:${ADMIN_PASSWORD}\n`)
     for (const url of [document, multiModel]) {
       const { stdout } = await cardea(['admin', 'list', '--json', '--url', url, '--credentials', own])
-      assert.match(stdout, /"name": "admin"/)
+      assert.match(stdout, /"name":"admin"/)
     }
     await cardea(['user', 'add', 'ann', '--password-stdin', '--url', document, '--credentials', own], 'pw')
     assert.equal(await signsIn(document, ['ann', 'pw']), true)
@@ -132,7 +132,7 @@ describe('no command opens the store of a running server', { concurrency: true }
     assert.equal(code, 1)
     assert.match(stderr, /A server is running, but does not answer/)
     server.child.kill('SIGCONT')
-    assert.equal((await cardea(['user', 'list', '--json'])).stdout, '[]\n')
+    assert.equal((await cardea(['user', 'list', '--json'])).stdout, '')
   })
 
   it('a store locked by another process is an error for commands and servers', async (t) => {
@@ -192,7 +192,8 @@ describe('no command opens the store of a running server', { concurrency: true }
       [0, 0],
       ended.map(({ stderr }) => stderr).join(''),
     )
-    const listed: { name: string }[] = JSON.parse((await cardea(['user', 'list', '--json'])).stdout)
+    const lines = (await cardea(['user', 'list', '--json'])).stdout.trim().split('\n')
+    const listed: { name: string }[] = lines.map((line) => JSON.parse(line))
     assert.deepEqual(
       listed.map(({ name }) => name),
       names,

@@ -198,3 +198,6 @@ export const LISTED_ADMINISTRATOR = namedObject('ListedAdministrator', {
   lastSignIn: LAST_SIGN_IN,
 })
 export type ListedAdministrator = Static<typeof LISTED_ADMINISTRATOR>
+
+/** What users can be filtered by; empty: all. */
+export const USER_STATUSES = ['locked', 'disabled', 'expired', 'idle', 'second-factor', 'no-second-factor', ''] as const

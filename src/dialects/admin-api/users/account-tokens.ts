@@ -15,7 +15,7 @@ import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
 import { listOf, object, type Static, text } from '../schemas/schema.ts'
-import { requireUser } from './delegation.ts'
+import { requireManagedUser, requireUser, toCheck } from './delegation.ts'
 import { requireTime } from './user-input.ts'
 
 const NEW_TOKEN = object({
@@ -34,10 +34,21 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     async run(deps, call) {
       const name = requireAccountName(call)
       if (deps.directory.isAdministrator(name)) return { tokens: [] }
-      const user = await requireUser(deps, name)
-      const uses = await deps.directory.listTokenUses(name)
-      const show = (token: AccessToken) => showToken(token, user, nowSeconds(deps.clock), uses.get(toTokenMark(token)))
-      return { tokens: user.multiModel.tokens.map(show) }
+      return { tokens: await listTokens(deps, await requireUser(deps, name)) }
+    },
+  }),
+  'user.tokens': operation('GET /users/{name}/tokens', 'userAdmin', {
+    summary: 'List the access tokens of a user',
+    reply: object({ tokens: listOf(TOKEN) }),
+    run: async (deps, call) => ({ tokens: await listTokens(deps, await requireManagedUser(deps, call)) }),
+  }),
+  'user.remove-token': operation('DELETE /users/{name}/tokens/{id}', 'userAdmin', {
+    summary: 'Remove an access token of a user, by its name',
+    reply: object({ name: text() }),
+    async run(deps, call) {
+      const { name: user = '', id: name = '' } = call.params
+      await deps.directory.changeUser(user, toCheck(deps, call), (before) => removeToken(before, name))
+      return { name }
     },
   }),
   'account.create-token': operation('POST /account/tokens', 'self', {
@@ -62,14 +73,22 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
       const user = requireUserName(deps, call)
       const name = call.params['name'] ?? ''
       await call.caller?.requirePassword(call.body.current_password)
-      await deps.directory.changeUser(user, ANY_USER, (before) => {
-        if (!before.multiModel.tokens.some((token) => token.name === name))
-          throw new Refusal('not_found', { reason: 'You have no access token of this name.' })
-        return withoutToken(before, (token) => token.name === name)
-      })
+      await deps.directory.changeUser(user, ANY_USER, (before) => removeToken(before, name))
       return { name }
     },
   }),
+}
+
+async function listTokens({ directory, clock }: OperationDeps, user: User): Promise<readonly ShownToken[]> {
+  const uses = await directory.listTokenUses(user.name)
+  const now = nowSeconds(clock)
+  return user.multiModel.tokens.map((token) => showToken(token, user, now, uses.get(toTokenMark(token))))
+}
+
+function removeToken(user: User, name: string): User {
+  if (!user.multiModel.tokens.some((token) => token.name === name))
+    throw new Refusal('not_found', { reason: 'There is no access token of this name.' })
+  return withoutToken(user, (token) => token.name === name)
 }
 
 /** Administrators have no record for access tokens. */

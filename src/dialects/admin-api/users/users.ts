@@ -42,6 +42,7 @@ import {
   USER,
   USER_MEMBERS,
   USER_PAGE,
+  USER_STATUSES,
 } from '../schemas/users.ts'
 import { checkManaged, requireManaged, requireManagedName, toCheck } from './delegation.ts'
 import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
@@ -53,7 +54,7 @@ const QUERY = object({
   'role?': text('A role. Case does not matter.'),
   'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
   'status?': oneOf(
-    ['locked', 'disabled', 'expired', 'idle', 'second-factor', 'no-second-factor', ''],
+    USER_STATUSES,
     '`idle`: no sign-in with the password for 90 days, or none at all. `second-factor`: one-time codes are set up.',
   ),
   ...PAGE_QUERY,
