@@ -457,8 +457,8 @@ export const OPTIONS = {
       more: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
     }),
     'reauthenticate-after': live(seconds(0, 'zero'), 0, {
-      help: 'Seconds after a sign-in from which changes to the own account need the current password.',
-      more: 'Concerns the own password, second factor and access tokens, and deleting or deactivating the own account. 0 means never.',
+      help: 'Seconds after a sign-in from which changes to your account need the current password.',
+      more: 'Concerns the own password, second factor and access tokens, and deleting or deactivating your account. 0 means never.',
     }),
     'account-failures': live(whole(0), 20, {
       help: 'Failed password checks of one account, from all addresses, before the response is 429.',
