@@ -9,7 +9,7 @@ import type { AreaFindings, Machine } from './check-store.ts'
 
 export interface Compared {
   readonly nowMs: number
-  /** The upstream servers, with their clocks if they told them. */
+  /** The upstream servers, with their clocks if their responses had one. */
   readonly probes: readonly { readonly option: string; readonly url: string; readonly dateMs?: number }[]
   /** `undefined`: the store does not know its time yet. A text: why it could not be read. */
   readonly clock: StoreClock | string | undefined

@@ -21,7 +21,7 @@ const CLOSE_MS = 5000
 const SLOW = 0.9
 const READ_EVERY_MS = 2000
 const KEEP_EVERY_MS = 10_000
-/** From this on, an operator is told that nothing is deleted. */
+/** From this difference on, the log says that nothing is deleted. */
 const LONG_MS = 3_600_000
 
 export interface StoreClockOptions {

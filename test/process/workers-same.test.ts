@@ -209,7 +209,7 @@ const withoutChance = (text: string): string =>
   text
     .replace(/^(date|set-cookie|x-couch-request-id|x-request-id|x-couchdb-body-time): .*/gim, '$1: …')
     .replace(/"(?:x-couch-request-id|x-request-id|authorization)","[^"]*"/gi, '…')
-    .replace(/"(?:revision|at)":"[^"]*"/g, '…')
+    .replace(/"(?:revision|at|update_seq)":"[^"]*"/g, '…')
 
 describe('two workers', () => {
   const scope = createSharedScope()

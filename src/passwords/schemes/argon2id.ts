@@ -1,4 +1,5 @@
-import { argon2, argon2Sync } from 'node:crypto'
+// not by name: an older Node would fail on it before Cardea can say which Node it needs
+import crypto from 'node:crypto'
 import { promisify } from 'node:util'
 import { measureMs } from '../hash-work.ts'
 import {
@@ -31,7 +32,7 @@ const OWASP_STEPS = 19_456 * 2
 
 const DECOY = { message: 'decoy', nonce: 'salt of a decoy', tagLength: 32 }
 const SAMPLE_KIB = 4096
-const argon2Async = promisify(argon2)
+const argon2Async = promisify(crypto.argon2)
 let kibMs: number | undefined
 
 /** A step is one pass over the memory. */
@@ -41,7 +42,7 @@ const units = createNamedUnits(
   (cost, amount) => argon2Async(NAME, { ...DECOY, ...cost, passes: amount }),
   ({ memory }) => {
     kibMs ??=
-      measureMs(() => argon2Sync(NAME, { ...DECOY, memory: SAMPLE_KIB, passes: 1, parallelism: 1 })) / SAMPLE_KIB
+      measureMs(() => crypto.argon2Sync(NAME, { ...DECOY, memory: SAMPLE_KIB, passes: 1, parallelism: 1 })) / SAMPLE_KIB
     return memory * kibMs
   },
 )

@@ -34,7 +34,10 @@ export class Node {
 
   async start() {
     const { folder, ports, env } = this.#settings
-    const place = ['--chttpd.port', ports[0], '--server.endpoint', `tcp://127.0.0.1:${ports[1]}`]
+    const place = [
+      ...['--chttpd.port', ports[0], '--server.endpoint', `tcp://127.0.0.1:${ports[1]}`],
+      ...['--node.name', `soak-${ports[0]}@127.0.0.1`],
+    ]
     const program = env.NODE_OPTIONS === undefined ? BUNDLED : CARDEA
     this.#child = spawn(process.execPath, [program, 'serve', '--config', folder, ...place.map(String)], {
       cwd: folder,

@@ -53,7 +53,7 @@ export const renderSequence = (position: Position): string => JSON.stringify(toS
 const SEQUENCE = /^"?(\d{1,15})(?:-([0-9a-fA-F]{0,64}))?"?$/
 
 /**
- * The position that a sequence stands for; `undefined` if the text is not a sequence. A number alone counts for the
+ * The position of a sequence; `undefined` if the text is not a sequence. A number alone counts for the
  * current history; if that has not reached it, it is read as 0.
  */
 export function readSequence(text: string, head: Position): Position | undefined {
