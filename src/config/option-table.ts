@@ -77,6 +77,7 @@ function fixedRows<T extends Readonly<Record<string, object>>>(fixed: string, ro
 /** Reasons why options cannot be changed at run time. */
 export const FIXED = {
   audit: 'it decides which evidence is kept of what administrators do',
+  clock: 'it decides whether a node with a wrong clock is used',
   file: 'it names a file of this machine',
   gateway: 'it decides where and how requests and credentials are forwarded',
   listener: 'it decides where this server listens',
@@ -603,6 +604,7 @@ export const OPTIONS = {
     'start-timeout': restart(seconds(0), 60, {
       help: 'Seconds that a start waits for PostgreSQL that cannot be reached.',
       more: 'Then the process ends with exit code 1. A wrong password or a missing database ends it at once.',
+      fixed: FIXED.staleness,
     }),
     'max-staleness': live(seconds(0), 60, {
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
@@ -611,6 +613,7 @@ export const OPTIONS = {
     'max-clock-skew': live(seconds(1), 30, {
       help: "Seconds by which the clock of a node may differ from the store's time.",
       more: "With a larger difference the node is not ready. The store's time is PostgreSQL's clock, or with SQLite the clock of this machine, and never less than the store has seen.",
+      fixed: FIXED.clock,
     }),
   },
 
