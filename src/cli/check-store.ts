@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../kernel/start-error.ts'
-import { listUnreadableUsers, listUsersWithGivenRoles } from '../store/backup/check-records.ts'
+import { listLookAlikes, listUnreadableUsers, listUsersWithGivenRoles } from '../store/backup/check-records.ts'
 import { hasStore, readStore } from '../store/backup/engines.ts'
 import type { StoreSnapshot } from '../store/backup/snapshot.ts'
 import { findDamage } from '../store/sqlite/database.ts'
@@ -63,11 +63,16 @@ async function checkRecords(url: string): Promise<AreaFindings> {
     if (!(await hasStore(url))) return []
     const names = await readStore(url, listUnreadableUsers)
     const message = `records of users are damaged: ${renderNames(names)}`
-    return names.length === 0 ? [] : [{ level: 'problem', message, advice: RESTORE }]
+    if (names.length > 0) return [{ level: 'problem', message, advice: RESTORE }]
+    const alike = await readStore(url, listLookAlikes)
+    const pairs = `names of users differ only in case or in the form of their characters: ${renderNames(alike)}`
+    return alike.length === 0 ? [] : [{ level: 'warning', message: pairs, advice: ALIKE }]
   } catch (error) {
     return [{ level: 'problem', message: reasonOf(error) }]
   }
 }
+
+const ALIKE = 'They stay separate users. With auth.names = folded no further ones can be created.'
 
 const REMOVE_ROLES =
   'Their own roles count with every credential, those that a provider gives only in its own sessions and tokens. Remove the roles that the provider shall give.'

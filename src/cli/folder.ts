@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile, createFolders } from '../base/files.ts'
-import { STRICT_DEFAULTS } from '../config/layers.ts'
+import { NEW_SERVER_VALUES, STRICT_DEFAULTS } from '../config/layers.ts'
 import { OPTIONS } from '../config/option-table.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import { createHasher } from '../passwords/hasher.ts'
@@ -64,7 +64,9 @@ async function hashNew(password: string): Promise<string> {
 }
 
 const renderStrict = (section: string): string =>
-  STRICT_DEFAULTS.flatMap((row) => (row.section === section ? [`${row.key} = ${row.text}`] : [])).join('\n')
+  [...STRICT_DEFAULTS, ...NEW_SERVER_VALUES]
+    .flatMap((row) => (row.section === section ? [`${row.key} = ${row.text}`] : []))
+    .join('\n')
 
 const renderConfig = (
   administrator: string,

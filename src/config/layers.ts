@@ -32,6 +32,13 @@ export const STRICT_DEFAULTS: readonly Assignment[] = [
   { section: 'auth', key: 'min-password-length', text: '12', source: { kind: 'default' } },
 ]
 
+/** What `cardea init` writes besides: options that a program which imports the package decides itself. */
+export const NEW_SERVER_VALUES: readonly Pick<Assignment, 'section' | 'key' | 'text'>[] = [
+  { section: 'auth', key: 'names', text: 'folded' },
+  // 30 days
+  { section: 'chttpd_auth', key: 'max_lifetime', text: '2592000' },
+]
+
 /** Defaults < files < run time < environment < flags: all assignments, lowest layer first. */
 export function readLayers(input: LayerInput, report: Notices) {
   const environment = readEnvironment(input.environment)

@@ -457,6 +457,10 @@ export const OPTIONS = {
       help: 'Minimum length of a new password, in characters.',
       more: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
     }),
+    names: live(oneOf(['exact', 'folded']), 'exact', {
+      help: 'Whether names that differ only in case or compatibility forms can both be created.',
+      more: 'With folded, a new name is refused if another user or administrator has it in another case or form (Ada, ADA, ａｄａ). Names that exist stay, and sign-in is exact in any case. Look-alikes of other scripts are not found.',
+    }),
     'reauthenticate-after': live(seconds(0, 'zero'), 0, {
       help: 'Seconds after a sign-in from which changes to your account need the current password.',
       more: 'Concerns the own password, second factor and access tokens, and deleting or deactivating your account. 0 means never.',

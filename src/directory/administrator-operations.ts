@@ -8,6 +8,8 @@ import type { DirectoryParts } from './parts.ts'
 import type { SettingChange, SettingOutcome } from './store-port/settings.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
 import type { Caller } from './users/new-passwords.ts'
+import { toFoldKey } from './users/user-search.ts'
+import { NAME_TAKEN } from './users/user-writer.ts'
 
 const SECTION = 'admins'
 const MAX_ATTEMPTS = 100
@@ -45,6 +47,7 @@ export function createAdministrators(parts: DirectoryParts) {
       options: SetAdministratorOptions = {},
     ): Promise<string> {
       const current = requireSettable(parts, name, options)
+      if (!current) await requireNoTwin(parts, name)
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { reason: NO_PASSWORD })
       if (current && 'password' in password && (await isCurrent(parts, current, password.password, options)))
@@ -63,6 +66,15 @@ const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administra
   text,
   ...(totp !== undefined && { hasTotp: true }),
 })
+
+/** A user of the very name becomes the administrator; one that differs only in case or form could be mistaken for it. */
+async function requireNoTwin({ store, settings }: DirectoryParts, name: string): Promise<void> {
+  if (!settings().foldsNames) return
+  const key = toFoldKey(name)
+  const found = await store.searchUsers({ kind: 'fold', from: key, to: key }, { key, name: '' })
+  if (found.some(({ record }) => record.kind === 'user' && record.name !== name))
+    throw new Refusal('conflict', { reason: NAME_TAKEN })
+}
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
 function requireSettable(parts: DirectoryParts, name: string, { expected }: SetAdministratorOptions) {

@@ -48,6 +48,8 @@ export interface DirectorySettings {
   readonly factorRoles: readonly string[]
   /** Only users that a provider asserts have names that begin so. In small letters. */
   readonly reservedPrefixes: readonly string[]
+  /** Whether new names must differ from all others in more than case and compatibility forms. */
+  readonly foldsNames: boolean
   /** Of identity providers. Other roles that they gave earlier are stored and have no effect. Never changes. */
   readonly roleIssuers: RoleIssuers
 }

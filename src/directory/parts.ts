@@ -31,7 +31,7 @@ export async function loadParts(deps: DirectoryDeps) {
     ended,
     hashWork,
     tracker,
-    writeRecord: createUserWriter(store, cache),
+    writeRecord: createUserWriter(store, cache, settings),
     passwords: createNewPasswords(deps.hasher, settings),
     ...createAccountFinder(administration, cache, tracker, deps),
   }

@@ -357,6 +357,8 @@ export const MIGRATIONS: readonly Migration[] = [
     );
     ALTER TABLE cardea_settings ADD COLUMN mark text NOT NULL DEFAULT '';`,
   ),
+  // Names without case and compatibility forms became entries.
+  forBoth(24, 'names that differ only in case', 'UPDATE cardea_state SET searched = 0'),
 ]
 
 /** The schema of this version. */

@@ -45,6 +45,7 @@ const TEXTS = {
       ORDER BY signed_in_at, name LIMIT ${SEARCH_ROWS}
     ) AS page LEFT JOIN cardea_users AS users ON users.name = page.name AND users.is_live = 1
     ORDER BY page.signed_in_at, page.name`,
+  findFold: `SELECT key, name FROM cardea_user_entries WHERE kind = 'fold' AND key = $1`,
   findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
   listKeys: `${KEYS_OF_RANGE} SELECT key FROM keys WHERE key IS NOT NULL ORDER BY key`,
   countUsersByKey: `${KEYS_OF_RANGE}

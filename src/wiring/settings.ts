@@ -199,6 +199,7 @@ export const toDirectorySettings = (config: Config, providers: readonly Provider
   maxSessionSeconds: toMaxSessionSeconds(config),
   maxSessions: config.chttpd_auth.max_sessions,
   factorRoles: config.admin['second-factor-roles'],
+  foldsNames: config.auth.names === 'folded',
   reservedPrefixes: providers.flatMap(({ name, values }) =>
     values.users === 'asserted' && values.names === 'prefixed' ? `${name}/` : [],
   ),

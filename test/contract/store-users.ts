@@ -127,6 +127,18 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.countUsers(), STORABLE.length)
   },
 
+  async 'a distinct name is refused while another user has it in another case or form'({ store }) {
+    await createIn(store, 'Ada')
+    const distinct = (name: string) => ({ ...create(name), isDistinct: true })
+    assert.deepEqual(await store.writeUser(distinct('ａｄａ')), { kind: 'look-alike' })
+    const outcomes = await store.importUsers([distinct('ADA'), distinct('bob'), distinct('BOB')])
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['look-alike', 'written', 'look-alike'],
+    )
+    assert.equal((await store.writeUser(create('ada'))).kind, 'written')
+  },
+
   async 'rejects a name that no database can store'({ store }) {
     for (const name of UNSTORABLE) {
       await assert.rejects(store.writeUser(create(name)), isRefusal('bad_request'), JSON.stringify(name))

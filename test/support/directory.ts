@@ -77,6 +77,7 @@ const SETTINGS: DirectorySettings = {
   maxSessions: 0,
   factorRoles: [],
   reservedPrefixes: [],
+  foldsNames: false,
   roleIssuers: new Map(),
 }
 

@@ -11,10 +11,12 @@ export interface Stored<R extends UserRecord = UserRecord> {
 export interface UserWrite {
   readonly expected: Expected
   readonly record: UserRecord
+  /** A new name, which must not differ from that of another user only in case or compatibility forms. */
+  readonly isDistinct?: boolean
 }
 
-/** `taken`: another user has one of its external accounts. Nothing was changed. */
-export type UserWriteOutcome = WriteOutcome | { readonly kind: 'taken' }
+/** `taken`: another user has one of its external accounts. `look-alike`: another user has nearly its name. Nothing was changed. */
+export type UserWriteOutcome = WriteOutcome | { readonly kind: 'taken' | 'look-alike' }
 
 export interface Bound {
   readonly name: string
@@ -56,6 +58,8 @@ export interface UserStore {
  */
 export type SearchKind =
   | 'name'
+  /** A digest of the name without case and compatibility forms. */
+  | 'fold'
   | 'part'
   | 'role'
   | 'grant'

@@ -6,7 +6,7 @@ import { badRequest } from '../../base/errors.ts'
 import type { DirectoryDeps } from '../deps.ts'
 import { ALL } from '../grants.ts'
 import { METRICS_ROLE } from '../identity.ts'
-import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw } from './names.ts'
+import { checkName, checkRole, checkWord, foldName, type NameFlaw, type RoleFlaw } from './names.ts'
 import type { User } from './user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
@@ -72,9 +72,6 @@ export function findLookAlike(name: string, others: Iterable<string>): string | 
   for (const other of others) if (other !== name && foldName(other) === folded) return other
   return undefined
 }
-
-/** The name without case and compatibility forms. Upper case first: it maps `ß` to `ss` and `ı` to `i`. */
-const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /** Other roles with a leading underscore would give the rights of the server. */
 export function requireRoles(roles: readonly string[]): void {

@@ -11,7 +11,7 @@ import { requireDistinct } from './check-user.ts'
 import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './revisions.ts'
 import type { User, UserDraft } from './user.ts'
 import { ANY_USER, requireDraft, type UserEditor } from './user-operations.ts'
-import { ACCOUNT_TAKEN } from './user-writer.ts'
+import { WRITE_REASONS } from './user-writer.ts'
 
 type OnTaken = 'keep' | 'replace'
 
@@ -110,7 +110,10 @@ async function plan(
   if (!user) requireDistinct(draft.name, parts)
   const { stored: password, isSame } = await toStored(parts, draft, user?.password, isTrial)
   const planned: Planned = { draft, password, isSame, done: user ? 'replaced' : 'created' }
-  const write = toWrite(planned, stored, nowSeconds(parts.clock))
+  const write = {
+    ...toWrite(planned, stored, nowSeconds(parts.clock)),
+    isDistinct: !user && parts.settings().foldsNames,
+  }
   // an import that is repeated must not change what it has written before
   return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
 }
@@ -157,8 +160,8 @@ async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[]
     for (const [index, step] of steps.entries()) {
       const kind = outcomes[index]?.kind
       if (kind === 'written') done.set(step, { kind: step.planned.done })
-      if (kind === 'taken')
-        done.set(step, { kind: 'refused', error: new Refusal('conflict', { reason: ACCOUNT_TAKEN }) })
+      const reason = kind && WRITE_REASONS.get(kind)
+      if (reason) done.set(step, { kind: 'refused', error: new Refusal('conflict', { reason }) })
     }
     return done
   } finally {

@@ -35,3 +35,10 @@ export function checkWord(word: string): WordFlaw | undefined {
   if (CONTROL.test(word)) return 'control_character'
   return word.trim() === word ? undefined : 'white_space_at_end'
 }
+
+/**
+ * The name without case and compatibility forms. JavaScript has no case folding. Lower case first, which maps `ẞ` to `ß`;
+ * then upper case, which maps `ß` to `SS` and both small sigmas to one letter. Look-alikes of other scripts stay different.
+ */
+export const foldName = (name: string): string =>
+  name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')

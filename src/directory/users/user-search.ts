@@ -17,14 +17,19 @@ import {
   type SearchRange,
   type UserSearchStore,
 } from '../store-port/users.ts'
+import { foldName } from './names.ts'
 import { findTotp, isExpired, listExternalKeys, listRoles, type RoleIssuers, type User } from './user.ts'
 
 /** Case is ignored, and how an accented letter is composed. */
 export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
+/** Equal for names that differ only in case or compatibility forms. A digest: such forms can be very long. */
+export const toFoldKey = (name: string): string => digestHex('sha256', foldName(name)).slice(0, 32)
+
 /** The keys of a user, for each kind of entry. */
 const KEYS: Readonly<Record<SearchEntry['kind'], (user: User) => readonly string[]>> = {
   name: ({ name }) => [foldCase(name)],
+  fold: ({ name }) => [toFoldKey(name)],
   part: ({ name }) => listParts(foldCase(name)),
   role: listRoleKeys,
   grant: ({ multiModel }) => [...multiModel.grants.keys()],

@@ -6,7 +6,19 @@ import type { UserCache } from './user-cache.ts'
 /** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
 
-export const ACCOUNT_TAKEN = 'Another user has this external account already.'
+const ACCOUNT_TAKEN = 'Another user has this external account already.'
+
+export const NAME_TAKEN = 'Another user has a name that differs only in case or in the form of its characters.'
+
+/** Why a write was refused, by its outcome. */
+export const WRITE_REASONS: ReadonlyMap<string, string> = new Map([
+  ['taken', ACCOUNT_TAKEN],
+  ['look-alike', NAME_TAKEN],
+])
+
+/** Whether the write creates a user. A deleted name is free. */
+const isNewName = (stored: Stored | undefined, record: UserRecord): boolean =>
+  record.kind === 'user' && stored?.record.kind !== 'user'
 
 /** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
@@ -15,7 +27,7 @@ const MAX_ATTEMPTS = 100
  * Replaces records safely while other writers do the same: stores what `decide` returns for the current record;
  * `undefined` writes nothing. `decide` is called again if another node was faster. If it throws, nothing is written.
  */
-export function createUserWriter(store: UserStore, cache: UserCache) {
+export function createUserWriter(store: UserStore, cache: UserCache, settings: () => { readonly foldsNames: boolean }) {
   const inTurn = createKeyedQueue()
 
   const attempt = async <R extends UserRecord | undefined>(
@@ -26,8 +38,10 @@ export function createUserWriter(store: UserStore, cache: UserCache) {
     const record = decide(stored)
     if (!record) return { record }
     try {
-      const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record })
-      if (outcome.kind === 'taken') throw new Refusal('conflict', { reason: ACCOUNT_TAKEN })
+      const isDistinct = settings().foldsNames && isNewName(stored, record)
+      const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record, isDistinct })
+      const reason = WRITE_REASONS.get(outcome.kind)
+      if (reason !== undefined) throw new Refusal('conflict', { reason })
       return outcome.kind === 'written' ? { record } : undefined
     } finally {
       // also after an error: the write may have succeeded

@@ -1,6 +1,7 @@
 import { describeNameFlaw } from '../../directory/users/check-user.ts'
+import { foldName } from '../../directory/users/names.ts'
 import { listExternalKeys, type RoleIssuers } from '../../directory/users/user.ts'
-import { type Row, textOf } from '../engine.ts'
+import { numberOf, type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
 import { readSetting } from '../operations/settings.ts'
@@ -99,6 +100,12 @@ export function createOwnerCheck() {
     },
     findProblem: () => problem,
   }
+}
+
+/** Names of users of which another one differs only in case or compatibility forms. */
+export async function listLookAlikes(snapshot: StoreSnapshot): Promise<readonly string[]> {
+  const byFold = Map.groupBy(await listUsers(snapshot, (row) => numberOf(row, 'is_live') === 1), foldName)
+  return [...byFold.values()].filter(({ length }) => length > 1).flat()
 }
 
 /** The names of the users whose records a server could not read. */

@@ -19,12 +19,17 @@ import { readRecordRow } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
-export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): UserSearchStore {
+/** Returns a function that adds the entries of users that have none yet. */
+export function createEntryIndex(engine: Engine, damaged: DamagedRecords): () => Promise<void> {
   const index = shareRun(() => indexAll(engine, damaged))
-  const addMissing = async () => {
+  return async () => {
     const [state] = await engine.ask(one(STATEMENTS.readSearched))
     if (numberOf(state, 'searched') !== numberOf(state, 'sequence')) await index()
   }
+}
+
+export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): UserSearchStore {
+  const addMissing = createEntryIndex(engine, damaged)
   return {
     async searchUsers({ kind, to }, after) {
       await addMissing()

@@ -8,6 +8,7 @@ import type {
   UserWriteOutcome,
 } from '../../directory/store-port/users.ts'
 import { listExternalKeys, type User, type UserRecord } from '../../directory/users/user.ts'
+import { toFoldKey } from '../../directory/users/user-search.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
@@ -27,11 +28,13 @@ import { isKey, requireKey, requirePageSize } from '../limits.ts'
 import { readRecordRow, readUser, renderRecord } from '../record.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
-import { writeEntries } from './user-search.ts'
+import { createEntryIndex, writeEntries } from './user-search.ts'
 
 export function createUserStore(engine: Engine, damaged: DamagedRecords): UserStore {
+  const addMissingEntries = createEntryIndex(engine, damaged)
   const importUsers: UserStore['importUsers'] = async (writes, isTrial = false) => {
     for (const { record } of writes) requireKey(record.name, 'a name')
+    if (writes.some(({ isDistinct }) => isDistinct)) await addMissingEntries()
     return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes, isTrial))
   }
   return {
@@ -90,7 +93,8 @@ function* writeUsers(writes: readonly UserWrite[], isTrial: boolean): Operation<
   const names = new Set(writes.map(({ record }) => record.name))
   const rows = yield manyKeys(STATEMENTS.findVersion, names)
   const owners = yield* findOwners(writes)
-  const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes, owners)
+  const twins = yield* findTwins(writes)
+  const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes, { owners, twins })
   if (isTrial) return decision.outcomes
   if (decision.accepted.size > 0) yield* putUsers(decision)
   yield* endPasswordLinks(rows.map((row) => textOf(row, 'name')).filter((name) => decision.accepted.has(name)))
@@ -104,6 +108,14 @@ type Owners = ReadonlyMap<string, ReadonlySet<string>>
 function* findOwners(writes: readonly UserWrite[]): Operation<Owners> {
   const keys = new Set(writes.flatMap(({ record }) => listExternalKeys(record)))
   const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findExternal, keys) : []
+  const byKey = Map.groupBy(rows, (row) => textOf(row, 'key'))
+  return new Map([...keys].map((key) => [key, new Set(byKey.get(key)?.map((row) => textOf(row, 'name')))]))
+}
+
+/** The users whose names differ only in case or compatibility forms from names that must not. */
+function* findTwins(writes: readonly UserWrite[]): Operation<Owners> {
+  const keys = new Set(writes.flatMap(({ isDistinct, record }) => (isDistinct ? toFoldKey(record.name) : [])))
+  const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findFold, keys) : []
   const byKey = Map.groupBy(rows, (row) => textOf(row, 'key'))
   return new Map([...keys].map((key) => [key, new Set(byKey.get(key)?.map((row) => textOf(row, 'name')))]))
 }
@@ -130,16 +142,18 @@ export function decideWrites(
   counters: Counters,
   current: ReadonlyMap<string, Version>,
   writes: readonly UserWrite[],
-  owners: Owners = new Map(),
+  { owners = new Map(), twins = new Map() }: { readonly owners?: Owners; readonly twins?: Owners } = {},
 ): WriteDecision {
   const versions = new Map(current)
   const acceptLinks = createLinkDecision(owners)
+  const acceptName = createNameDecision(twins)
   const accepted = new Map<string, { sequence: number; record: UserRecord }>()
   let { sequence, users } = counters
-  const outcomes = writes.map(({ expected, record }): UserWriteOutcome => {
+  const outcomes = writes.map(({ expected, record, isDistinct }): UserWriteOutcome => {
     const before = versions.get(record.name)
     const found: Expected = before?.sequence ?? 'absent'
     if (found !== expected) return { kind: 'conflict', current: found }
+    if (!acceptName(record, isDistinct)) return { kind: 'look-alike' }
     if (!acceptLinks(record)) return { kind: 'taken' }
     sequence += 1
     const isUser = record.kind === 'user'
@@ -161,6 +175,18 @@ function createLinkDecision(owners: Owners) {
     for (const [key, found] of names)
       if (keys.has(key)) found.add(record.name)
       else found.delete(record.name)
+    return true
+  }
+}
+
+/** Those before it in the same transaction count too. */
+function createNameDecision(twins: Owners) {
+  const names = new Map([...twins].map(([key, found]) => [key, new Set(found)]))
+  return ({ kind, name }: UserRecord, isDistinct = false): boolean => {
+    const found = names.get(toFoldKey(name))
+    if (found && isDistinct && [...found].some((other) => other !== name)) return false
+    if (kind === 'user') found?.add(name)
+    else found?.delete(name)
     return true
   }
 }

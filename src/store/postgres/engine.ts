@@ -232,6 +232,7 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
     [
       'findVersion',
       'findExternal',
+      'findFold',
       'removeSignIn',
       'removeRecoveryCodes',
       'removeCodeSteps',
