@@ -154,10 +154,8 @@ const TEXTS = {
   lockFailureSequence: 'SELECT sequence FROM cardea_failure_state',
   writeFailureSequence: 'UPDATE cardea_failure_state SET sequence = $1',
   putFailures: `INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) VALUES ($1, $2, $3, $4, $5)`,
-  listFailures: `SELECT batch.sequence, batch.node, batch.at_ms, batch.expires_at, batch.failures,
-      state.sequence AS latest
-    FROM cardea_failure_state state LEFT JOIN cardea_failures batch ON batch.sequence > $1
-    ORDER BY batch.sequence LIMIT $2`,
+  listFailures: `SELECT sequence, node, at_ms, expires_at, failures FROM cardea_failures
+    WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
   purgeFailures: `DELETE FROM cardea_failures WHERE sequence IN
     (SELECT sequence FROM cardea_failures WHERE expires_at <= $1 LIMIT 1000) RETURNING sequence`,
 

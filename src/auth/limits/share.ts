@@ -7,7 +7,7 @@ import { nowSeconds, type SharedClock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { keepRepeating } from '../../base/sleep.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
-import type { Failure, FailureStore } from '../../directory/store-port/sign-ins.ts'
+import type { Failure, FailureStore, StoredFailures } from '../../directory/store-port/sign-ins.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
 import { createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
@@ -92,10 +92,47 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   }
 }
 
-function createTurn({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
+const keyOf = ({ sequence, node, atMs }: StoredFailures): string => `${sequence} ${node} ${atMs}`
+
+/**
+ * Counts the batches of other nodes, each once. If the one that was read last is not in its place, it was purged, or the
+ * store has another history: then all batches are read again.
+ */
+function createReceiver({ counters, store }: SharingOptions, node: string) {
+  const counted = new Map<string, number>()
+  let last: StoredFailures | undefined
+  const list = (after: number) => store.listFailures(after, PAGE)
+  const count = (batch: StoredFailures) => {
+    const key = keyOf(batch)
+    if (batch.node !== node && !counted.has(key)) counters.addFailures(batch.failures, batch.atMs)
+    counted.set(key, batch.expiresAt)
+  }
+  return {
+    async receive(): Promise<void> {
+      let batches = await list(last ? last.sequence - 1 : 0)
+      const [first] = batches
+      if (last && (!first || keyOf(first) !== keyOf(last))) {
+        last = undefined
+        batches = await list(0)
+      }
+      for (;;) {
+        for (const batch of batches) count(batch)
+        last = batches.at(-1) ?? last
+        if (!last || batches.length < PAGE) return
+        batches = await list(last.sequence)
+      }
+    },
+    forgetExpired(nowSeconds: number): void {
+      for (const [key, expiresAt] of counted) if (expiresAt <= nowSeconds) counted.delete(key)
+    },
+  }
+}
+
+function createTurn(options: SharingOptions): () => Promise<void> {
+  const { counters, store, settings, clock } = options
   // new with every start, so that a restarted node reads its own earlier failures
   const node = randomUUID()
-  let position = 0
+  const { receive, forgetExpired } = createReceiver(options, node)
   let purgedAtMs = Number.NEGATIVE_INFINITY
 
   const send = async () => {
@@ -110,20 +147,12 @@ function createTurn({ counters, store, settings, clock }: SharingOptions): () =>
       throw error
     }
   }
-  const receive = async () => {
-    for (;;) {
-      const { batches, sequence } = await store.listFailures(position, PAGE)
-      for (const batch of batches) if (batch.node !== node) counters.addFailures(batch.failures, batch.atMs)
-      // a restored store has a lower position than this node remembers
-      position = batches.at(-1)?.sequence ?? sequence
-      if (batches.length < PAGE) return
-    }
-  }
   const purge = async () => {
     const nowMs = clock.purge.nowMs()
     if (nowMs - purgedAtMs < PURGE_EVERY_MS) return
     purgedAtMs = nowMs
     await store.purgeFailures(nowSeconds(clock.purge))
+    forgetExpired(nowSeconds(clock.purge))
   }
   return async () => {
     await send()

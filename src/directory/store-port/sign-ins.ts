@@ -35,16 +35,15 @@ export interface FailureBatch {
   readonly failures: readonly Failure[]
 }
 
-export interface FailureList {
-  readonly batches: readonly (FailureBatch & { readonly sequence: number })[]
-  /** The sequence of the latest batch. It is independent of the sequence of changes. */
+export interface StoredFailures extends FailureBatch {
+  /** It is independent of the sequence of changes. */
   readonly sequence: number
 }
 
 export interface FailureStore {
   addFailures(batch: FailureBatch): Promise<void>
   /** One page of the batches after this sequence, in order. 0 for the first page. */
-  listFailures(after: number, limit: number): Promise<FailureList>
+  listFailures(after: number, limit: number): Promise<readonly StoredFailures[]>
   /** Deletes expired batches. Returns how many. */
   purgeFailures(nowSeconds: number): Promise<number>
 }

@@ -3,10 +3,10 @@
 import type { CodeStore } from '../../directory/store-port/one-time-secrets.ts'
 import type {
   FailureBatch,
-  FailureList,
   FailureStore,
   LastSignIn,
   SignInStore,
+  StoredFailures,
   TokenUse,
   TokenUseStore,
 } from '../../directory/store-port/sign-ins.ts'
@@ -74,7 +74,7 @@ export const createFailureStore = (engine: Engine): FailureStore => ({
   addFailures: (batch) => engine.transact(() => addFailures(batch)),
   async listFailures(after, limit) {
     requirePageSize(limit)
-    return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
+    return (await engine.ask(one(STATEMENTS.listFailures, after, limit))).map(readBatch)
   },
   purgeFailures: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeFailures, nowSeconds),
 })
@@ -87,13 +87,7 @@ function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): Operat
   yield one(STATEMENTS.writeFailureSequence, sequence)
 }
 
-/** There is always a first row: without batches it holds only the latest sequence. */
-const readFailures = (rows: readonly Row[]): FailureList => ({
-  batches: rows.filter((row) => row['sequence'] !== null).map(readBatch),
-  sequence: numberOf(rows[0], 'latest'),
-})
-
-export const readBatch = (row: Row): FailureList['batches'][number] => ({
+export const readBatch = (row: Row): StoredFailures => ({
   sequence: numberOf(row, 'sequence'),
   node: textOf(row, 'node'),
   atMs: numberOf(row, 'at_ms'),

@@ -7,6 +7,7 @@ import { Refusal } from '../../../src/base/errors.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import type { FailureStore } from '../../../src/directory/store-port/sign-ins.ts'
 import { openStore } from '../../../src/store/create-store.ts'
+import { createSqlitePlace } from '../../store/places.ts'
 import { toShared } from '../../support/directory.ts'
 
 const BOB = { peer: '192.0.2.1', name: 'bob' }
@@ -91,11 +92,36 @@ describe('failures shared by nodes', () => {
     const node = startNode(t, store, { nowMs: () => now })
     node.countFailure(BOB)
     await node.shareNow()
-    assert.equal((await store.listFailures(0, 10)).batches.length, 1)
+    assert.equal((await store.listFailures(0, 10)).length, 1)
     // 20 failures of an account at one a minute
     now += 20 * 60_000
     await node.shareNow()
-    assert.equal((await store.listFailures(0, 10)).batches.length, 0)
+    assert.equal((await store.listFailures(0, 10)).length, 0)
+  })
+
+  it('are read again, and counted once, after a failover that lost some', async (t) => {
+    const place = await createSqlitePlace()
+    t.after(place.remove)
+    const store = await openStore(place.url, { log: SILENT_LOG })
+    t.after(() => store.close())
+    const [here, there] = [startNode(t, store), startNode(t, store)]
+    const fail = async (peer: string, name: string) => {
+      here.countFailure({ peer, name })
+      await here.shareNow()
+    }
+    await fail(BOB.peer, BOB.name)
+    for (let turn = 0; turn < 3; turn += 1) await fail('192.0.2.9', 'eve')
+    await there.shareNow()
+    await place.execute('DELETE FROM cardea_failures WHERE sequence > 1')
+    await place.execute('UPDATE cardea_failure_state SET sequence = 1')
+    await fail(BOB.peer, BOB.name)
+    for (let turn = 0; turn < 4; turn += 1) await fail('192.0.2.9', 'eve')
+    await there.shareNow()
+    await there.shareNow()
+    assert.equal(there.isLocked(), false)
+    await fail(BOB.peer, BOB.name)
+    await there.shareNow()
+    assert.equal(there.isLocked(), true)
   })
 
   it('are read on after the store was restored from a copy', async (t) => {
@@ -106,7 +132,7 @@ describe('failures shared by nodes', () => {
     await there.shareNow()
     let isRestored = true
     const listFailures: FailureStore['listFailures'] = (...asked) =>
-      isRestored ? Promise.resolve({ batches: [], sequence: 0 }) : store.listFailures(...asked)
+      isRestored ? Promise.resolve([]) : store.listFailures(...asked)
     const follower = startNode(t, { ...store, listFailures })
     await follower.shareNow()
     isRestored = false
