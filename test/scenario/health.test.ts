@@ -20,7 +20,7 @@ async function waitForUnready({ document }: { readonly document: string }) {
   return (await ask()).json
 }
 
-const HEALTHY = { status: 'ok', components: { store: 'ok', keys: 'ok' } }
+const HEALTHY = { status: 'ok', components: { store: 'ok', keys: 'ok', clock: 'ok' } }
 
 test('both doors answer anonymous probes', async (t) => {
   const front = await startServer(t)
@@ -38,7 +38,7 @@ test('both doors answer anonymous probes', async (t) => {
 test('a closed port of an upstream makes the server unready, and it stays alive', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
-  const components = { store: 'ok', keys: 'ok', 'upstream.document': 'ok' }
+  const components = { store: 'ok', keys: 'ok', clock: 'ok', 'upstream.document': 'ok' }
   assert.deepEqual((await send(front.document, { path: READY })).json, { status: 'ok', components })
   await backend.close()
   const second = await startServer(t, beforeDocument(backend.url))
@@ -78,7 +78,7 @@ describe('the reason of a failure', () => {
     const ann = { user: 'ann', passwd: 'apple' }
     await send(front.multiModel, { method: 'POST', path: '/_api/user', headers: ADMIN, body: ann })
     const ask = async (headers: Record<string, string>) => (await send(front.document, { path: READY, headers })).json
-    const components = { store: 'ok', keys: 'ok', 'upstream.document': 'failed' }
+    const components = { store: 'ok', keys: 'ok', clock: 'ok', 'upstream.document': 'failed' }
     for (const headers of [{}, { Authorization: basic('ann', 'apple') }])
       assert.deepEqual(await ask(headers), { status: 'failed', components })
     const reasons = { 'upstream.document': 'the server responds with the status nolb' }
@@ -112,7 +112,7 @@ test('secrets that cannot be reloaded make the server unready', async (t) => {
   const reload = { method: 'POST', path: '/_admin/server/jwt', headers: { Authorization: superuser({}) } }
   assert.notEqual((await send(front.multiModel, reload)).status, 200)
   const ready = await waitForUnready(front)
-  assert.deepEqual(ready.components, { store: 'ok', keys: 'failed' })
+  assert.deepEqual(ready.components, { store: 'ok', keys: 'failed', clock: 'ok' })
   assert.match(ready.reasons.keys, /secret/)
   assert.equal((await send(front.document, { path: '/_up' })).status, 200, 'the old secrets are in use')
 })
@@ -126,7 +126,7 @@ for (const table of ['cardea_state', 'cardea_users', 'cardea_sessions'])
     other.exec(`DROP TABLE ${table}`)
     other.close()
     const ready = await waitForUnready(front)
-    assert.deepEqual(ready.components, { store: 'failed', keys: 'ok' })
+    assert.deepEqual(ready.components, { store: 'failed', keys: 'ok', clock: 'ok' })
     assert.match(ready.reasons.store, /^a table is missing/)
   })
 
@@ -143,7 +143,7 @@ test('a reload of the configuration that finds no secrets makes the server unrea
   const reload = () => send(front.document, { method: 'POST', path: '/_cardea/api/reload', headers: ADMIN })
   rmSync(folder, { recursive: true })
   await reload()
-  assert.deepEqual((await waitForUnready(front)).components, { store: 'ok', keys: 'failed' })
+  assert.deepEqual((await waitForUnready(front)).components, { store: 'ok', keys: 'failed', clock: 'ok' })
   fill()
   await reload()
   await waitUntil(async () => (await send(front.document, { path: READY })).status === 200)
