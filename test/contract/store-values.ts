@@ -15,7 +15,11 @@ export const PASSWORD: StoredPassword = {
   hash: 'a'.repeat(64),
 }
 
-export const newUser = (name: string): User => createUser(name, PASSWORD)
+/** Equal each time: the generation of a new user is random otherwise. */
+export const newUser = (name: string): User => ({
+  ...createUser(name, PASSWORD),
+  sessionEpoch: { generation: 0, seconds: 0 },
+})
 
 export const withRoles = (user: User, ...roles: string[]): User =>
   reviseUser(user, { ...user, document: { ...user.document, roles } })
