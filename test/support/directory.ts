@@ -46,6 +46,8 @@ export interface TestNodeOptions {
   readonly url?: string
   readonly settings?: Partial<DirectorySettings>
   readonly clock?: Clock
+  /** The time of the store, if it is not that of `clock`. */
+  openTime?(store: Store): Promise<SharedClock>
   /** Never by itself unless given. */
   readonly pollMs?: number
   readonly events?: SecurityEvents
@@ -96,7 +98,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     administration: await createAdministration(line.store),
     settings: () => settings,
     follow: (deps) => new FeedFollower(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
-    clock: toShared(clock),
+    clock: (await options.openTime?.(store)) ?? toShared(clock),
     events: options.events ?? { record: () => {}, requireRecording: () => {} },
     log: SILENT_LOG,
   })
