@@ -79,3 +79,39 @@ test('files that a shell writes secrets into are for their owner alone', () => {
   )
   assert.deepEqual(open, [])
 })
+
+/** What may read the clock of the machine, which can be wrong and can jump, and why. */
+const WALL_CLOCK: Readonly<Record<string, string>> = {
+  'src/base/clock.ts': 'offers it',
+  'src/store/store-clock.ts': "makes the store's time of it",
+  'src/cli/audit-list.ts': 'a command asks for the records of the last hours',
+  'src/cli/backup.ts': 'the date in a backup',
+  'src/cli/config.ts': 'the dates of certificates',
+  'src/cli/machine-checks.ts': 'compares it',
+  'src/cli/reload-secrets.ts': 'a token of a command that opens no store',
+  'src/cli/secret.ts': 'the ages of files',
+  'src/cli/shown-users.ts': 'what a command shows',
+  'src/cli/token.ts': 'a token of a command that opens no store',
+  'src/cli/transfer/run-import.ts': 'a token of a command that opens no store',
+  'src/http/reply.ts': 'the header Date',
+  'src/live-config/certificates.ts': 'the dates of certificates',
+  'src/live-config/secrets-overview.ts': 'the ages of files',
+  'src/observe/audit/destinations.ts': 'the time in the signature of a webhook',
+  'src/observe/open-telemetry.ts': 'the times of traces',
+  'src/observe/part-metrics.ts': 'the ages of files, and when the process started',
+  'src/observe/security-events.ts': 'a command that replaces the store; the kernel gives it the time of the store',
+  'src/wiring/gateway.ts': 'a token of a command that opens no store',
+}
+
+test("times come from the store's clock and intervals from the monotonic one, with few exceptions", () => {
+  const reading = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) =>
+    /\bDate\.now\b|new Date\(\)|\bSYSTEM_CLOCK\b/.test(readPage(file)),
+  )
+  assert.deepEqual(
+    reading.filter((file) => !Object.hasOwn(WALL_CLOCK, file)),
+    [],
+    'take kernel.clock for times and MONOTONIC_CLOCK for intervals',
+  )
+  const idle = Object.keys(WALL_CLOCK).filter((file) => !reading.includes(file))
+  assert.deepEqual(idle, [], 'no longer needed')
+})
