@@ -22,7 +22,7 @@ function makeMachine(scope: Scope, config = CONFIG) {
   const { folder } = makeManaged(scope, config)
   const file = join(makeFolder(scope), 'clock')
   const preload = pathToFileURL(join(ROOT, 'test/support/shifted-clock.ts'))
-  const env = { NODE_OPTIONS: `--import ${preload}`, CARDEA_TEST_CLOCK: file }
+  const env = { NODE_OPTIONS: `--import ${preload}`, SHIFTED_CLOCK: file }
   const set = (ms: number) => writeFileSync(file, String(ms))
   return {
     set,
@@ -36,7 +36,7 @@ function makeMachine(scope: Scope, config = CONFIG) {
 }
 
 const createUser = (door: string, name: string) =>
-  send(door, { method: 'PUT', path: `/_cardea/api/users/${name}`, headers: ADMIN, body: { password: 'a password' } })
+  send(door, { method: 'POST', path: '/_cardea/api/users', headers: ADMIN, body: { name, password: 'a password' } })
 
 async function createLink(door: string, name: string): Promise<string> {
   const { json } = await send(door, {
@@ -63,7 +63,7 @@ test('a start with a clock 40 days ahead deletes no audit record, password link 
   assert.equal(await count(), 3)
   const wrong = await machine.serve(40 * DAY)
   await createLink(wrong.document, 'bob')
-  await wrong.server.says(/nothing is deleted for now: the clock of this machine is 3\d days ahead/)
+  await wrong.server.says(/nothing is deleted for now: the clock of this machine is (?:39|40) days ahead/)
   await stop(wrong.server)
   const last = await machine.serve(0)
   assert.equal(await findLink(last.document, link), 200)

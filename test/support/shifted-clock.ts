@@ -1,10 +1,10 @@
 /**
- * Loaded before a program: moves its system clock by the milliseconds in the file that CARDEA_TEST_CLOCK names, which a
+ * Loaded before a program: moves its system clock by the milliseconds in the file that SHIFTED_CLOCK names, which a
  * test can change. The monotonic clock stays as it is.
  */
 import { readFileSync } from 'node:fs'
 
-const file = process.env['CARDEA_TEST_CLOCK'] ?? ''
+const file = process.env['SHIFTED_CLOCK'] ?? ''
 const LOOK_EVERY_MS = 20
 
 let shiftMs = 0
