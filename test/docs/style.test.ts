@@ -89,6 +89,7 @@ const WALL_CLOCK: Readonly<Record<string, string>> = {
   'src/cli/config.ts': 'the dates of certificates',
   'src/cli/machine-checks.ts': 'compares it',
   'src/cli/reload-secrets.ts': 'a token of a command that opens no store',
+  'src/cli/restore.ts': 'a command that replaces the store',
   'src/cli/secret.ts': 'the ages of files',
   'src/cli/shown-users.ts': 'what a command shows',
   'src/cli/token.ts': 'a token of a command that opens no store',
