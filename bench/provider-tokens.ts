@@ -39,6 +39,7 @@ async function openScene(scope) {
     const claims = {
       audience: [AUDIENCE],
       clients: [],
+      scopes: [],
       clientId: '',
       name: readClaimPath('sub'),
       factors: [],

@@ -38,6 +38,10 @@ export const PROVIDER_OPTIONS = {
     help: 'Clients whose access tokens are accepted (`azp` or `client_id`).',
     more: 'Empty: every client that the provider gives tokens for the audience.',
   }),
+  scope: row(words('scopes separated by commas', /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]+$/), [], {
+    help: 'Scopes that an access token must have, all of them (`scope` or `scp`).',
+    more: 'Empty: none. ID tokens, with which browsers sign in, have no scope.',
+  }),
   'client-id': row(text, '', {
     help: 'The client with which users sign in. Its ID tokens are never accepted as access tokens.',
     more: 'With it the sign-in page has a button for the provider. Register <console.public-url>/_cardea/sign-in/callback/<name> as its redirect URI.',

@@ -8,6 +8,8 @@ export interface ProviderClaimRules {
   readonly audience: readonly string[]
   /** Accepted values of `azp` or `client_id`; empty: all. */
   readonly clients: readonly string[]
+  /** What an access token must have been given for (`scope` or `scp`): all of these; empty: anything. */
+  readonly scopes: readonly string[]
   /** Cardea's own client id, whose ID tokens are no access tokens. */
   readonly clientId: string
   readonly name: ClaimPlace
@@ -56,7 +58,8 @@ export function readProviderClaims(
     checkTimes(claims, rules) ??
     checkAudience(claims, rules) ??
     checkUse(claims, header, rules) ??
-    checkClient(claims, rules)
+    checkClient(claims, rules) ??
+    checkScopes(claims, rules)
   if (flaw) return refuse(flaw)
   const [issuer, subject] = [findMember(claims, 'iss'), findMember(claims, 'sub')]
   if (typeof issuer !== 'string' || typeof subject !== 'string' || subject === '') return refuse('sub is missing')
@@ -130,6 +133,14 @@ function checkClient(claims: Claims, { clients }: ProviderClaimRules): string | 
   const client = findClient(claims)
   if (clients.length === 0 || (client !== undefined && clients.includes(client))) return undefined
   return 'the token was given to another client'
+}
+
+/** One text with blanks (RFC 9068), or a list, as Okta sends it. */
+function checkScopes(claims: Claims, { scopes }: ProviderClaimRules): string | undefined {
+  const given = ['scope', 'scp'].flatMap((name) => listTexts(findMember(claims, name)))
+  const all = new Set(given.flatMap((text) => text.split(' ')))
+  const missing = scopes.find((scope) => !all.has(scope))
+  return missing === undefined ? undefined : `the token lacks the scope ${missing}`
 }
 
 function findClient(claims: Claims): string | undefined {

@@ -290,6 +290,7 @@ export function toProviderSettings({ name, values }: Pick<ProviderEntry, 'name' 
     rules: {
       audience: values.audience,
       clients: values.clients,
+      scopes: values.scope,
       clientId: values['client-id'],
       name: readClaimPath(values['name-claim'] || 'sub'),
       roles: values['roles-claim'] === '' ? undefined : readClaimPath(values['roles-claim']),

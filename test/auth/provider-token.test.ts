@@ -43,7 +43,16 @@ async function openTokens(scope: Scope, users: 'create' | 'asserted', directory:
     users,
     keepsNames: false,
     roleMap: [],
-    rules: { audience: [AUDIENCE], clients: [], clientId: '', name, roles: undefined, factors: [], skewSeconds: 0 },
+    rules: {
+      audience: [AUDIENCE],
+      clients: [],
+      scopes: [],
+      clientId: '',
+      name,
+      roles: undefined,
+      factors: [],
+      skewSeconds: 0,
+    },
   }
   const deps = {
     directory: { ...NO_DIRECTORY, ...directory },

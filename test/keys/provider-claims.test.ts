@@ -12,6 +12,7 @@ const algorithm = ALGORITHMS.get('RS256') as Algorithm
 const toRules = (given: Partial<ProviderClaimRules>): ProviderClaimRules => ({
   audience: ['cardea'],
   clients: [],
+  scopes: [],
   clientId: 'web',
   name: readClaimPath('preferred_username'),
   roles: undefined,
@@ -167,6 +168,30 @@ const SHAPES: readonly Shape[] = [
     claims: { ...keycloak, aud: 'cardea' },
     rules: { clients: ['mobile'] },
     expect: /another client/,
+  },
+  {
+    name: 'a token with the scopes, in one text',
+    claims: { ...keycloak, aud: 'cardea', scope: 'openid shop.read shop.write' },
+    rules: { scopes: ['shop.read', 'shop.write'] },
+    expect: ['ada', []],
+  },
+  {
+    name: 'a token with the scopes in a list',
+    claims: { ...keycloak, aud: 'cardea', scope: undefined, scp: ['shop.read'] },
+    rules: { scopes: ['shop.read'] },
+    expect: ['ada', []],
+  },
+  {
+    name: 'a token that lacks one of the scopes',
+    claims: { ...keycloak, aud: 'cardea', scope: 'shop.reader' },
+    rules: { scopes: ['shop.read'] },
+    expect: /lacks the scope shop\.read/,
+  },
+  {
+    name: 'a token without any scope',
+    claims: { ...keycloak, aud: 'cardea', scope: undefined },
+    rules: { scopes: ['shop.read'] },
+    expect: /lacks the scope/,
   },
   { name: 'a token without a subject', claims: { ...keycloak, aud: 'cardea', sub: undefined }, expect: /sub/ },
   { name: 'a token without times', claims: { ...keycloak, aud: 'cardea', iat: undefined }, expect: /iat or exp/ },
