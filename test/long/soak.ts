@@ -1,7 +1,8 @@
 // Mixed load on both doors of the nodes, with faults chosen by a seed, and invariants checked all along: no revoked
 // credential is accepted, no wrong one either, no acknowledged write is lost, memory stays flat.
 //   npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--sabotage revocation | password | write]
-//     [--workers N] [--engine postgres | sqlite]
+//     [--workers N] [--engine postgres | sqlite] [--clocks]
+// `--clocks`: the clocks of the nodes differ by up to ten minutes, and jump.
 // With SQLite there is one node, without workers each has one thread.
 // The same seed makes the same choices. `--sabotage` runs it with a deliberate bug, which must be found.
 
@@ -132,6 +133,7 @@ const OPTIONS = {
   sabotage: { type: 'string' },
   workers: { type: 'string', default: '1' },
   engine: { type: 'string', default: 'postgres' },
+  clocks: { type: 'boolean', default: false },
 } as const
 
 const ENGINES = ['postgres', 'sqlite']
@@ -144,11 +146,11 @@ function readArguments() {
   const isUnknown = (sabotage !== undefined && !SABOTAGE_NAMES.includes(sabotage)) || !ENGINES.includes(engine)
   if (!(minutes > 0) || !(workers > 0) || !(actors > 0) || !Number.isSafeInteger(seed) || isUnknown) {
     console.error(
-      `usage: npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--workers N] [--engine ${ENGINES.join('|')}] [--sabotage ${SABOTAGE_NAMES.join('|')}]`,
+      `usage: npm run test:long -- soak [--minutes N] [--seed N] [--actors N] [--workers N] [--engine ${ENGINES.join('|')}] [--clocks] [--sabotage ${SABOTAGE_NAMES.join('|')}]`,
     )
     process.exit(2)
   }
-  return { ms: minutes * 60_000, seed, actors, workers, sabotage, engine }
+  return { ms: minutes * 60_000, seed, actors, workers, sabotage, engine, hasClocks: values.clocks }
 }
 
 if (import.meta.main) {

@@ -14,6 +14,12 @@ describe('a soak run', { concurrency: true }, () => {
     assert.ok(ledger.list('fault ').length > 1, 'faults were injected')
   })
 
+  it('finds no violation while the clock of the node jumps by up to ten minutes', async () => {
+    const { violations, ledger } = await runSoak({ ...SHORT, engine: 'sqlite', hasClocks: true })
+    assert.deepEqual(violations, [])
+    assert.ok(ledger.list('fault ').length > 1, 'faults were injected')
+  })
+
   it('finds a deliberate bug: ended sessions are accepted', async () => {
     const { violations } = await runSoak({
       ...SHORT,

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ask, basic } from './ask.ts'
-import { ADMIN } from './testbed.ts'
+import { ADMIN, CLOCK_SHIFTS } from './testbed.ts'
 
 const AS_ADMIN = { Authorization: basic(ADMIN) }
 
@@ -122,6 +122,13 @@ async function openBrokenClients({ nodes }, random) {
   }
 }
 
+/** Of a node that runs, or that is started with another clock. */
+async function shiftClock({ nodes }, random) {
+  const node = random.pick(nodes)
+  node.shiftClock(random.pick(CLOCK_SHIFTS))
+  await pause(random.between(100, 3000))
+}
+
 /** `engine`: only with this store. */
 const FAULTS = [
   { name: 'node killed and restarted', run: killNode },
@@ -133,7 +140,11 @@ const FAULTS = [
   { name: 'secret of tokens rotated', run: rotateTokenSecret },
   { name: 'slow clients', run: openSlowClients },
   { name: 'broken clients', run: openBrokenClients },
+  { name: 'clock of a node set', run: shiftClock, needsClocks: true },
 ]
 
-export const listFaults = ({ engine = 'postgres', workers = 1 }) =>
-  FAULTS.filter((fault) => (fault.engine ?? engine) === engine && (workers > 1 || !fault.needsWorkers))
+export const listFaults = ({ engine = 'postgres', workers = 1, hasClocks = false }) =>
+  FAULTS.filter(
+    (fault) =>
+      (fault.engine ?? engine) === engine && (workers > 1 || !fault.needsWorkers) && (hasClocks || !fault.needsClocks),
+  )

@@ -1,6 +1,7 @@
 // One Cardea process, on ports of its own, so that it comes back at the same address after it was killed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -20,7 +21,7 @@ export class Node {
   #output = ''
   #settings
 
-  /** `name`, `folder` of the configuration, `ports` of the two doors, `env`. */
+  /** `name`, `folder` of the configuration, `ports` of the two doors, `env`, `clock`: the file that shifts its clock. */
   constructor(settings) {
     this.#settings = settings
     this.name = settings.name
@@ -66,6 +67,10 @@ export class Node {
         throw new Error(`${this.name} did not start: ${this.#output}`)
       await pause(20)
     }
+  }
+
+  shiftClock(seconds: number) {
+    writeFileSync(this.#settings.clock, String(seconds * 1000))
   }
 
   hangUp() {

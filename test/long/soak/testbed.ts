@@ -1,7 +1,9 @@
 // What a soak run needs: an upstream server, and two Cardea nodes with one configuration and PostgreSQL, or one with SQLite.
+// With clocks that differ, there are five nodes with PostgreSQL.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { findFreePort, startPostgres } from '../../store/postgres-server.ts'
 import { Node } from './node.ts'
 import { toEnvironment } from './sabotage.ts'
@@ -12,11 +14,20 @@ export const ADMIN = { name: 'admin', password: 'the password of the soak run' }
 const MAX_STALENESS_SECONDS = 3
 export const GRACE_MS = (MAX_STALENESS_SECONDS + 1) * 1000
 
+/** Seconds that the clocks of nodes differ from the right one. With SQLite, the clock of the only node jumps among them. */
+export const CLOCK_SHIFTS = [0, -600, -30, 30, 600]
+
+const PRELOAD = fileURLToPath(new URL('../../support/shifted-clock.ts', import.meta.url))
+
+/** Sessions outlive every jump. */
+const TIMEOUT_SECONDS = 3600
+
 const renderConfig = (store, upstream, workers) => `[store]
 url = ${store}
 max-staleness = ${MAX_STALENESS_SECONDS}
 [chttpd_auth]
 iterations = 1
+timeout = ${TIMEOUT_SECONDS}
 secret = the first secret of cookies
 [chttpd_auth_lockout]
 mode = off
@@ -38,7 +49,7 @@ ${ADMIN.name} = ${ADMIN.password}
 `
 
 /** `sabotage`: the name of a deliberate bug in all nodes. */
-export async function openTestbed({ sabotage, engine = 'postgres', workers = 1 }) {
+export async function openTestbed({ sabotage, engine = 'postgres', workers = 1, hasClocks = false }) {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-soak-'))
   const keys = join(folder, 'keys')
   mkdirSync(keys)
@@ -48,10 +59,15 @@ export async function openTestbed({ sabotage, engine = 'postgres', workers = 1 }
   const store = (await postgres?.createPlace()) ?? `sqlite:${join(folder, 'store.db')}`
   const config = renderConfig(store, upstream.url, workers)
   writeFileSync(join(folder, 'local.ini'), config, { mode: 0o600 })
-  const env = toEnvironment(sabotage)
   const nodes: Node[] = []
-  for (const name of postgres ? ['node 1', 'node 2'] : ['node 1'])
-    nodes.push(new Node({ name, folder, ports: [await findFreePort(), await findFreePort()], env }))
+  const shifts = hasClocks ? CLOCK_SHIFTS : [0, 0]
+  for (const [index, seconds] of (postgres ? shifts : [0]).entries()) {
+    const clock = join(folder, `clock-${index}`)
+    writeFileSync(clock, String(seconds * 1000))
+    const env = hasClocks ? { NODE_OPTIONS: `--import ${PRELOAD}`, SHIFTED_CLOCK: clock } : toEnvironment(sabotage)
+    const ports = [await findFreePort(), await findFreePort()]
+    nodes.push(new Node({ name: `node ${index + 1}`, folder, ports, env, clock }))
+  }
   // how often each secret was replaced; a token signed before the last rotation is revoked
   const rotations = { cookies: 0, retired: 0, isUnderWay: false }
   const testbed = { keys, postgres, upstream, nodes, rotations, close }
