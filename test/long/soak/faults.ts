@@ -143,8 +143,11 @@ const FAULTS = [
   { name: 'clock of a node set', run: shiftClock, needsClocks: true },
 ]
 
-export const listFaults = ({ engine = 'postgres', workers = 1, hasClocks = false }) =>
-  FAULTS.filter(
-    (fault) =>
-      (fault.engine ?? engine) === engine && (workers > 1 || !fault.needsWorkers) && (hasClocks || !fault.needsClocks),
+/** With clocks that differ, every other fault is a jump. */
+export function listFaults({ engine = 'postgres', workers = 1, hasClocks = false }) {
+  const faults = FAULTS.filter(
+    (fault) => (fault.engine ?? engine) === engine && (workers > 1 || !fault.needsWorkers) && !fault.needsClocks,
   )
+  const jumps = FAULTS.filter((fault) => fault.needsClocks)
+  return hasClocks ? faults.flatMap((fault) => [fault, ...jumps]) : faults
+}
