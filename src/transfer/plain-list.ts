@@ -39,6 +39,11 @@ export const renderListProblem = ({ line, reason }: ListProblem): string =>
 
 type Members = Readonly<Record<string, unknown>>
 
+/** A map, because words of a list may be names of members that every object has, such as `constructor`. */
+function createTable<T>(rows: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
+  return new Map(Object.entries(rows))
+}
+
 /** A record, and the line of the file where it begins. */
 interface Located {
   readonly line: number
@@ -75,7 +80,7 @@ const checkTwice = (name: unknown, other: number | undefined): readonly string[]
 /** A member that is not known would silently have no effect. */
 const listReasons = (record: Members): readonly string[] =>
   Object.entries({ name: undefined, ...record }).flatMap(([member, value]) => {
-    const known = MEMBERS[member]
+    const known = MEMBERS.get(member)
     if (!known) return [`${member} is unknown. ${suggestMember(member)}`]
     return known.is(value) ? [] : [withHint(`${member} must be ${known.expects}.`, known.suggest?.(value))]
   })
@@ -84,12 +89,12 @@ const withHint = (text: string, hint: string | undefined): string =>
   hint === undefined ? text : `${text} Did you mean ${hint}?`
 
 function suggestMember(written: string): string {
-  const near = ALIASES[written.toLowerCase()] ?? findNearest(written, Object.keys(MEMBERS))
-  return near === undefined ? `A user has ${Object.keys(MEMBERS).join(', ')}.` : `Did you mean ${near}?`
+  const near = ALIASES.get(written.toLowerCase()) ?? findNearest(written, NAMES)
+  return near === undefined ? `A user has ${NAMES.join(', ')}.` : `Did you mean ${near}?`
 }
 
 /** What other systems call the members. */
-const ALIASES: Readonly<Record<string, string>> = {
+const ALIASES = createTable({
   user: 'name',
   username: 'name',
   login: 'name',
@@ -99,7 +104,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   databases: 'grants',
   expiry: 'expires',
   enabled: 'active',
-}
+})
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isFlag = (value: unknown) => typeof value === 'boolean'
@@ -111,15 +116,8 @@ const isGrant = (value: unknown) => {
 }
 
 const LEVELS: readonly GrantLevel[] = ['rw', 'ro', 'none']
-const LEVEL_WORDS: Readonly<Record<string, GrantLevel>> = {
-  r: 'ro',
-  read: 'ro',
-  readonly: 'ro',
-  w: 'rw',
-  write: 'rw',
-  readwrite: 'rw',
-}
-const FLAG_WORDS: Readonly<Record<string, string>> = { yes: 'true', no: 'false', '1': 'true', '0': 'false' }
+const LEVEL_WORDS = createTable({ r: 'ro', read: 'ro', readonly: 'ro', w: 'rw', write: 'rw', readwrite: 'rw' })
+const FLAG_WORDS = createTable({ yes: 'true', no: 'false', '1': 'true', '0': 'false' })
 
 interface Member {
   is(value: unknown): boolean
@@ -134,10 +132,10 @@ const FLAG: Member = {
   is: isFlag,
   expects: 'true or false',
   read: readFlag,
-  suggest: (value) => FLAG_WORDS[String(value).toLowerCase()],
+  suggest: (value) => FLAG_WORDS.get(String(value).toLowerCase()),
 }
 
-const MEMBERS: Readonly<Record<string, Member>> = {
+const MEMBERS = createTable<Member>({
   name: { is: isText, expects: 'a text that is not empty' },
   password: { is: isText, expects: 'a password' },
   mustChangePassword: FLAG,
@@ -150,7 +148,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   },
   expires: { is: isTime, expects: 'a day or a time in UTC, as 2030-12-31' },
   active: FLAG,
-}
+})
+const NAMES = [...MEMBERS.keys()]
 
 /** Names may contain blanks. */
 function readWords(cell: string): readonly string[] {
@@ -159,8 +158,9 @@ function readWords(cell: string): readonly string[] {
 }
 
 function readFlag(cell: string): unknown {
-  const flags: Readonly<Record<string, boolean>> = { true: true, false: false }
-  return flags[cell.toLowerCase()] ?? cell
+  const word = cell.toLowerCase()
+  if (word === 'true') return true
+  return word === 'false' ? false : cell
 }
 
 /** `shop:rw` */
@@ -172,7 +172,7 @@ function readGrant(word: string): Members {
 function suggestGrant(value: unknown): string | undefined {
   const wrong = Array.isArray(value) ? value.find((each) => !isGrant(each)) : undefined
   const { database, level } = (wrong ?? {}) as Members
-  const meant = LEVEL_WORDS[String(level).toLowerCase()]
+  const meant = LEVEL_WORDS.get(String(level).toLowerCase())
   return isText(database) && meant !== undefined ? `${database}:${meant}` : undefined
 }
 
@@ -206,7 +206,7 @@ function readObject(content: string): Members | undefined {
 function readCsv(text: string): Records {
   const [head, ...rows] = splitCsv(text)
   const written = head?.cells ?? []
-  const members = written.map((name) => Object.keys(MEMBERS).find((each) => each.toLowerCase() === name.toLowerCase()))
+  const members = written.map((name) => NAMES.find((each) => each.toLowerCase() === name.toLowerCase()))
   if (members.every((member) => member === undefined)) return { records: [], problems: [{ reason: NO_LIST }] }
   const unknown = written.filter((name, at) => name !== '' && members[at] === undefined)
   const problems = unknown.map((name) => ({ line: 1, reason: `the column ${name} is unknown. ${suggestMember(name)}` }))
@@ -232,7 +232,7 @@ const toRecord = (members: readonly (string | undefined)[], cells: readonly stri
   Object.fromEntries(
     members.flatMap((member, column) => {
       const cell = cells[column]?.trim() ?? ''
-      return cell === '' || member === undefined ? [] : [[member, (MEMBERS[member]?.read ?? String)(cell)]]
+      return cell === '' || member === undefined ? [] : [[member, (MEMBERS.get(member)?.read ?? String)(cell)]]
     }),
   )
 

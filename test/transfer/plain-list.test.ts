@@ -28,6 +28,22 @@ const ROWS: readonly { title: string; text: string; problems: readonly string[];
     names: ['ada'],
   },
   {
+    title: 'a column with the name of a method that every object has is unknown',
+    text: 'name,constructor\nada,38\n',
+    problems: [`Line 1: the column constructor is unknown. A user has ${KNOWN}.`],
+    names: ['ada'],
+  },
+  {
+    title: 'members, levels and flags with the name of such a method are problems of their line',
+    text: '{"name":"ada","toString":1}\n{"name":"bob","grants":[{"database":"shop","level":"constructor"}],"active":"valueOf"}\n',
+    problems: [
+      `Line 1: toString is unknown. A user has ${KNOWN}.`,
+      'Line 2: grants must be databases with a level, as shop:rw; levels are rw, ro, none.',
+      'Line 2: active must be true or false.',
+    ],
+    names: [],
+  },
+  {
     title: 'a list without names says what is missing, and what may be meant',
     text: 'username,password\nada,x\n',
     problems: ['Line 1: the column username is unknown. Did you mean name?', 'Line 1: the column name is missing.'],
@@ -140,6 +156,14 @@ describe('a list for the command line', () => {
     assert.deepEqual(read('name,rolls\nada,x\n'), [
       { line: 1, kind: 'refused', reason: 'the column rolls is unknown. Did you mean roles?' },
     ])
+  })
+
+  it('refuses the user of a cell with many megabytes, and reads the others', () => {
+    const found = read('name,roles\nada,"', 'x'.repeat(20_000_000), '"\nbob,editor\n')
+    assert.deepEqual(
+      found.map(({ kind }) => kind),
+      ['refused', 'user'],
+    )
   })
 
   it('refuses what is not UTF-8', () => {
