@@ -19,11 +19,11 @@ const MAX_KEPT = 100
 export type ServerErrors = ReturnType<typeof createServerErrors>
 
 export function createServerErrors() {
-  let kept: ServerError[] = []
+  let kept: readonly ServerError[] = []
   return {
+    /** Those of a worker thread arrive later than they happened. */
     add(...errors: readonly ServerError[]): void {
-      kept.push(...errors)
-      if (kept.length > MAX_KEPT) kept = kept.toSorted((one, other) => one.time - other.time).slice(-MAX_KEPT)
+      kept = [...kept, ...errors].toSorted((one, other) => one.time - other.time).slice(-MAX_KEPT)
     },
     /** The newest first. */
     list: (): readonly ServerError[] => kept.toReversed(),
