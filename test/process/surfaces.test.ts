@@ -100,7 +100,11 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     const managed = makeManaged(t, CONFIG.replace('sqlite:cardea.db', url))
     const server = await managed.serve()
     await postgres.stop()
-    await expectVerdict(managed, server, { part: 'store', state: 'failed', words: /ECONNREFUSED|ECONNRESET|terminat/ })
+    await expectVerdict(managed, server, {
+      part: 'store',
+      state: 'failed',
+      words: /ECONNREFUSED|ECONNRESET|terminat|connection error/,
+    })
     assert.match((await managed.cardea(['status'])).stdout, /^store +postgres, last read \d+ s ago$/m)
   })
 
