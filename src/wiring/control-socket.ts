@@ -1,6 +1,7 @@
 // The admin API on the control socket, for the owner of the server.
 import { existsSync } from 'node:fs'
 import { OWNER } from '../auth/socket-owner.ts'
+import { messageOf } from '../base/errors.ts'
 import { keepRepeating } from '../base/sleep.ts'
 import { createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import { createDoor, type Door } from '../http/door.ts'
@@ -21,15 +22,15 @@ export async function openControlSocket(parts: Parts, folder: string | undefined
   const seed = { storeUrl: config.get().store.url, folder }
   const path = findSocketPath(seed)
   if (path === undefined) return undefined
-  const open = () =>
-    listen(createControlDoor(parts), { kind: 'unix', path, mode: OWNER_ONLY }, toListenerLimits(config.get()))
-  try {
+  const open = async () => {
     if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')
-    return keepOpen(path, await open(), open)
-  } catch (error) {
-    log.warn('no control socket: commands need --url', { path, error })
-    return undefined
+    return listen(createControlDoor(parts), { kind: 'unix', path, mode: OWNER_ONLY }, toListenerLimits(config.get()))
   }
+  const onFailure = (error: unknown): undefined => {
+    log.warn('no control socket: commands need --url', { path, reason: messageOf(error) })
+  }
+  const first = await open().catch(onFailure)
+  return first && keepOpen(path, first, open, onFailure)
 }
 
 const createControlDoor = (parts: Parts): Door =>
@@ -46,21 +47,26 @@ const createControlDoor = (parts: Parts): Door =>
 const LOOK_MS = 1000
 
 /** Opens the socket again if its file is removed: without it commands would find no server, and open the store. */
-function keepOpen(path: string, first: Listener, open: () => Promise<Listener>): Listener {
-  let current = first
+function keepOpen(
+  path: string,
+  first: Listener,
+  open: () => Promise<Listener>,
+  onFailure: (error: unknown) => undefined,
+): Listener {
+  let current: Listener | undefined = first
   const stop = keepRepeating(async () => {
-    if (existsSync(path)) return LOOK_MS
+    if (current && existsSync(path)) return LOOK_MS
+    const lost = current
     // before another is opened: closing removes the file of that path
-    void current.close(LOOK_MS)
-    // the folder may be missing, too
-    current = await open().catch(() => current)
+    void lost?.close(LOOK_MS)
+    current = await open().catch((error) => (lost ? onFailure(error) : undefined))
     return LOOK_MS
   })
   return {
     ...first,
     async close(graceMs) {
       await stop()
-      await current.close(graceMs)
+      await current?.close(graceMs)
     },
   }
 }

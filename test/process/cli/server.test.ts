@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { lockStore } from '../../../src/store/lock.ts'
 import { runCommand } from '../../support/commands.ts'
 import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
-import { get, signsIn, start, stop } from '../../support/process.ts'
+import { FREE_PORTS, get, signsIn, start, stop } from '../../support/process.ts'
 import { makeFolder } from '../../support/scope.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 it('a change through a running server is in effect at both doors when the command ends', async (t) => {
   const { cardea, serve } = makeManaged(t)
@@ -234,6 +235,40 @@ it('a path that is too long for a socket finds its server too', async (t) => {
   assert.equal((await cardea(['user', 'add', 'ann', '--no-password'])).code, 0)
   await stop(server)
   assert.equal((await cardea(['user', 'show', 'ann'])).code, 0)
+})
+
+describe('the private folder of a socket whose path is too long', () => {
+  const serve = async (t: TestContext) => {
+    const tmp = makeFolder(t)
+    const folder = join(makeFolder(t), 'x'.repeat(120))
+    mkdirSync(folder)
+    const env = { TMPDIR: tmp }
+    const args = [...FREE_PORTS, '--store.url', `sqlite:${folder}/cardea.db`, '--admins.admin', 'pw']
+    const server = start(t, ['serve', ...args], { env })
+    await server.doors()
+    return {
+      server,
+      status: () => start(t, ['status', ...args], { env }).ended,
+      own: join(tmp, readdirSync(tmp)[0] ?? ''),
+    }
+  }
+
+  it('is created again with the socket if it is removed', async (t) => {
+    const { own, status } = await serve(t)
+    assert.equal(readdirSync(own).length, 1)
+    rmSync(own, { recursive: true })
+    await waitUntil(() => existsSync(own) && readdirSync(own).length === 1)
+    assert.equal(statSync(own).mode & 0o777, 0o700)
+    assert.equal((await status()).code, 0)
+  })
+
+  it('is not used again if other users can write to it', async (t) => {
+    const { own, server } = await serve(t)
+    chmodSync(own, 0o777)
+    rmSync(join(own, readdirSync(own)[0] ?? ''))
+    await server.says(/not private to the owner.*no control socket: commands need --url/)
+    assert.deepEqual(readdirSync(own), [])
+  })
 })
 
 it('without --config a command uses the folder of cardea start, and creates nothing', async (t) => {
