@@ -153,12 +153,12 @@ export interface Cardea<Members extends object = OtherMembers> extends Authentic
   /** Handles one request of your own server, by the rules of one door. */
   handle(request: IncomingMessage, response: ServerResponse, door?: DoorName): Promise<void>
   /**
-   * Handles a web `Request`: by the rules of a door, or with the routes for sign-up, sign-in and the account of the user below
+   * Handles a web `Request`: by the rules of a door, or with the routes for sign-up, sign-in and the user's own account below
    * `path`. `peer` is the address of the client, or of the proxy before this program.
    */
   fetch(request: Request, options: FetchOptions): Promise<Response>
   /**
-   * Serves the routes for sign-up, sign-in and the account of the user. The URL of the request is the path below the one where
+   * Serves the routes for sign-up, sign-in and the user's own account. The URL of the request is the path below the one where
    * they are mounted: `/sign-in`. `cardea/express` and `cardea/fastify` call it.
    */
   handleAccount(request: IncomingMessage, response: ServerResponse): Promise<void>

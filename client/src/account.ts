@@ -1,4 +1,4 @@
-// The account of the user: sign-up, password, second factor, sign-out.
+// The user's own account: sign-up, password, second factor, sign-out.
 import { type Credential, JSON_HEADERS } from './credential.ts'
 import { type ChangePasswordResult, ClientError, findLock, type SignUpResult, toDoorError, toError } from './results.ts'
 import type { SessionKeeper } from './session-keeper.ts'

@@ -72,7 +72,7 @@ export const ACCEPTED = {
   signInPage: { kinds: COOKIES, limits: [] },
   /** `authenticate()` of the library, with the credentials of either door. */
   library: { kinds: [...DOCUMENT, ...MULTI_MODEL, ACCESS_TOKEN_SESSION], limits: ['scope'] },
-  /** Changes of the account of the user, at routes of the library. */
+  /** Changes of the user's own account, at routes of the library. */
   libraryAccount: { kinds: DOCUMENT, limits: [] },
 } as const satisfies Readonly<Record<string, AcceptedCredentials>>
 

@@ -1,6 +1,6 @@
 /**
  * What a user must do before anything else: change the password, set up a second factor. Until then the user can sign
- * in, read the account of the user and do just that.
+ * in, read the user's own account and do just that.
  */
 import { Refusal } from '../base/errors.ts'
 import { idOf, isAccount } from '../directory/account.ts'

@@ -1,10 +1,9 @@
 // What `cardea check` finds out about the clock of this machine: whether it agrees with the store and the upstream servers.
-import { existsSync } from 'node:fs'
 import { SILENT_LOG } from '../base/log.ts'
 import { reasonOf } from '../kernel/start-error.ts'
+import { mayStoreExist } from '../live-config/load.ts'
 import { loadStoredTime } from '../store/backup/engines.ts'
 import { openStoreClock, type StoreClock } from '../store/store-clock.ts'
-import { findStoreFile } from '../store/store-url.ts'
 import type { AreaFindings, Machine } from './check-store.ts'
 
 export interface Compared {
@@ -28,10 +27,8 @@ const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early
 /** The store may be used by a server: it is only read. */
 export async function openClock({ settings, storeProblem }: Machine, nowMs: number): Promise<Compared['clock']> {
   const { url } = settings.values.store
-  const file = findStoreFile(url)
   if (storeProblem !== undefined) return storeProblem
-  // a store in memory, or one that no server has created yet
-  if (url.startsWith('sqlite:') && (file === undefined || !existsSync(file))) return undefined
+  if (!mayStoreExist(url)) return undefined
   try {
     const time = await loadStoredTime(url)
     if (!time) return undefined

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { Settings } from '../config/settings.ts'
 import type { Health } from '../dialects/admin-api/schemas/system.ts'
 import { reasonOf } from '../kernel/start-error.ts'
+import { mayStoreExist } from '../live-config/load.ts'
 import { listLookAlikes, listUnreadableUsers, listUsersWithGivenRoles } from '../store/backup/check-records.ts'
 import { hasStore, readStore } from '../store/backup/engines.ts'
 import type { StoreSnapshot } from '../store/backup/snapshot.ts'
@@ -81,7 +82,7 @@ const REMOVE_ROLES =
 export async function checkGivenRoles({ settings, storeProblem }: Machine): Promise<AreaFindings> {
   const { url } = settings.values.store
   const issuers = toRoleIssuers(settings.open.provider)
-  if (issuers.size === 0 || storeProblem !== undefined || !isStored(url)) return []
+  if (issuers.size === 0 || storeProblem !== undefined || !mayStoreExist(url)) return []
   const list = (snapshot: StoreSnapshot) => listUsersWithGivenRoles(snapshot, issuers)
   // why it cannot be read is a finding about the store
   const names = await hasStore(url)
@@ -89,12 +90,6 @@ export async function checkGivenRoles({ settings, storeProblem }: Machine): Prom
     .catch(() => [])
   const message = `users have roles of their own that their identity provider can give: ${renderNames(names)}`
   return names.length === 0 ? [] : [{ level: 'warning', message, advice: REMOVE_ROLES }]
-}
-
-/** Whether the store outlives its process, and has been created. */
-function isStored(url: string): boolean {
-  const file = findStoreFile(url)
-  return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
 function checkStoreFolder(folder: string): AreaFindings {

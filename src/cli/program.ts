@@ -53,10 +53,10 @@ const STORE = 'Store and audit trail:'
 const SECRETS = 'Secrets and tokens:'
 
 /** `help user add` is the help of that command, and `version` the version. */
-function toAsked([first = '', ...rest]: readonly string[]): readonly string[] {
+function toAsked(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv
   if (first === 'help') return [...rest, '--help']
-  if (first === 'version' && rest.length === 0) return ['--version']
-  return [first, ...rest].filter((word, index) => index > 0 || word !== '')
+  return first === 'version' && rest.length === 0 ? ['--version'] : argv
 }
 
 /** What other programs call a command, and what it is called here. Similar spellings are found by `commander`. */

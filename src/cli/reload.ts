@@ -28,7 +28,7 @@ async function reload(context: Context, options: ReloadOptions): Promise<void> {
     [
       result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'No option has changed.',
       ...(result.secrets.length > 0 ? [`Loaded: ${result.secrets.join(', ')}.`] : []),
-      ...(result.needRestart.length > 0 ? result.needRestart.map((name) => `${name} waits for a restart.`) : []),
+      ...result.needRestart.map((name) => `${name} waits for a restart.`),
       ...(options.rolling ? ['The worker threads are replaced, one by one.'] : []),
     ].join('\n'),
   )

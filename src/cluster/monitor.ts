@@ -34,7 +34,7 @@ export async function openMonitor(deps: MonitorDeps) {
   const describe = createDescription(instance, deps)
   const isAlone = store.engine === 'sqlite'
   // before the health is checked: a node of its name would make it fail
-  const claim = { describe: async () => describe([]), isAlone, maxWaitMs: 2 * SHARED_HEARTBEAT_MS }
+  const claim = { describe: () => describe([]), isAlone, maxWaitMs: 2 * SHARED_HEARTBEAT_MS }
   const release = await claimName(store, claim).catch((error) => {
     throw toStartError(error)
   })

@@ -19,7 +19,7 @@ const AGAIN_MS = 250
 
 interface Claim {
   /** As it is written now. */
-  describe(): Promise<NodeRecord>
+  describe(): NodeRecord
   /** Whether the store is locked for this process, so that every other node has ended. */
   readonly isAlone: boolean
   /** Longer than the time between two heartbeats. */
@@ -34,7 +34,7 @@ export async function claimName(store: NodeStore, { describe, isAlone, maxWaitMs
   const untilMs = performance.now() + maxWaitMs
   let first: NodeRecord | undefined
   for (;;) {
-    const own = await describe()
+    const own = describe()
     const other = await store.claimNode(own)
     if (!other) return hold(own.instance)
     if (first?.instance !== other.instance) first = other

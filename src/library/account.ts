@@ -1,4 +1,4 @@
-/** The routes for sign-up, sign-in and the account of the user, mounted at a path of another program. */
+/** The routes for sign-up, sign-in and the user's own account, mounted at a path of another program. */
 import { IncomingMessage } from 'node:http'
 import { ACCOUNT_PREFIX } from '../dialects/own-paths.ts'
 import { isForm } from '../http/form.ts'

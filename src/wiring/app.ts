@@ -147,7 +147,7 @@ export class App {
     if (options.inspectsUpstreams) parts.liveConfig.onChange(() => queueMicrotask(this.readiness.inspect))
   }
 
-  /** `account`: the routes for the account of the user, below `/_cardea/account`. */
+  /** `account`: the routes for the user's own account, below `/_cardea/account`. */
   async handle(request: IncomingMessage, response: ServerResponse, name: DoorName | 'account'): Promise<void> {
     const door = (name === 'account' ? this.#account : this.#findDoor(name)) ?? rejectDoor(name)
     const run = door.handle(request, response).finally(() => this.#running.delete(run))

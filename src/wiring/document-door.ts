@@ -47,11 +47,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const accept = createAccept(parts)
   const own = accept(ACCEPTED.document)
   const { confirmCredential, revalidate } = createRevalidation([own], parts)
-  const sessions = createDocumentSessions({
-    ...parts,
-    ...parts.cookies,
-    endpoint: SESSION_ENDPOINT,
-  })
+  const sessions = createDocumentSessions({ ...parts, ...parts.cookies, endpoint: SESSION_ENDPOINT })
   const users = createUsersDeps(parts, revalidate)
   const { name, version } = config.get().document
   return createDoor({

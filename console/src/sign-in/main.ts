@@ -27,7 +27,7 @@ interface SignedIn {
   readonly canLink?: boolean
 }
 
-/** What the user must do first, at the page of the account of the user. */
+/** What the user must do first, at the page of the user's own account. */
 function findAction({ mustChangePassword, mustSetUpFactor }: SignedIn): string | undefined {
   if (mustChangePassword) return texts.mustChangePassword
   return mustSetUpFactor ? texts.mustSetUpFactor : undefined

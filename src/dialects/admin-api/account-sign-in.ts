@@ -1,6 +1,6 @@
 /**
- * Sign-up, sign-in and sign-out for applications, beside the operations for the account of the user. A page sends JSON, or a form
- * with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
+ * Sign-up, sign-in and sign-out for applications, beside the operations for the user's own account. A page sends JSON,
+ * or a form with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
  */
 import { type DoorSignUp, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'

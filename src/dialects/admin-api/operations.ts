@@ -96,7 +96,7 @@ export interface OperationRoutesDeps extends OperationDeps {
 export const operationRoutes = (deps: OperationRoutesDeps): readonly Route[] =>
   toRoutes(Object.values(OPERATIONS), API_PREFIX, deps)
 
-/** The operations for the account of the user, beside the admin API and not below it. */
+/** The operations for the user's own account, beside the admin API and not below it. */
 export const accountRoutes = (deps: OperationRoutesDeps): readonly Route[] =>
   toRoutes(BY_SEGMENT.get('account') ?? [], OWN_PREFIX, deps)
 

@@ -9,7 +9,7 @@ import type { RequestContext, Route } from '../../http/request-context.ts'
 import type { Rights } from './schemas/account.ts'
 
 /**
- * `anonymous`: every client. `self`: a signed-in user, for the account of the user. `userAdmin`: a user with the role that
+ * `anonymous`: every client. `self`: a signed-in user, for the user's own account. `userAdmin`: a user with the role that
  * `admin.user-admin-role` names, for users who have no more rights than that user. `administrator`: everything.
  */
 export type Right = 'anonymous' | 'self' | 'userAdmin' | 'administrator'

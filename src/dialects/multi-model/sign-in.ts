@@ -61,7 +61,9 @@ export function createSignInService(deps: SignInServiceDeps) {
       const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + maxLifetimeSeconds
       const provider = deps.directory.findProvidedSignIn(id, account)
       const opening = {
-        ...{ hasPassword: false, hasFactor: provider?.hasFactor ?? false, provider },
+        hasPassword: false,
+        hasFactor: provider?.hasFactor ?? false,
+        provider,
         validUntil: maxLifetimeSeconds === 0 ? undefined : end,
         lifetimeSeconds: Math.trunc(sessionTimeoutSeconds),
       }
