@@ -15,8 +15,8 @@ type Input = string | URL | Request
 
 /**
  * `fetch` with the session. If the session ends without a sign-out, requests wait until the same user signs in again,
- * so that a replication pauses; unless they are to end with 401, as those of no session do. If another user signs in, or the user signs out, they end with 401. Requests to other
- * servers are sent unchanged.
+ * so that a replication pauses; without `waits` they end with 401. If another user signs in, or the user signs out, they
+ * end with 401 in any case. Requests to other servers are sent unchanged.
  */
 export const createSessionFetch =
   ({ base, credential, keeper, fetch, waits }: FetchDeps) =>
