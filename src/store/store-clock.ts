@@ -20,6 +20,8 @@ const CLOSE_MS = 5000
 /** How fast the lived time passes while the clock is behind it. */
 const SLOW = 0.9
 const READ_EVERY_MS = 2000
+/** A read that takes longer, because it waits for a connection, does not show when the server has read its clock. */
+const MAX_READ_MS = 1000
 const KEEP_EVERY_MS = 10_000
 /** From this difference on, the log says that nothing is deleted. */
 const LONG_MS = 3_600_000
@@ -147,8 +149,9 @@ export class StoreClock implements SharedClock {
 
   #apply({ livedMs, agreedMs, clockMs }: StoreTime, startMs: number): void {
     const endMs = this.#monotonic.nowMs()
+    const isPrecise = this.#offsetMs === undefined || endMs - startMs <= MAX_READ_MS
     // the server has read its clock about half-way
-    if (clockMs !== undefined) this.#offsetMs = clockMs - (startMs + endMs) / 2
+    if (clockMs !== undefined && isPrecise) this.#offsetMs = clockMs - (startMs + endMs) / 2
     if (this.#livedMs > 0) this.#advance()
     if (agreedMs > 0) {
       this.#livedMs = Math.max(this.#livedMs, livedMs)

@@ -14,9 +14,11 @@ function createScene({ hasOwnClock = false, row = { livedMs: 0, agreedMs: 0 } } 
   let systemOffsetMs = 0
   let serverOffsetMs = 0
   let isReachable = true
+  let waitMs = 0
   const trueMs = () => START_MS + elapsedMs
   const answer = (): StoreTime => {
     if (!isReachable) throw new Error('not reachable')
+    elapsedMs += waitMs
     return { ...row, clockMs: hasOwnClock ? trueMs() + serverOffsetMs : undefined }
   }
   const store: TimeStore = {
@@ -63,6 +65,10 @@ function createScene({ hasOwnClock = false, row = { livedMs: 0, agreedMs: 0 } } 
     },
     setServer(ms: number) {
       serverOffsetMs = ms
+    },
+    /** How long each read waits before the server reads its clock. */
+    setWait(ms: number) {
+      waitMs = ms
     },
     setReachable(is: boolean) {
       isReachable = is
@@ -288,6 +294,14 @@ describe('the time of a store:', () => {
       if (now < lastNow) assert.ok(now >= lastPurge, 'a time that was ahead is given up')
       ;[lastNow, lastPurge] = [now, purge]
     }
+  })
+
+  it('does not follow a read that has waited for a connection', async () => {
+    const scene = createScene({ hasOwnClock: true })
+    await scene.start()
+    scene.setWait(MINUTE)
+    await scene.run(10 * SECOND)
+    assert.deepEqual(scene.off(), { now: 0, purge: 0 })
   })
 
   it('is a whole number of milliseconds', async () => {
