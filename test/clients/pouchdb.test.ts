@@ -1,15 +1,12 @@
 // PouchDB as people use it, unchanged: its authentication plug-in, and its replication.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import http from 'pouchdb-adapter-http'
-import memory from 'pouchdb-adapter-memory'
 import authentication from 'pouchdb-authentication'
-import PouchDB from 'pouchdb-core'
-import replication from 'pouchdb-replication'
+import { PouchDB } from '../support/pouchdb.ts'
 import type { Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
-PouchDB.plugin(http).plugin(memory).plugin(replication).plugin(authentication)
+PouchDB.plugin(authentication)
 
 async function open(scope: Scope) {
   const { document } = await startServer(scope, { chttpd_auth: { allow_sign_up: true } })

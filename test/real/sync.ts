@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import http from 'pouchdb-adapter-http'
-import memory from 'pouchdb-adapter-memory'
-import PouchDB from 'pouchdb-core'
-import replication from 'pouchdb-replication'
+import { PouchDB } from '../support/pouchdb.ts'
 import type { Scene } from './in-front.ts'
-
-PouchDB.plugin(http).plugin(memory).plugin(replication)
 
 export function testSync({ url, couchdb, createDatabase, createUser }: Scene): void {
   test('PouchDB syncs both ways, conflicts, deletions and attachments included', async (t) => {

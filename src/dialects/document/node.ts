@@ -18,8 +18,11 @@ type Theirs = Readonly<Record<string, unknown>>
 /** Clients look here for options of CouchDB that they have set, although Cardea does not use them. */
 const withTheirs =
   (show: (deps: NodeDeps, theirs: Theirs, section: string) => object, upstream?: DoorUpstream): NodeHandler =>
-  async (deps, context, { section = '' }) =>
-    toJsonReply(200, show(deps, upstream?.isSet() ? await findUpstreamConfig(context, upstream) : {}, section))
+  async (deps, context, { section = '' }) => {
+    // CouchDB's own administrators are none of Cardea's
+    const shared = upstream?.isSet() && section !== ADMINS ? upstream : undefined
+    return toJsonReply(200, show(deps, shared ? await findUpstreamConfig(context, shared) : {}, section))
+  }
 
 function showConfig(deps: NodeDeps, theirs: Theirs): object {
   const own: Readonly<Record<string, ConfigSection>> = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }

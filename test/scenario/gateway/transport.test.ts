@@ -322,7 +322,7 @@ test('paths of the database are forwarded, paths of Cardea are not', async (t) =
     await send(front.document, { path, headers: ADMIN })
   for (const path of ['/_node/_local/_config/unknown/option', '/_node/_local/_stats'])
     await send(front.document, { path, headers: ADMIN })
-  for (const path of ['/_session', '/_users/_all_docs', '/_node/_local/_config/chttpd_auth', '/_node/_local/_versions'])
+  for (const path of ['/_session', '/_users/_all_docs', '/_node/_local/_config/admins', '/_node/_local/_versions'])
     assert.equal((await send(front.document, { path, headers: ADMIN })).status, 200, path)
   for (const path of ['/', '/_api/version', '/_admin/status', '/_api/database', '/_api/collection', '/app'])
     await send(front.multiModel, { path, headers: ADMIN })
