@@ -23,6 +23,7 @@ const SENTENCES: readonly [fields: object, said: string][] = [
     { actor: 'admin', door: 'document', handler: '_session', peer: '::1', count: 3 },
     'by admin at the document door with a password from ::1, 3 times in a minute',
   ],
+  [{ actor: 'constructor', door: 'document' }, 'by constructor at the document door'],
   [
     { actor: 'jo', door: 'document', handler: 'provider' },
     ' at the document door with an account at an identity provider',

@@ -9,7 +9,9 @@ const isCommand = ({ handler }: AuditRecord): boolean => handler === 'socket'
 /** `undefined`: the sentence says so already. */
 export function describeActor({ actor, subject }: AuditRecord, template: string): string | undefined {
   if (actor === undefined || actor === subject || template.includes('{actor}')) return undefined
-  return texts.audit.actors[actor] ?? actor
+  const { actors } = texts.audit
+  // a user may have the name of a method that every object has
+  return Object.hasOwn(actors, actor) ? actors[actor] : actor
 }
 
 export function listCircumstances(record: AuditRecord): string {
