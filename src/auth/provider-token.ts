@@ -163,17 +163,12 @@ type UserDeps = Pick<ProviderTokenDeps, 'factorRoles'> & {
   readonly directory: Pick<Directory, 'listLinked' | 'createLinked'>
 }
 
+type SignedInClaims = Pick<ProviderClaims, 'issuer' | 'subject' | 'name' | 'issuedAt' | 'roles' | 'hasFactor'>
+
 /** The user of the external account. With `create` the first sign-in creates it. `roles` are mapped. */
 export async function findUser(
   provider: Provider,
-  {
-    issuer,
-    subject,
-    name,
-    issuedAt,
-    roles,
-    hasFactor,
-  }: Pick<ProviderClaims, 'issuer' | 'subject' | 'name' | 'issuedAt' | 'roles' | 'hasFactor'>,
+  { issuer, subject, name, issuedAt, roles, hasFactor }: SignedInClaims,
   { directory, factorRoles }: UserDeps,
 ): Promise<string | Refusal> {
   const [linked, ...others] = await directory.listLinked({ issuer, subject })

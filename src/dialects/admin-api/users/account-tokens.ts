@@ -1,5 +1,4 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
-
 import { nowSeconds } from '../../../base/clock.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import {

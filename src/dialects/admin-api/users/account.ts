@@ -1,5 +1,4 @@
 // The account of the signed-in user: what it may do, its password, its second factor and the recovery codes.
-
 import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { PRODUCT } from '../../../base/product.ts'

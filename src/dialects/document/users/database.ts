@@ -1,5 +1,4 @@
 /** The endpoints about the users database as a whole. */
-
 import { Refusal } from '../../../base/errors.ts'
 import { yieldToOthers } from '../../../base/pace.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'

@@ -1,5 +1,4 @@
 /** Creates, replaces and deletes user documents. */
-
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { requireNoAction } from '../../../auth/required-actions.ts'
