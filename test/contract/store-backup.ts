@@ -261,6 +261,10 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       const sequence = await lastSequence(store)
       assert.equal(await createIn(store, 'new'), sequence + 1)
     })
+    // by a machine whose clock is behind the one that made the backup
+    await restore(to, file, { endSessionsAt: 1, mayReplace: true })
+    const { record } = (await withStore(to, (store) => store.findUser('ada'))) ?? assert.fail()
+    assert.equal(record.sessionEpoch.seconds, NOW)
   },
 
   async 'is of one moment: later writes are not in it'({ from, to, file }) {

@@ -80,8 +80,9 @@ export function adoptSharedCheckpoint(keyFile: string): void {
 
 /** Removes the files of other nodes that are older: the store deletes the chains of these nodes, too. */
 export function forgetCheckpoints(keyFile: string, ownNode: string, beforeMs: number): void {
+  // one that cannot be removed stays: it must not keep the store from being purged
   for (const { path, checkpoint } of loadCheckpoints(keyFile, ownNode).files)
-    if (checkpoint && checkpoint.node !== ownNode && checkpoint.time < beforeMs) rmSync(path, { force: true })
+    if (checkpoint && checkpoint.node !== ownNode && checkpoint.time < beforeMs) attempt(() => rmSync(path))
 }
 
 /** Two processes can write the file of one node: the name of the temporary file is random. */

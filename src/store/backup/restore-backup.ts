@@ -43,9 +43,12 @@ export async function restoreBackup(file: string, options: RestoreOptions): Prom
     const schema = MIGRATIONS.filter(({ number }) => number <= summary.schema)
     const target = await (await findEngine(url)).openTarget(url, schema, mayReplace, log)
     try {
-      await fill(target, file, summary, options)
+      // the clock of this machine may be behind the one that made the backup
+      const createdAt = Math.ceil((Date.parse(summary.header.createdAt) || 0) / 1000)
+      const endSessionsAt = options.endSessionsAt && Math.max(options.endSessionsAt, createdAt)
+      await fill(target, file, summary, { ...options, endSessionsAt })
       await target.migrate()
-      if (options.endSessionsAt !== undefined) await endSessionsOfAdministrators(target, options.endSessionsAt)
+      if (endSessionsAt !== undefined) await endSessionsOfAdministrators(target, endSessionsAt)
       await target.commit()
       return summary
     } finally {
