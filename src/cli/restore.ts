@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
-import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { requireDestinations } from '../kernel/audit.ts'
@@ -9,6 +9,7 @@ import { toKernelSettings } from '../live-config/kernel-settings.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import { createSecurityEvents, toLogSink } from '../observe/security-events.ts'
+import { loadStoredTime } from '../store/backup/engines.ts'
 import { type BackupSummary, countRows } from '../store/backup/format.ts'
 import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
 import { createBackupReport, withBackupErrors } from './backup-report.ts'
@@ -54,7 +55,7 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
     const log = createLog('error')
     await requireRecordable(values, log)
     const { url } = values.store
-    const target = { url, mayReplace: replace, ...(endSessions && { endSessionsAt: nowSeconds(SYSTEM_CLOCK) }) }
+    const target = { url, mayReplace: replace, ...(endSessions && { endSessionsAt: await findLatestSeconds(url) }) }
     const summary = await restoreBackup(path, { ...target, log, onProgress: report.onProgress })
     report.end('Restored', file, summary)
     if (!json) context.print(endSessions ? ENDED : renderRevived(summary))
@@ -62,8 +63,14 @@ function restore(context: Context, file: string, options: RestoreCommandOptions)
   })
 }
 
+/** The latest time that is known: the clock of this machine may be behind. A store that is damaged may be replaced too. */
+async function findLatestSeconds(url: string): Promise<number> {
+  const stored = await loadStoredTime(url).catch(() => undefined)
+  return Math.ceil(Math.max(SYSTEM_CLOCK.nowMs(), stored?.clockMs ?? 0, stored?.livedMs ?? 0) / 1000)
+}
+
 const ENDED = `All sessions and tokens have ended, and password links, access tokens and recovery codes are removed.
-Users sign in again with the passwords of the backup.`
+Users sign in again with the passwords of the backup. Superuser tokens are valid until their secret is replaced.`
 
 const renderRevived = ({ header: { createdAt } }: BackupSummary): string =>
   `Sessions, tokens and codes that were revoked or used after ${toPrintable(createdAt)} are valid again.

@@ -41,7 +41,7 @@ export async function openStoreClock(store: TimeStore, options: StoreClockOption
 }
 
 export class StoreClock implements SharedClock {
-  readonly purge: Clock = { nowMs: () => this.#livedMs }
+  readonly purge: Clock = { nowMs: () => Math.floor(this.#livedMs) }
   readonly #store: TimeStore
   readonly #log: Log
   readonly #system: Clock
@@ -71,9 +71,12 @@ export class StoreClock implements SharedClock {
     return Math.floor(clockMs >= this.#livedMs && this.#rate === 1 ? clockMs : Math.max(clockMs, this.#count()))
   }
 
-  /** What the clock of this machine is ahead of the store's time; negative: it is behind. */
+  /**
+   * What the clock of this machine is ahead of PostgreSQL's, or with SQLite of the store's time; negative: it is behind. A
+   * lived time that a wrong clock has taken ahead of both clocks is no reason to leave the node out.
+   */
   skewMs(): number {
-    return this.#system.nowMs() - this.nowMs()
+    return this.#system.nowMs() - (this.#offsetMs === undefined ? this.nowMs() : this.#clockMs())
   }
 
   /** What the lived time is behind the store's clock: so much later than usual records are deleted. */

@@ -265,6 +265,8 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
     await restore(to, file, { endSessionsAt: 1, mayReplace: true })
     const { record } = (await withStore(to, (store) => store.findUser('ada'))) ?? assert.fail()
     assert.equal(record.sessionEpoch.seconds, NOW)
+    const { livedMs, agreedMs } = await withStore(to, (store) => store.readTime())
+    assert.deepEqual([livedMs, agreedMs], [0, 0], 'its time begins with the clock')
   },
 
   async 'is of one moment: later writes are not in it'({ from, to, file }) {

@@ -111,6 +111,7 @@ for (const [engine, ms, direction] of [
     assert.deepEqual([seen.ready, seen.up === 200, seen.health, seen.status], [503, false, false, 1])
     assert.ok(Math.abs(seen.skew * 1000 - ms) < 5000, `${seen.skew} s`)
     for (const text of [seen.statusSays, seen.check, seen.log]) assert.match(text, problem)
+    assert.doesNotMatch(seen.log, /could not be deleted/, 'the purge of the start has succeeded')
     machine.set(0)
     await waitUntil(async () => !(await isNotReady()))
   })

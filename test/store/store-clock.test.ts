@@ -313,6 +313,20 @@ describe('the time of a store:', () => {
     await scene.run(5 * SECOND)
     scene.pass(0.7)
     assert.ok(Number.isInteger(scene.clock.nowMs()))
+    await scene.clock.compare(true)
+    assert.ok(Number.isInteger(scene.clock.purge.nowMs()))
+  })
+
+  it('lets a node be used as soon as the clock of PostgreSQL is right again', async () => {
+    const scene = createScene({ hasOwnClock: true })
+    scene.setServer(5 * MINUTE)
+    await scene.start()
+    await scene.run(HOUR)
+    assert.match(scene.clock.findProblem(30 * SECOND)?.reason ?? '', /behind the time of the store \(PostgreSQL's\)/)
+    scene.setServer(0)
+    await scene.run(10 * SECOND)
+    assert.ok(scene.clock.nowMs() - scene.trueMs() > 4 * MINUTE, 'what was issued meanwhile stays in the past')
+    assert.equal(scene.clock.findProblem(30 * SECOND), undefined)
   })
 
   it('says once that nothing is deleted, why and until when', async () => {
