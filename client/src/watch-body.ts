@@ -1,7 +1,7 @@
 /** A feed that nobody reads any more must not count as open: bodies up to this size are fetched without a reader. */
 const AHEAD_BYTES = 65_536
 
-/** Of Node. */
+/** Only Node has it. */
 const { Buffer } = globalThis as { readonly Buffer?: { from(bytes: ArrayBuffer): unknown } }
 
 /** The same response. `onEnd` is called when its body has arrived, was cancelled or broke. */

@@ -37,7 +37,7 @@ export function toNodeKeys({ ownKey, tokens, cookies }: NodeSecrets): NodeKeys {
 const FOLLOW_MS = 15_000
 
 /**
- * Of two nodes that do not fit, the one that was started later is not ready: so a node with a wrong configuration does not
+ * If two nodes do not fit, the one that was started later is not ready: so a node with a wrong configuration does not
  * take the others out of service. They warn of it.
  */
 export function createNodesCheck(store: NodeStore, clock: Clock, describe: () => NodeRecord): HealthCheck {

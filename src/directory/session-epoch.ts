@@ -34,7 +34,7 @@ function nextGeneration(generation: number): number {
   return generation + randomInt(1, Math.max(2, Math.min(MAX_STEP, left)))
 }
 
-/** Of a name that was never used. */
+/** The epoch of a name that was never used. */
 export const startSessions = (): SessionEpoch => ({ generation: nextGeneration(0), seconds: 0 })
 
 /** Revokes all current sessions and tokens, except the kept one. */

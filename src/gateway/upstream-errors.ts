@@ -17,7 +17,7 @@ const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-/** Of an error that the gateway makes itself: its message names the option, and may be shown to clients. */
+/** The code of an error that the gateway makes itself: its message names the option, and may be shown to clients. */
 export const UPSTREAM_SILENT = 'ERR_UPSTREAM_SILENT'
 
 /** The code only: the message of a library may quote its input. */

@@ -33,7 +33,7 @@ const REFRESH_MS = 600_000
 /** Time between two fetches: a client can send any number of tokens with unknown keys. */
 const INTERVAL_MS = 5000
 const MAX_INTERVAL_MS = 300_000
-/** The same where no request waits for it. */
+/** Time between two fetches that no request waits for. They show whether the provider is up. */
 const CHECK_MS = 60_000
 
 export type ProviderKeys = ReturnType<typeof createProviderKeys>

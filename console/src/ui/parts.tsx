@@ -22,7 +22,7 @@ export const Chips = ({ items }: { readonly items: readonly string[] }) => (
   </span>
 )
 
-/** Of a client. A part of it would be another address, so it is never broken. */
+/** The address of a client. A part of it would be another address, so it is never broken. */
 export const Address = ({ of }: { readonly of: string }) => <span class="mono address">{of}</span>
 
 interface SectionProps {

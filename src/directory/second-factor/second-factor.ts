@@ -36,13 +36,13 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       await setTotp(parts, editor, name, member)
       return recoveryCodes
     },
-    /** Of an administrator, or of the caller. Also removes the recovery codes. */
+    /** For an administrator, or the caller's own account. Also removes the recovery codes. */
     async removeTotp(name: string): Promise<void> {
       await requireOwnProof(parts, name)
       await setTotp(parts, editor, name)
       await removeCodes(parts, name)
     },
-    /** Of a user, never of an administrator with the same name. */
+    /** For a user, never for an administrator with the same name. */
     async removeUserTotp(name: string, check: CheckWrite): Promise<User> {
       const user = await editor.changeUser(name, check, (before) => withTotp(before, undefined))
       await removeCodes(parts, name)

@@ -26,9 +26,9 @@ export interface NodeState {
 
 /** Digests of keys. */
 export interface NodeKeys {
-  /** Of those that sign its sessions and tokens. */
+  /** Digests of the secrets that sign its sessions and tokens. */
   readonly signs: readonly string[]
-  /** Of those that it verifies them with. */
+  /** Digests of the secrets that it verifies them with. */
   readonly accepts: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export const LOST_SECONDS = 60
 export interface NodeStore {
   /** Also deletes earlier starts of the same node, and every node that was not seen for a day. */
   putNode(node: NodeRecord): Promise<void>
-  /** The same, unless another node of its name is there that has been seen lately: then returns that one. */
+  /** As `putNode`, unless another node of its name has been seen lately: then returns that one. */
   claimNode(node: NodeRecord): Promise<NodeRecord | undefined>
   removeNode(instance: string): Promise<void>
   /** By name. */

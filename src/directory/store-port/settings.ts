@@ -8,7 +8,7 @@ export interface Setting {
   readonly text: string | undefined
   readonly changedAt: number
   readonly sequence: number
-  /** Of the write. Empty: an earlier version has written it. */
+  /** The mark of the write. Empty: an earlier version has written it. */
   readonly mark: string
 }
 

@@ -124,7 +124,7 @@ export async function* renderContent(
   }
 }
 
-/** Of rows in their order, wherever they come from. */
+/** A digest of rows in their order, wherever they come from. */
 export function createRowDigest() {
   const hash = createHash('sha256')
   return {

@@ -9,7 +9,7 @@ interface FirstStep {
   readonly isDone: boolean
 }
 
-/** Of lists, only whether they are empty counts. */
+/** What the steps need to know. Only whether a list is empty counts. */
 interface Installation extends Pick<Overview, 'administrators'> {
   readonly health: Pick<OverviewHealth, 'lastBackup'> & {
     readonly upstreams: readonly unknown[]

@@ -79,7 +79,7 @@ interface BatchDialogProps extends Omit<BatchBarProps, 'onClear' | 'selectAll'> 
 }
 
 const SAMPLE = 5
-/** Of more users, a deletion asks for their number: a list may have more than the window shows. */
+/** A deletion of more users asks for their number: a list may have more than the window shows. */
 const MAX_UNASKED = 10
 
 function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps) {

@@ -57,7 +57,7 @@ export async function requireManagedUser(deps: OperationDeps, call: Call): Promi
   return user
 }
 
-/** The same in the transaction of a write: with the user as it is when the change is written, and with the result. */
+/** Checks the caller in the transaction of a write: with the user as it is when the change is written, and the result. */
 export const toCheck =
   (deps: OperationDeps, call: Call): CheckWrite =>
   (before, after) => {
