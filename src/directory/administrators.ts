@@ -18,7 +18,7 @@ export interface AdministratorAccount extends Account, AdministratorText {}
 /** The last time an administrator was created, changed or deleted at run time, and its second factor. */
 export interface AdministratorChange {
   readonly sequence: number
-  /** Of the write. Empty: an earlier version has written it. */
+  /** The mark of the write. Empty: an earlier version has written it. */
   readonly mark: string
   readonly seconds: number
   readonly totp?: Json
