@@ -79,6 +79,10 @@ export const ERRORS = {
   iterations_too_low: { status: 401, text: 'The stored password has fewer iterations than this server accepts.' },
   iterations_too_high: { status: 401, text: 'The stored password has more iterations than this server accepts.' },
   password_refused: { status: 400, text: 'The password does not conform to requirements.' },
+  password_check_failed: {
+    status: 503,
+    text: 'New passwords cannot be checked now: auth.password-file cannot be searched.',
+  },
   account_locked: { status: 403, text: 'The account is locked for a time after too many failed sign-ins.' },
   too_many_requests: { status: 429, text: 'Too many failed password checks; try again later.' },
   too_many_sign_ups: { status: 429, text: 'Too many new users; try again later.' },
@@ -114,13 +118,13 @@ export type ErrorCode = keyof typeof ERRORS
 
 export interface RefusalDetails {
   /** What the client reads in place of the text of the table. Never secret. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** A value for the text of the table: a header name, a media type, the allowed methods. Never secret. */
-  readonly value?: string
+  readonly value?: string | undefined
   /** For the log only. */
-  readonly detail?: string
+  readonly detail?: string | undefined
   /** Sent as `Retry-After`. */
-  readonly retryAfterSeconds?: number
+  readonly retryAfterSeconds?: number | undefined
   /** Added to the reply. */
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly cause?: unknown
@@ -155,6 +159,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'provider_unavailable',
   'record_damaged',
   'audit_unavailable',
+  'password_check_failed',
   'body_consumed',
   'internal',
   'client_gone',

@@ -136,10 +136,10 @@ export function openNew(path: string, mode = OWNER_ONLY): number {
   return file
 }
 
-/** The same as a stream. What was written is on disk when the stream closes. */
+/** Opens a new file as a stream. What was written is on disk when the stream closes. */
 export const openNewStream = (path: string): WriteStream => createWriteStream(path, { fd: openNew(path), flush: true })
 
-/** The same, empty. Returns `false` if the file already exists: then it is not even opened. */
+/** Creates an empty file. Returns `false` if the file already exists: then it is not even opened. */
 export const createEmptyFile = (path: string, mode?: number): boolean =>
   createUnlessExisting(() => closeSync(openNew(path, mode)))
 

@@ -101,16 +101,19 @@ function toDecimal(written: string): string {
   return `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`
 }
 
+/** The members of a JSON object, by name. */
+export type Members = Readonly<Record<string, unknown>>
+
 /** The members of the JSON object in a text; `undefined`: the text is something else. */
-export function readJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+export function readJsonObject(text: string): Members | undefined {
   const reading = readJson(text)
   return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : undefined
 }
 
 /** Whether a value read from JSON is an object: neither null nor an array. */
-export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isJsonObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A member of the object itself, not of its prototype (`constructor`, `toString`). */
-export const findMember = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
+export const findMember = (object: Members, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined

@@ -30,7 +30,7 @@ function releaseSome(): void {
 }
 
 /**
- * The same for a feed. Thousands of feeds wait for the same change, and Node would let all of them go on in one
+ * Lets a feed go on in its turn. Thousands of feeds wait for the same change, and Node would let all of them go on in one
  * iteration: 2000 took 750 ms.
  */
 export function waitAmongFeeds(): Promise<void> {

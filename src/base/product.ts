@@ -18,5 +18,11 @@ const { version, engines } = readPackage()
 /** Name and version. */
 export const PRODUCT: { readonly name: string; readonly version: string } = Object.freeze({ name: 'Cardea', version })
 
+const [, oldest = '0', next] = /^>=(\S+)(?: <(\d+))?/.exec(engines.node) ?? []
+
 /** The oldest Node that runs it, as `24.18`. */
-export const REQUIRED_NODE: string = engines.node.replace('>=', '')
+export const REQUIRED_NODE: string = oldest
+
+/** Whether it was tested with this major version of Node. A later one may lack internals that Cardea uses. */
+export const isKnownNode = (): boolean =>
+  next === undefined || Number.parseInt(process.versions.node, 10) < Number(next)

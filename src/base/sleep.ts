@@ -52,3 +52,33 @@ export async function waitAtMost(work: Iterable<Promise<unknown>>, maxMs: number
   await Promise.race([Promise.allSettled(work), late])
   done.abort()
 }
+
+/** Whether the work succeeds, and not later than this. */
+export async function succeedsWithin(work: Promise<unknown>, maxMs: number): Promise<boolean> {
+  let isDone = false
+  const done = work.then(() => {
+    isDone = true
+  })
+  await waitAtMost([done], maxMs)
+  return isDone
+}
+
+/** Calls `run` at once, then not again for `gapMs`: all calls in between become one at its end. */
+export function spaceOut(run: () => void, gapMs: number): () => void {
+  let isResting = false
+  let isAsked = false
+  const call = () => {
+    isAsked = false
+    isResting = true
+    setTimeout(endRest, gapMs).unref()
+    run()
+  }
+  const endRest = () => {
+    isResting = false
+    if (isAsked) call()
+  }
+  return () => {
+    if (isResting) isAsked = true
+    else call()
+  }
+}

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { codeOf } from '../errors.ts'
+import { isInternalUsable } from './probes.ts'
 
 type Done = (error?: Error | null) => void
 
@@ -12,6 +13,7 @@ const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
  * (test/scenario/gateway/early-responses.test.ts). Node has no option for this, so `_write` is wrapped.
  */
 export function reportWriteErrorsLate(socket: Socket): void {
+  if (!isInternalUsable('late-write-errors')) return
   const delay =
     (done: Done): Done =>
     (error) => {

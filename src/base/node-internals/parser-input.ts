@@ -1,5 +1,6 @@
 /** Takes the place of Node between a connection and its HTTP parser. */
 import type { Socket } from 'node:net'
+import { findSymbol, isInternalUsable } from './probes.ts'
 
 /** Fields of Node that its types leave out. Each may be missing. */
 interface NodeSocket {
@@ -13,7 +14,8 @@ export const hasParser = (socket: Socket): boolean =>
 
 /**
  * Passes what is read from a connection to `take`, and returns the function that gives bytes to the parser. To be called
- * when Node has connected the two. The bytes are valid only during the call of `take`.
+ * when Node has connected the two, and only if 'parser-input' is usable. The bytes are valid only during the call of
+ * `take`.
  */
 export function divert(socket: Socket, take: (bytes: Buffer) => void): (bytes: Buffer) => void {
   const [parse] = socket.listeners('data')
@@ -44,10 +46,9 @@ function viewFirst(length: number): Buffer {
  * `npm run bench -- gateway-cpu`). Without these fields the listener for 'data' gets the bytes.
  */
 function readIntoSharedBuffer(socket: Socket, take: (bytes: Buffer) => void): void {
+  if (!isInternalUsable('shared-buffer')) return
   const { _handle: handle } = socket as NodeSocket
-  const [buffer, callback] = ['kBuffer', 'kBufferCb'].map((name) =>
-    Object.getOwnPropertySymbols(socket).find(({ description }) => description === name),
-  )
+  const [buffer, callback] = [findSymbol(socket, 'kBuffer'), findSymbol(socket, 'kBufferCb')]
   if (!handle?.useUserBuffer || !buffer || !callback) return
   Object.assign(socket, {
     [buffer]: shared,

@@ -14,7 +14,8 @@ const NICE = 10
  */
 export function lowerPoolPriority(): number {
   const threads = listPoolThreads()
-  for (const thread of threads) setPriority(thread, NICE)
+  // a thread may have ended meanwhile
+  for (const thread of threads) attempt(() => setPriority(thread, NICE))
   return threads.length
 }
 

@@ -6,6 +6,7 @@
  */
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { findSymbol, isInternalUsable } from './probes.ts'
 
 /** About thirty requests. A piece that takes less than a millisecond is followed by one of twice the size. */
 const FIRST_PIECE_BYTES = 2048
@@ -17,10 +18,11 @@ type WithHandle = Socket & { readonly _handle: { readStart(): void; readStop(): 
  * Whether the client has ended a connection that is not read: Node emits 'end' only after all is read. A session for it
  * would be in vain, and clients that reconnect 2000 times in a second leave hundreds of such connections.
  */
-export const hasEnded = (socket: Socket): boolean => Reflect.get(socket, '_readableState').ended
+export const hasEnded = (socket: Socket): boolean =>
+  isInternalUsable('ended-connections') && Reflect.get(socket, '_readableState').ended
 
 /**
- * To be called with a new session. `waitForTurn` is called before each further piece. Returns a function that returns
+ * To be called with a new session, and only if 'session-start' is usable. `waitForTurn` is called before each further piece. Returns a function that returns
  * how many bytes the session has not got.
  */
 export function readInPieces(
@@ -33,7 +35,7 @@ export function readInPieces(
   if (chunks.length === 0) return () => 0
   let waiting = Buffer.concat(chunks)
   const { _handle: source } = socket as WithHandle
-  const key = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'kHandle')
+  const key = findSymbol(session, 'kHandle')
   const target: { receive(bytes: Buffer): void } = Reflect.get(session, key as symbol)
   source.readStop()
   let bytes = FIRST_PIECE_BYTES
@@ -49,4 +51,11 @@ export function readInPieces(
   // in the next tick, as Node does: until then listeners are added
   process.nextTick(readPiece)
   return () => waiting.length
+}
+
+/** Destroys the socket of the session when `wait` calls the function that it gets. Node has no event before that. */
+export function destroyInTurn(socket: Socket, wait: (destroy: () => void) => void): void {
+  if (!isInternalUsable('ends-in-turn')) return
+  const destroy = socket._destroy.bind(socket)
+  socket._destroy = (error, done) => wait(() => destroy(error, done))
 }

@@ -1,6 +1,7 @@
 /** How much of what was written to a connection has not reached the client. */
 import { readFile, readlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
+import { isInternalUsable } from './probes.ts'
 
 /** Fields of Node that its types leave out. Each may be missing. */
 interface SocketHandle {
@@ -8,7 +9,8 @@ interface SocketHandle {
   readonly writeQueueSize?: number
 }
 
-const handleOf = (socket: Socket): SocketHandle => (socket as { _handle?: SocketHandle | null })._handle ?? {}
+const handleOf = (socket: Socket): SocketHandle =>
+  (isInternalUsable('unsent-bytes') && (socket as { _handle?: SocketHandle | null })._handle) || {}
 
 /** Bytes of the current write that the system has not accepted; 0 if unknown. Node's own counters count whole writes. */
 export const countQueuedBytes = (socket: Socket): number => handleOf(socket).writeQueueSize ?? 0

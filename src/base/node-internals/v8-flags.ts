@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
+import { isInternalUsable } from './probes.ts'
 
 export const V8_FLAGS: readonly string[] = [
   // Requests in progress survive a garbage collection. V8 concludes that such objects live long, and creates later ones
@@ -15,5 +16,5 @@ export const V8_FLAGS: readonly string[] = [
 
 /** Called after the start: with other flags V8 does not use the compiled code that Node and the compile cache keep. */
 export function tuneV8(): void {
-  for (const flag of V8_FLAGS) setFlagsFromString(flag)
+  if (isInternalUsable('v8-flags')) for (const flag of V8_FLAGS) setFlagsFromString(flag)
 }
