@@ -1,26 +1,38 @@
-import { randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { PRODUCT } from '../base/product.ts'
+import type { Siblings, Topic } from '../base/siblings.ts'
 import { keepRepeating } from '../base/sleep.ts'
 import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
-import type { NodeRecord, NodeStore } from '../directory/store-port/nodes.ts'
+import type { NodeRecord, NodeStore, ServingProcess } from '../directory/store-port/nodes.ts'
 import { toStartError } from '../kernel/kernel.ts'
 import type { CheckHealth, HealthPart } from '../observe/health.ts'
+import type { ReadJoined } from '../observe/joined-metrics.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
-import type { ServerErrors } from '../observe/server-errors.ts'
-import { claimName, OWN_PROCESS } from './node-name.ts'
+import { COUNTED, readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
+import { keepNewest, type ServerError, type ServerErrors } from '../observe/server-errors.ts'
+import { claimName, MACHINE } from './node-name.ts'
 import { createNodesCheck, type NodeSecrets, toKeysHash, toNodeKeys } from './other-nodes.ts'
+import { openProcesses } from './processes.ts'
+
+/** Write to the store now what is written from time to time. */
+const BEAT: Topic<undefined> = { name: 'nodes.beat' }
+const WRITE_TOTALS: Topic<undefined> = { name: 'totals.write' }
+/** A process that ends hands over its errors. */
+const SERVER_ERRORS: Topic<readonly ServerError[], readonly ServerError[]> = { name: 'server-errors' }
 
 export interface MonitorDeps {
   readonly store: TotalsStore & NodeStore & { readonly engine: string }
+  readonly siblings: Siblings
   readonly metrics: Metrics
-  readonly serverErrors: Pick<ServerErrors, 'list'>
+  readonly readMetrics: ReadJoined
+  readonly serverErrors: ServerErrors
   readonly clock: Clock
   nodeName(): string
   stalenessMs(): number
+  /** Whether this process accepts connections. */
+  isServing(): boolean
   /** The secrets in use now. */
   secrets(): NodeSecrets
   readonly checkHealth: CheckHealth
@@ -28,30 +40,47 @@ export interface MonitorDeps {
 
 /** Throws if another node of its name runs. */
 export async function openMonitor(deps: MonitorDeps) {
-  const { store, metrics, clock } = deps
-  const instance = randomUUID()
-  const recorder = new TotalsRecorder(metrics, store, clock, instance)
-  const describe = createDescription(instance, deps)
+  const { store, metrics, clock, siblings, serverErrors } = deps
+  const recorder = new TotalsRecorder(metrics, store, clock, siblings.isFirst)
+  const describe = createDescription(deps)
   const isAlone = store.engine === 'sqlite'
-  // before the health is checked: a node of its name would make it fail
-  const claim = { describe: () => describe([]), isAlone, maxWaitMs: 2 * SHARED_HEARTBEAT_MS }
-  const release = await claimName(store, claim).catch((error) => {
-    throw toStartError(error)
+  const processes = openProcesses({
+    ...deps,
+    startedAt: Math.floor(nowSeconds(clock) - process.uptime()),
+    lagMs: deps.stalenessMs,
   })
-  const beatMs = isAlone ? ALONE_HEARTBEAT_MS : SHARED_HEARTBEAT_MS
-  const registry = registerNode(instance, store, beatMs, async () => describe(await deps.checkHealth()))
+  // before the health is checked: a node of its name would make it fail
+  const claim = { describe: () => describe([], []), isAlone, maxWaitMs: 2 * SHARED_HEARTBEAT_MS }
+  // the name is the server's: its first process has claimed it
+  const release = siblings.isFirst() ? await claimName(store, claim).catch(throwStartError) : () => {}
+  const registry = registerNode(deps, isAlone ? ALONE_HEARTBEAT_MS : SHARED_HEARTBEAT_MS, async () =>
+    describe(await deps.checkHealth(), await processes.list()),
+  )
+  siblings.answer(BEAT, registry.heartbeat)
+  const writeTotals = () => recorder.flush().catch(ignoreRefusal)
+  siblings.answer(WRITE_TOTALS, writeTotals)
+  siblings.answer(SERVER_ERRORS, (errors) => {
+    serverErrors.add(...errors)
+    return serverErrors.list()
+  })
+  let isLast = true
   const monitor: Monitor = {
-    instance,
+    instance: siblings.instance,
+    startedAt: describe([], []).state.startedAt,
     async listTotals(step, from) {
-      await recorder.flush().catch(ignoreRefusal)
+      await Promise.all([writeTotals(), siblings.askAll(WRITE_TOTALS, undefined)])
       return store.listTotals(step, from)
     },
-    readCounts: () => readCounts(metrics),
-    listServerErrors: deps.serverErrors.list,
+    readCounts: async () => readCounts(await deps.readMetrics(COUNTED)),
+    async listServerErrors() {
+      const others = await siblings.askAll(SERVER_ERRORS, [])
+      return keepNewest([...serverErrors.list(), ...others.flat()]).toReversed()
+    },
     async listNodes() {
-      await registry.heartbeat()
+      await siblings.askFirst(BEAT, undefined)
       return store.listNodes()
     },
+    listProcesses: processes.list,
     listCertificates: () =>
       metrics
         .read('cardea_certificate_expiry_timestamp_seconds')
@@ -63,16 +92,26 @@ export async function openMonitor(deps: MonitorDeps) {
   }
   return {
     ...monitor,
-    /** The checks of the other nodes; none if there can be no other. */
-    checks: isAlone ? [] : [createNodesCheck(store, clock, () => describe([]))],
+    /** The checks of the other processes and of the other nodes; none if there can be no other. */
+    checks: [...processes.checks, ...(isAlone ? [] : [createNodesCheck(store, clock, () => describe([], []))])],
     /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
-    heartbeat: () => registry.heartbeat().catch(() => {}),
+    heartbeat: () => (siblings.isFirst() ? registry.heartbeat().catch(() => {}) : Promise.resolve()),
+    /** Whether this was the last process of the server, once it is closed. */
+    isLast: () => isLast,
     async close() {
       await registry.stop()
+      const isFollowed = await processes.leave()
+      if (isFollowed) await siblings.askFirst(SERVER_ERRORS, serverErrors.list()).catch(ignoreRefusal)
+      // two may close at the same time: one of them finds the row
+      isLast = !isFollowed && (await store.removeNode(siblings.instance).catch(() => true))
       release()
       await recorder.stop()
     },
   }
+}
+
+function throwStartError(error: unknown): never {
+  throw toStartError(error)
 }
 
 /** The health says that the store cannot be written. */
@@ -84,8 +123,8 @@ function ignoreRefusal(error: unknown): void {
 const SHARED_HEARTBEAT_MS = 5000
 const ALONE_HEARTBEAT_MS = 15_000
 
-/** This node in the store's list of nodes: written when it starts and then regularly, removed when it stops. */
-function registerNode(instance: string, store: NodeStore, beatMs: number, describe: () => Promise<NodeRecord>) {
+/** This node in the store's list of nodes: written when it starts and then regularly, by its first process. */
+function registerNode({ store, siblings }: MonitorDeps, beatMs: number, describe: () => Promise<NodeRecord>) {
   let isStopped = false
   const inTurn = createTurns()
   const write = async () => {
@@ -95,7 +134,7 @@ function registerNode(instance: string, store: NodeStore, beatMs: number, descri
   const heartbeat = () => inTurn(write)
   const stopBeating = keepRepeating(async () => {
     // the store logs that it is unreachable
-    await heartbeat().catch(() => {})
+    if (siblings.isFirst()) await heartbeat().catch(() => {})
     return beatMs
   })
   return {
@@ -106,15 +145,16 @@ function registerNode(instance: string, store: NodeStore, beatMs: number, descri
       await stopBeating()
       // wait for a heartbeat in progress: it would add this node again
       await inTurn(async () => {})
-      await store.removeNode(instance).catch(() => {})
     },
   }
 }
 
-function createDescription(instance: string, { clock, nodeName, stalenessMs, secrets }: MonitorDeps) {
-  const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
+function createDescription({ clock, nodeName, stalenessMs, secrets, siblings }: MonitorDeps) {
+  const { instance, server } = siblings
+  // one value in all processes: the time since then would be rounded differently in each
+  const startedAt = Math.floor(server.startedMs / 1000)
   const openedMs = clock.nowMs()
-  return (parts: readonly HealthPart[]): NodeRecord => ({
+  return (parts: readonly HealthPart[], processes: readonly ServingProcess[]): NodeRecord => ({
     instance,
     name: nodeName(),
     seenAt: nowSeconds(clock),
@@ -127,7 +167,8 @@ function createDescription(instance: string, { clock, nodeName, stalenessMs, sec
         state === 'failed' ? [`${name}: ${problem?.reason}`] : [],
       ),
       openedMs,
-      process: OWN_PROCESS,
+      process: { machine: MACHINE, pid: server.pid },
+      processes,
       keys: toNodeKeys(secrets()),
     },
   })

@@ -1,16 +1,20 @@
 // The name of a node is that of its audit chain, and tells nodes apart in the log: of each name one may run.
-import { readlinkSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { attempt, codeOf } from '../base/errors.ts'
 import type { NodeRecord, NodeStore } from '../directory/store-port/nodes.ts'
 import { StartError } from '../kernel/start-error.ts'
 
-/** Process ids are those of one machine, and there of one container. */
-const MACHINE = `${hostname()} ${attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim()
+/** Two machines may have one host name, and the first namespace of process ids has the same number on each. */
+const BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
-/** This process, as other nodes see it. */
-export const OWN_PROCESS = Object.freeze({ machine: MACHINE, pid: process.pid })
+/** Process ids are those of one start of a machine, and there of one container. */
+export const MACHINE = [
+  hostname(),
+  attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '',
+  attempt(() => readFileSync(BOOT_ID, 'utf8').trim()) ?? '',
+].join(' ')
 
 /** The instances that run in this process. */
 const running = new Set<string>()
@@ -38,8 +42,8 @@ export async function claimName(store: NodeStore, { describe, isAlone, maxWaitMs
     const other = await store.claimNode(own)
     if (!other) return hold(own.instance)
     if (first?.instance !== other.instance) first = other
-    if (running.has(other.instance) || other.seenAt !== first.seenAt) throw refuse(other)
-    if (isAlone || hasEnded(other) || performance.now() > untilMs) await store.removeNode(other.instance)
+    if (running.has(other.instance) || other.seenAt !== first.seenAt) throw toNameTaken(other)
+    if (isAlone || hasEnded(other, own) || performance.now() > untilMs) await store.removeNode(other.instance)
     else await pause(AGAIN_MS)
   }
 }
@@ -49,9 +53,9 @@ function hold(instance: string): () => void {
   return () => void running.delete(instance)
 }
 
-function hasEnded({ state: { process: other } }: NodeRecord): boolean {
+function hasEnded({ state: { process: other } }: NodeRecord, own: NodeRecord): boolean {
   if (other?.machine !== MACHINE) return false
-  return other.pid === process.pid || !isRunning(other.pid)
+  return other.pid === own.state.process?.pid || !isRunning(other.pid)
 }
 
 function isRunning(pid: number): boolean {
@@ -62,7 +66,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function refuse({ name, state }: NodeRecord): StartError {
+function toNameTaken({ name, state }: NodeRecord): StartError {
   const [host] = state.process?.machine.split(' ') ?? []
   const place = state.process ? ` (host ${host}, process ${state.process.pid})` : ''
   return new StartError(

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { LOST_SECONDS, type NodeKeys, type NodeRecord, type NodeStore } from '../directory/store-port/nodes.ts'
 import type { KeyRing } from '../keys/ring.ts'
-import type { HealthCheck, HealthProblem } from '../observe/health.ts'
+import { askStore, type HealthCheck, type HealthProblem } from '../observe/health.ts'
 
 export interface NodeSecrets {
   /** Cardea's own key, shared by the nodes of a store. */
@@ -54,8 +54,7 @@ export function createNodesCheck(store: NodeStore, clock: Clock, describe: () =>
     name: 'nodes',
     async find(): Promise<HealthProblem | undefined> {
       const own = describe()
-      // the store has a check of its own
-      const nodes = await store.listNodes().catch(() => [])
+      const nodes = await askStore(store.listNodes(), [])
       const found = nodes
         .filter(({ instance, seenAt }) => instance !== own.instance && nowSeconds(clock) - seenAt <= LOST_SECONDS)
         .flatMap((other) => {
