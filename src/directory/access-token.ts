@@ -15,11 +15,13 @@ const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const RANDOM_LETTERS = 20
 
-type NewAccessToken = Pick<AccessToken, 'name' | 'createdAt' | 'validUntil' | 'databases' | 'services'>
+type NewAccessToken = Pick<AccessToken, 'name' | 'createdAt' | 'validUntil' | 'databases' | 'services' | 'access'>
 
-/** The text of a new token, and the token without its id. */
+/** The text of a new token, and the token without its id. A read-only one names its databases. */
 export function createAccessToken({ user, ...given }: NewAccessToken & { readonly user: string }) {
-  const { validUntil, createdAt } = given
+  const { validUntil, createdAt, access, databases, services } = given
+  if (access !== undefined && (!databases || services))
+    throw badRequest('A read-only token (access: ro) needs databases, and is not valid for services.')
   const content = JSON.stringify({ e: validUntil, c: createdAt, u: user, r: createRandomText() })
   const text = PREFIX + Buffer.from(content).toString('hex')
   return { text, token: { ...given, fingerprint: toFingerprint(text), digest: toTokenDigest(text) } }
@@ -62,14 +64,22 @@ export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: num
   return owner.tokens.find((token) => isSameSecret(token.digest, digest) && isTokenActive(token, owner, nowSeconds))
 }
 
+/** Whether the owner has the token with this text, even one that has expired. */
+export function isTokenOf(owner: Pick<TokenOwner, 'tokens'>, text: string): boolean {
+  const digest = toTokenDigest(text)
+  return owner.tokens.some((token) => isSameSecret(token.digest, digest))
+}
+
 const MARK_DIGITS = 32
 
 /** Unique among all tokens. An id is not: it may be used again after a token is deleted. */
 export const toTokenMark = ({ digest }: AccessToken): string => digest.slice(0, MARK_DIGITS)
 
 /** What the token is valid for; `undefined`: everything its user may do. */
-export const findScope = ({ databases, services }: AccessToken): TokenScope | undefined =>
-  databases || services ? { databases: databases ?? [], services: services ?? [] } : undefined
+export const findScope = ({ databases, services, access }: AccessToken): TokenScope | undefined =>
+  databases || services || access
+    ? { databases: databases ?? [], services: services ?? [], ...(access && { access }) }
+    : undefined
 
 export const findTokenByMark = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): AccessToken | undefined =>
   tokens.find((token) => toTokenMark(token) === mark)

@@ -14,15 +14,21 @@ export interface Account extends Identity, Partial<Omit<RecordFields, keyof Iden
   readonly sessionEpoch: SessionEpoch
   /** The member `totp` of the document. If it is set, even in an invalid form, a code is required with the password. */
   readonly totp?: Json | undefined
+  /** A role of it needs a second factor, and it has passkeys and no TOTP: the password alone is not enough. */
+  readonly needsPasskey?: true
   /** Accepted in place of the password at the multi-model door. */
   readonly tokens: readonly AccessToken[]
 }
+
+/** Whether the password alone is not enough to sign in. */
+export const needsSecondStep = ({ totp, needsPasskey }: Pick<Account, 'totp' | 'needsPasskey'>): boolean =>
+  totp !== undefined || needsPasskey === true
 
 export const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
 
 /**
  * The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. Roles that
- * identity providers give are not among its roles: most credentials must not have them.
+ * external accounts give are not among its roles: most credentials must not have them.
  */
 export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiModel, ...user }: User): Account => ({
   ...user,
@@ -36,7 +42,7 @@ export const toAccount = ({ kind: _kind, isActive: _isActive, document, multiMod
 
 const isOfUser = (role: string): boolean => role !== ADMIN_ROLE
 
-/** For a session or a token of an identity provider: the account with the roles that this provider gives it. */
+/** For a session or a token of an external account: the user with the roles that this account gives. */
 export const withGivenRoles = <A extends Pick<Account, 'roles'>>(account: A, given: readonly string[]): A => ({
   ...account,
   roles: Object.freeze([...new Set([...account.roles, ...given.filter(isOfUser)])]),

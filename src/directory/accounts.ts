@@ -6,23 +6,28 @@ import type { Account } from './account.ts'
 import type { ChangeTracker } from './change-tracker.ts'
 import type { Administration, DirectoryDeps } from './deps.ts'
 import type { UserStore } from './store-port/users.ts'
-import { isExpired } from './users/user.ts'
+import { hasPasskeys, isExpired } from './users/user.ts'
 import type { CachedUser, UserCache } from './users/user-cache.ts'
 
 export function createAccountFinder(
   administration: Administration,
   cache: UserCache,
   tracker: ChangeTracker,
-  { clock, settings }: Pick<DirectoryDeps, 'clock' | 'settings'>,
+  { clock, settings, source }: Pick<DirectoryDeps, 'clock' | 'settings' | 'source'>,
 ) {
   const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
     const account = user?.account && isValid(user.account, clock) ? user.account : undefined
     const found = administrator ? withRoles(administrator, account?.roles ?? []) : account
-    const lacksFactor = found && found.totp === undefined && needsFactor(found.roles, settings().factorRoles)
-    return lacksFactor ? { ...found, mustSetUpFactor: true } : found
+    const lacksTotp =
+      found && found.totp === undefined && needsFactor(found.roles, settings().admin['second-factor-roles'])
+    if (!lacksTotp) return found
+    return hasPasskeys(found) ? { ...found, needsPasskey: true } : { ...found, mustSetUpFactor: true }
   }
-  const peekUser = (name: string): CachedUser | undefined => (tracker.isStale() ? undefined : cache.peek(name))
+  // administrators are Cardea's own
+  const isOutdated = (name: string): boolean => source?.isStale() === true && !administration.accounts().has(name)
+  const peekUser = (name: string): CachedUser | undefined =>
+    tracker.isStale() || isOutdated(name) ? undefined : cache.peek(name)
   return {
     peekUser,
     toAccount,
@@ -32,11 +37,12 @@ export function createAccountFinder(
      */
     async findAccount(name: string): Promise<Account | undefined> {
       if (tracker.isStale()) await tracker.requireFresh()
+      if (isOutdated(name)) throw new Refusal('store_unavailable', { detail: 'the copy of the users is too old' })
       const isAdministrator = administration.accounts().has(name)
       const user = cache.peek(name) ?? (await (isAdministrator ? findWithoutFailure(cache, name) : cache.find(name)))
       return toAccount(name, user)
     },
-    /** The same if it is in the cache; `undefined`: ask `findAccount`. */
+    /** The account if it is in the cache; `undefined`: ask `findAccount`. */
     peekAccount(name: string): Account | undefined {
       const user = peekUser(name)
       return user && toAccount(name, user)

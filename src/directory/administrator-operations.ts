@@ -2,13 +2,20 @@ import { nowSeconds } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import { readAdminPassword, renderAdminPassword, type StoredPassword } from '../passwords/schemes.ts'
-import type { AdministratorAccount } from './administrators.ts'
-import { confirmChange } from './confirm-change.ts'
+import {
+  type AdministratorAccount,
+  PASSKEYS_OF_ADMINISTRATORS,
+  TOTP_OF_ADMINISTRATORS,
+  toPasskeyEntry,
+} from './administrators.ts'
+import type { Caller } from './caller.ts'
 import type { DirectoryParts } from './parts.ts'
 import type { SettingChange, SettingOutcome } from './store-port/settings.ts'
+import { readAddress } from './users/address.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
-import type { Caller } from './users/new-passwords.ts'
-import { toFoldKey } from './users/user-search.ts'
+import { hasPasskeys } from './users/user.ts'
+import { requireNoTwin } from './users/user-operations.ts'
+import { findAddressOwner } from './users/user-search.ts'
 import { NAME_TAKEN } from './users/user-writer.ts'
 
 const SECTION = 'admins'
@@ -21,19 +28,20 @@ export interface Administrator {
   readonly text: string
   /** Whether a one-time code is needed with the password. */
   readonly hasTotp?: true
+  readonly hasPasskeys?: true
 }
 
 /** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
 export type NewAdministratorPassword = { readonly password: string } | { readonly stored: string }
 
-export interface SetAdministratorOptions extends Caller {
+export interface SetAdministratorOptions {
   /** `new`: throws `conflict` if there is an administrator of the name. `existing`: `not_found` if there is none. */
   readonly expected?: 'new' | 'existing'
 }
 
 /**
- * Administrators are kept in the run-time layer of the configuration. Every change of one revokes all its sessions;
- * setting its current password again changes nothing.
+ * Administrators are kept in the run-time layer of the configuration. Every change of one revokes all its sessions, and
+ * its passkeys, unless it was its own; setting its current password again changes nothing.
  */
 export function createAdministrators(parts: DirectoryParts) {
   const { administration } = parts
@@ -43,37 +51,38 @@ export function createAdministrators(parts: DirectoryParts) {
     /** Creates or changes one. Returns the stored form. */
     async setAdministrator(
       name: string,
+      caller: Caller,
       password: NewAdministratorPassword,
       options: SetAdministratorOptions = {},
     ): Promise<string> {
       const current = requireSettable(parts, name, options)
       if (!current) await requireNoTwin(parts, name)
+      if (!current) await requireNoOwner(parts, name)
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { reason: NO_PASSWORD })
-      if (current && 'password' in password && (await isCurrent(parts, current, password.password, options)))
+      if (current && 'password' in password && (await isCurrent(parts, current, password.password, caller)))
         return current.text
-      const text = await toStoredText(parts, password, options)
-      await writeAdministrator(parts, { name, text }, options)
+      const text = await toStoredText(parts, name, password, caller)
+      await writeAdministrator(parts, caller, { name, text }, options)
       return text
     },
     /** Returns the removed stored form. The last administrator cannot be removed: `forbidden`. */
-    removeAdministrator: (name: string) => removeAdministrator(parts, name),
+    removeAdministrator: (name: string, caller: Caller) => removeAdministrator(parts, name, caller),
   }
 }
 
-const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administrator => ({
+const toAdministrator = ({ name, text, totp, passkeys }: AdministratorAccount): Administrator => ({
   name,
   text,
   ...(totp !== undefined && { hasTotp: true }),
+  ...(hasPasskeys({ passkeys }) && { hasPasskeys: true }),
 })
 
-/** A user of the very name becomes the administrator; one that differs only in case or form could be mistaken for it. */
-async function requireNoTwin({ store, settings }: DirectoryParts, name: string): Promise<void> {
-  if (!settings().foldsNames) return
-  const key = toFoldKey(name)
-  const found = await store.searchUsers({ kind: 'fold', from: key, to: key }, { key, name: '' })
-  if (found.some(({ record }) => record.kind === 'user' && record.name !== name))
-    throw new Refusal('conflict', { reason: NAME_TAKEN })
+/** Where addresses sign in, the name would win over the address. */
+async function requireNoOwner({ store, settings }: DirectoryParts, name: string): Promise<void> {
+  const address = settings().addressesSignIn ? readAddress(name) : undefined
+  const owner = address && (await findAddressOwner(store, address))
+  if (owner && owner.name !== name) throw new Refusal('conflict', { reason: 'Another user has this address.' })
 }
 
 /** The administrator who has this name now, if any. Throws if that is not expected, or if no administrator may have it. */
@@ -95,17 +104,17 @@ function requireSettable(parts: DirectoryParts, name: string, { expected }: SetA
  * second must see that it removes the last.
  */
 async function writeEntry<T>(
-  { administration, clock, events }: DirectoryParts,
+  { administration, clock }: DirectoryParts,
   name: string,
   check: () => T,
   write: (change: SettingChange) => Promise<SettingOutcome>,
 ): Promise<T> {
-  await confirmChange(events)
   for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
     const checked = check()
     const unchangedSince = administration.position()
     const outcome = await write({ section: SECTION, key: name, nowSeconds: nowSeconds(clock), unchangedSince })
     await administration.refresh()
+    if (outcome.kind === 'look-alike') throw new Refusal('conflict', { reason: NAME_TAKEN })
     if (outcome.kind !== 'conflict') return checked
   }
   throw new Refusal('conflict')
@@ -113,24 +122,32 @@ async function writeEntry<T>(
 
 async function writeAdministrator(
   parts: DirectoryParts,
+  caller: Caller,
   { name, text }: Administrator,
   options: SetAdministratorOptions,
 ): Promise<void> {
-  const { store, revocations, events } = parts
-  // while the password was hashed, another request may have created or removed an administrator
+  const { revocations, events, administration, settings } = parts
+  const { store, confirmed } = await parts.begin(caller)
+  // while the password was hashed, another request may have created or removed an administrator, or created a user
   const findBefore = () => requireSettable(parts, name, options)
-  const before = await writeEntry(parts, name, findBefore, (change) => store.setSetting({ ...change, text }))
+  const before = await writeEntry(parts, name, findBefore, (change) => {
+    const current = administration.accounts().get(name)
+    const isDistinct = settings().auth.names === 'folded' && !current
+    const kept = confirmed?.identity.name === name ? current?.passkeys : undefined
+    return store.setSetting({ ...change, text, isDistinct, ...(kept && { also: [toPasskeyEntry(name, text, kept)] }) })
+  })
   revocations.notify({ kind: 'account', name })
   events.record(before ? 'administrator.changed' : 'administrator.created', { subject: name })
   events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
 }
 
-async function removeAdministrator(parts: DirectoryParts, name: string): Promise<string> {
-  const { store, administration, revocations, events } = parts
+async function removeAdministrator(parts: DirectoryParts, name: string, caller: Caller): Promise<string> {
+  const { revocations, events } = parts
+  const { store } = await parts.begin(caller)
   const findRemovable = () => requireRemovable(parts, name)
-  const removed = await writeEntry(parts, name, findRemovable, (change) => store.unsetSetting(change))
-  // a later administrator of the name begins without a second factor
-  await administration.setTotp(name, undefined)
+  // a later administrator of the name begins without a second factor and passkeys
+  const also = [TOTP_OF_ADMINISTRATORS, PASSKEYS_OF_ADMINISTRATORS].map((section) => ({ section, key: name }))
+  const removed = await writeEntry(parts, name, findRemovable, (change) => store.unsetSetting({ ...change, also }))
   await store.putRecoveryCodes({ name, version: '' }, [])
   revocations.notify({ kind: 'account', name })
   events.record('administrator.removed', { subject: name })
@@ -139,8 +156,13 @@ async function removeAdministrator(parts: DirectoryParts, name: string): Promise
 }
 
 /** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */
-function isCurrent({ passwords }: DirectoryParts, current: AdministratorAccount, password: string, caller: Caller) {
-  passwords.check({ password })
+async function isCurrent(
+  { passwords }: DirectoryParts,
+  current: AdministratorAccount,
+  password: string,
+  caller: Caller,
+): Promise<boolean> {
+  await passwords.check(current, { password })
   return passwords.isSame(password, current.password, caller)
 }
 
@@ -155,14 +177,15 @@ function requireRemovable({ administration }: DirectoryParts, name: string): str
 
 async function toStoredText(
   { passwords, settings }: DirectoryParts,
+  name: string,
   given: NewAdministratorPassword,
-  caller: Caller | undefined,
+  caller: Caller,
 ): Promise<string> {
-  if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, caller))
+  if ('password' in given) return renderAdminPassword(await passwords.hashOfAdministrator(name, given.password, caller))
   const reading = readAdminPassword(given.stored)
   if (reading.kind === 'stored') {
-    requireComputable(reading.password, settings().maxIterations)
-    passwords.check({ stored: reading.password })
+    requireComputable(reading.password, settings().chttpd_auth.max_iterations)
+    await passwords.check({ name }, { stored: reading.password })
     return given.stored
   }
   const reason = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason

@@ -5,7 +5,7 @@ import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
 import { type KeptSession, LOWEST_OF_ADMINISTRATORS, type SessionEpoch } from './session-epoch.ts'
 import { checkName } from './users/names.ts'
-import type { Json } from './users/user.ts'
+import type { Json, Passkey } from './users/user.ts'
 
 export interface AdministratorText {
   readonly name: string
@@ -15,20 +15,27 @@ export interface AdministratorText {
 
 export interface AdministratorAccount extends Account, AdministratorText {}
 
-/** The last time an administrator was created, changed or deleted at run time, and its second factor. */
+/** The last time an administrator was created, changed or deleted at run time, its second factor and its passkeys. */
 export interface AdministratorChange {
   readonly sequence: number
   /** The mark of the write. Empty: an earlier version has written it. */
   readonly mark: string
   readonly seconds: number
   readonly totp?: Json
+  readonly passkeys?: AdministratorPasskeys | undefined
   /** The session that this change has not ended. */
   readonly kept?: KeptAdministratorSession | undefined
 }
 
 export interface KeptAdministratorSession extends KeptSession {
-  /** Of the stored password: another one, which may come from a file, ends the session. */
+  /** Version of the stored password: another one, which may come from a file, ends the session. */
   readonly version: string
+}
+
+export interface AdministratorPasskeys {
+  /** Version of the stored password: under another one, which may be that of a later administrator of the name, they are not used. */
+  readonly version: string
+  readonly list: readonly Passkey[]
 }
 
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
@@ -36,7 +43,21 @@ export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
 /** The section of the store that has the last end of all sessions of each administrator, and which session was kept. */
 export const SESSIONS_OF_ADMINISTRATORS = '[admins] sessions'
 
-/** The key in that section that ends the sessions of all administrators. None has this name. */
+/** The sections of the store that have the second factor and the passkeys of each administrator, as JSON. */
+export const TOTP_OF_ADMINISTRATORS = '[admins] totp'
+export const PASSKEYS_OF_ADMINISTRATORS = '[admins] passkeys'
+
+/** An entry of the store. */
+export const toPasskeyEntry = (name: string, text: string, list: readonly Passkey[]) => ({
+  section: PASSKEYS_OF_ADMINISTRATORS,
+  key: name,
+  text: JSON.stringify({ version: toTextVersion(text), list } satisfies AdministratorPasskeys),
+})
+
+/** Differs for every stored form of a password. */
+const toTextVersion = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** The key in the section of sessions that ends the sessions of all administrators. None has this name. */
 export const EVERY_ADMINISTRATOR = ''
 
 /** The last change of a name, its own or that of all. */
@@ -77,8 +98,8 @@ const toAccount = (
   password: Account['password'],
   change: AdministratorChange | undefined,
 ): AdministratorAccount => {
-  const version = createHash('sha256').update(text).digest('base64url')
-  const { kept } = change ?? {}
+  const version = toTextVersion(text)
+  const { kept, passkeys } = change ?? {}
   return {
     name,
     text,
@@ -89,6 +110,7 @@ const toAccount = (
     version,
     sessionEpoch: { ...toSessionEpoch(text, change), ...(kept?.version === version && { kept }) },
     totp: change?.totp,
+    ...(passkeys?.version === version && passkeys.list.length > 0 && { passkeys: passkeys.list }),
     tokens: [],
   }
 }

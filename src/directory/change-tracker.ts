@@ -1,5 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import type { Notifier } from '../base/notifier.ts'
+import { succeedsWithin } from '../base/sleep.ts'
 import type { DirectoryDeps, Follower, Revocation } from './deps.ts'
 import type { EndedSessions } from './sessions/ended-sessions.ts'
 import type { Change } from './store-port/changes.ts'
@@ -23,8 +24,15 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts) {
     onReset: () => reloadEverything(deps, parts),
     ...createOutageReports(deps),
   })
-  const catchUpBriefly = createBriefCatchUp(follower)
-  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
+  /** How many changes were announced to this node that it could not read. */
+  let missed = 0
+  const catchUp = async (): Promise<void> => {
+    const before = missed
+    await catchUpOrRefuse(follower)
+    if (missed === before) missed = 0
+  }
+  const catchUpBriefly = createBriefCatchUp(catchUp)
+  const isStale = () => missed > 0 || follower.stalenessMs() > deps.settings().store['max-staleness']
   const requireFresh = async () => {
     if (isStale()) await catchUpBriefly()
   }
@@ -40,7 +48,16 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts) {
         () => true,
         () => false,
       ),
-    catchUp: () => catchUp(follower),
+    catchUp,
+    /**
+     * Applies a change that a sibling is about to acknowledge. If the store does not respond in time, what this
+     * node remembers counts as too old until it does, and streams are ended. Never throws.
+     */
+    async follow(): Promise<void> {
+      if (await succeedsWithin(catchUp(), MAX_FOLLOW_MS)) return
+      missed += 1
+      parts.revocations.notify({ kind: 'everything' })
+    },
     close: () => follower.stop(),
   }
 }
@@ -74,6 +91,9 @@ function describeFailure(error: unknown): string {
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no response'
 }
 
+/** A process that does not reply to its siblings for twice as long is ended. */
+const MAX_FOLLOW_MS = 1000
+
 /** How long requests wait for a store that has not responded for a long time. */
 const MAX_WAIT_MS = 250
 
@@ -81,12 +101,12 @@ const MAX_WAIT_MS = 250
  * Catches up once for all waiting requests. If the store has not responded in time, they are refused, and so are later
  * ones until it responds.
  */
-function createBriefCatchUp(follower: Follower): () => Promise<void> {
+function createBriefCatchUp(catchUp: () => Promise<void>): () => Promise<void> {
   let attempt: Promise<void> | undefined
   const start = (): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no response yet' })), MAX_WAIT_MS)
-    void catchUp(follower)
+    void catchUp()
       .then(resolve, reject)
       .finally(() => {
         clearTimeout(timer)
@@ -100,7 +120,7 @@ function createBriefCatchUp(follower: Follower): () => Promise<void> {
   }
 }
 
-async function catchUp(follower: Follower): Promise<void> {
+async function catchUpOrRefuse(follower: Follower): Promise<void> {
   try {
     await follower.catchUp()
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { CacheCounts } from '../base/caches.ts'
 import type { SharedClock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { Siblings } from '../base/siblings.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordRules } from '../passwords/password-rules.ts'
@@ -9,10 +10,24 @@ import type { AdministratorAccount } from './administrators.ts'
 import type { KeptSession } from './session-epoch.ts'
 import type { Change, Position } from './store-port/changes.ts'
 import type { Store } from './store-port/store.ts'
-import type { Json, RoleIssuers } from './users/user.ts'
+import type { Json, Passkey, RoleIssuers, User } from './users/user.ts'
+
+/** Another server that has the users. Those in the store are a copy. */
+export interface UserSource {
+  /** Whether the copy is incomplete or too old. Then users cannot sign in, as if the store did not respond. */
+  isStale(): boolean
+  /** Whether a weaker stored form of a password that was verified may be replaced there. */
+  upgradesHashes(): boolean
+  /** How new passwords are hashed so that the source can verify them. */
+  toHashParameters(configured: HashParameters): Promise<HashParameters>
+  /** The store, through which writes of users reach the source first. */
+  wrap(store: Store): Store
+}
 
 export interface DirectoryDeps {
   readonly store: Store
+  /** Left out: the users are those of the store. */
+  readonly source?: UserSource | undefined
   readonly hasher: Hasher
   readonly administration: Administration
   /** The current options; called for each use. */
@@ -20,39 +35,53 @@ export interface DirectoryDeps {
   /** Follows the changes of the store. */
   follow(options: FollowOptions): Follower
   readonly clock: SharedClock
+  readonly siblings: Siblings
   /** Counts the uses of the cached users. */
   readonly cacheCounts?: CacheCounts
   /** Cardea's own key, shared by the nodes of a store and unknown to other servers. */
   ownKey(): Uint8Array
   readonly events: SecurityEvents
+  /** Records changes of fields that modules know. */
+  readonly recordFurther: RecordUserChange
   readonly log: Log
 }
 
+/** Compares a user before and after a write. */
+export type RecordUserChange = (events: SecurityEvents, before: User | undefined, after: User) => void
+
+/** The options that the directory reads, by section, under their own names, and what is computed from several. */
 export interface DirectorySettings {
+  readonly chttpd_auth: {
+    /** The most iterations of an administrator's password that is set in a stored form. */
+    readonly max_iterations: number
+    /** Whether a password with a weaker stored form is hashed again at the next sign-in. */
+    readonly upgrade_hash_on_auth: boolean
+    /** How many users are cached. */
+    readonly auth_cache_size: number
+    /** How many sessions one name can have at a time; 0: any number. */
+    readonly max_sessions: number
+  }
+  /** How long cached data is used while the store does not respond, in milliseconds. */
+  readonly store: { readonly 'max-staleness': number }
+  /** Accounts with one of these roles need a second factor; administrators have the role `_admin`. */
+  readonly admin: { readonly 'second-factor-roles': readonly string[] }
+  /** `folded`: new names must differ from all others in more than case and compatibility forms. */
+  readonly auth: { readonly names: 'exact' | 'folded' }
   /** How new passwords are hashed. */
   readonly parameters: HashParameters
-  /** The most iterations of an administrator's password that is set in a stored form. */
-  readonly maxIterations: number
   readonly rules: PasswordRules
-  /** Whether a password with a weaker stored form is hashed again at the next sign-in. */
-  readonly upgradesHashes: boolean
-  /** How many users are cached. */
-  readonly cacheSize: number
-  /** How long cached data is used while the store does not respond. */
-  readonly maxStalenessMs: number
   /** From now on, how long a cookie or token of any session can be accepted at most, renewals of running requests included. */
   readonly maxSessionSeconds: number
-  /** How many sessions one name can have at a time; 0: any number. */
-  readonly maxSessions: number
-  /** Accounts with one of these roles need a second factor; administrators have the role `_admin`. */
-  readonly factorRoles: readonly string[]
-  /** Only users that a provider asserts have names that begin so. In small letters. */
+  /** Only users that a token of another issuer asserts have names that begin so. In small letters. */
   readonly reservedPrefixes: readonly string[]
-  /** Whether new names must differ from all others in more than case and compatibility forms. */
-  readonly foldsNames: boolean
-  /** Of identity providers. Other roles that they gave earlier are stored and have no effect. Never changes. */
+  /** Whether a verified address signs in, too. Then no name may be the address of another user. */
+  readonly addressesSignIn: boolean
+  /** The issuers of external accounts that give roles. Other roles that issuers gave earlier are stored and have no effect. Never changes. */
   readonly roleIssuers: RoleIssuers
 }
+
+/** A pure function: it may be called again if another change was faster. */
+export type ChangePasskeys = (passkeys: readonly Passkey[]) => readonly Passkey[]
 
 /** The current administrators. They are part of the configuration. */
 export interface Administration {
@@ -67,6 +96,15 @@ export interface Administration {
   endSessions(name: string, kept?: KeptSession): Promise<void>
   /** Sets or removes the second factor of an administrator, on every node. Its sessions stay. */
   setTotp(name: string, totp: Json | undefined): Promise<void>
+  /**
+   * Changes the passkeys of an administrator, on every node. One that is removed ends all its sessions; with `ending` a
+   * change ends all but the kept one. Returns whether it did.
+   */
+  setPasskeys(
+    name: string,
+    change: ChangePasskeys,
+    ending?: { readonly kept: KeptSession | undefined },
+  ): Promise<boolean>
   /** Reads the run-time layer again. Throws only if the store cannot be reached. */
   refresh(): Promise<void>
 }
@@ -96,8 +134,11 @@ export interface Follower {
   stop(): Promise<void>
 }
 
-/** `account`: every credential of the name must be checked again. `everything`: of every name. */
+/**
+ * `session`: with a `successor`, a sign-in of its user has replaced it, and its streams go on under that session.
+ * `account`: every credential of the name must be checked again. `everything`: of every name.
+ */
 export type Revocation =
-  | { readonly kind: 'session'; readonly id: string; readonly name: string }
+  | { readonly kind: 'session'; readonly id: string; readonly name: string; readonly successor?: string }
   | { readonly kind: 'account'; readonly name: string }
   | { readonly kind: 'everything' }

@@ -7,12 +7,12 @@
  * too many passwords wait to be hashed, `store_unavailable` if the store cannot be reached.
  */
 
-import type { SharedClock } from '../base/clock.ts'
 import { createAdministrators } from './administrator-operations.ts'
 import type { DirectoryDeps } from './deps.ts'
 import { createExternalAccounts } from './external-accounts.ts'
-import { createNoteQueue } from './note-queue.ts'
+import { createNoteQueue, type NoteQueueDeps } from './note-queue.ts'
 import { loadParts } from './parts.ts'
+import { createPasskeys } from './passkeys.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
 import { createRenewals } from './sessions/renewals.ts'
 import { createSessionRecords } from './sessions/session-records.ts'
@@ -20,6 +20,7 @@ import { createSessions } from './sessions/sessions.ts'
 import type { LastSignIn, SignInStore, TokenUse, TokenUseStore } from './store-port/sign-ins.ts'
 import { findConfusion } from './users/check-user.ts'
 import { createImportUsers } from './users/import-users.ts'
+import { createSignInNames } from './users/sign-in-name.ts'
 import { createHashUpgrade } from './users/upgrade-hash.ts'
 import { type ExternalAccount, findGivenRoles, listRoles as listRolesOf, type User } from './users/user.ts'
 import { createUserEditor, createUserReader } from './users/user-operations.ts'
@@ -29,24 +30,28 @@ export type Directory = Awaited<ReturnType<typeof createDirectory>>
 
 /** Resolves when all sessions ended so far are loaded. */
 export async function createDirectory(deps: DirectoryDeps) {
-  const { store, clock } = deps
   const parts = await loadParts(deps)
+  const { store, clock } = parts
+  const notes = parts.beginUnasked('note').store
   const { hashWork, tracker, findAccount, peekAccount } = parts
   const { settled, ...upgrade } = createHashUpgrade(parts)
   const editor = createUserEditor(parts)
+  const search = createUserSearch(store, clock, () => deps.settings().roleIssuers)
   const listRoles = (user: User) => listRolesOf(user, deps.settings().roleIssuers)
   const sessions = createSessions(parts)
   const { close: closeRecords, ...records } = createSessionRecords(parts, sessions)
-  const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
-  const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
+  const { close: closeTokenUses, ...tokenUses } = createTokenUses(notes, deps)
+  const { close: closeSignIns, ...signIns } = createSignInNotes(notes, deps)
   return {
     ...createUserReader(store),
-    ...createUserSearch(store, clock, () => deps.settings().roleIssuers),
+    ...search,
+    ...createSignInNames(parts, search.findAddressOwner),
     ...editor,
     importUsers: createImportUsers(parts, editor),
     ...createAdministrators(parts),
     ...createExternalAccounts(parts, editor),
     ...createSecondFactors(parts, editor),
+    ...createPasskeys(parts, editor),
     ...sessions,
     ...records,
     ...createRenewals({ ...parts, ...records, sessions }),
@@ -54,9 +59,9 @@ export async function createDirectory(deps: DirectoryDeps) {
     ...signIns,
     findAccount,
     peekAccount,
-    /** All roles of a user: its own, and those that identity providers gave it. */
+    /** All roles of a user: its own, and those of its external accounts. */
     listRoles,
-    /** The roles that the user has through one account at a provider; `undefined`: the provider gives none. */
+    /** The roles that the user has through one external account; `undefined`: its issuer gives none. */
     findGivenRoles: (link: ExternalAccount) => findGivenRoles(link, deps.settings().roleIssuers),
     /** Why the name of a user could be mistaken for that of another. */
     findConfusion: (name: string) => findConfusion(name, parts),
@@ -69,6 +74,8 @@ export async function createDirectory(deps: DirectoryDeps) {
     isFresh: tracker.isFresh,
     /** Resolves when every earlier write of any node is visible here. */
     catchUp: tracker.catchUp,
+    /** Applies a change of a sibling before that acknowledges it. */
+    follow: tracker.follow,
     /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */
     async close() {
       await settled()
@@ -81,12 +88,12 @@ export async function createDirectory(deps: DirectoryDeps) {
 }
 
 /** When accounts last signed in, for administrators. */
-function createSignInNotes(store: SignInStore, clock: SharedClock) {
+function createSignInNotes(store: SignInStore, deps: NoteQueueDeps) {
   // a deleted user takes its last sign-in along, so nothing else is purged
   const queue = createNoteQueue(
     (signIns: readonly LastSignIn[]) => store.putSignIns(signIns),
     async () => {},
-    clock,
+    { ...deps, topic: { name: 'sign-ins.flush' } },
   )
   return {
     /** Never waits: written in batches, for each name at most once a minute. */
@@ -94,26 +101,27 @@ function createSignInNotes(store: SignInStore, clock: SharedClock) {
     /** By name. Names without a sign-in are missing. */
     async findLastSignIns(names: readonly string[]): Promise<ReadonlyMap<string, LastSignIn>> {
       // a list of users is shown even while the store cannot be written
-      await queue.flush().catch(() => {})
+      await queue.flushSoon().catch(() => {})
       return new Map((await store.listSignIns(names)).map((signIn) => [signIn.name, signIn]))
     },
     close: queue.close,
   }
 }
 
-/** Of a token that was removed, the last use is kept no longer than this. */
+/** The last use of a token that was removed is kept no longer than this. */
 const KEPT_SECONDS = 400 * 24 * 60 * 60
 
 /** When access tokens were last used, for administrators. */
-function createTokenUses(store: TokenUseStore, clock: SharedClock) {
+function createTokenUses(store: TokenUseStore, deps: NoteQueueDeps) {
   const purge = (nowSeconds: number) => store.purgeTokenUses(nowSeconds - KEPT_SECONDS)
-  const queue = createNoteQueue((uses: readonly TokenUse[]) => store.putTokenUses(uses), purge, clock)
+  const write = (uses: readonly TokenUse[]) => store.putTokenUses(uses)
+  const queue = createNoteQueue(write, purge, { ...deps, topic: { name: 'token-uses.flush' } })
   return {
     /** Never waits: uses are written in batches, those of one token once a minute. `mark` is that of the token. */
     noteTokenUse: (name: string, mark: string) => queue.note(mark, (minute) => ({ name, mark, usedAt: minute })),
     /** Seconds since the epoch, exact to the minute, by the mark of the token. */
     async listTokenUses(name: string): Promise<ReadonlyMap<string, number>> {
-      await queue.flush()
+      await queue.flushSoon()
       return new Map((await store.listTokenUses(name)).map(({ mark, usedAt }) => [mark, usedAt]))
     },
     close: queue.close,

@@ -6,10 +6,12 @@ import { createLiveCache } from '../base/caches.ts'
 import { nowSeconds } from '../base/clock.ts'
 import { digestHex } from '../base/encoding.ts'
 import { badRequest, isClientError, Refusal } from '../base/errors.ts'
+import { type Caller, PROGRAM } from './caller.ts'
 import type { DirectoryParts } from './parts.ts'
+import { isNamedByAddress } from './users/apart.ts'
 import { checkName } from './users/names.ts'
 import { type ExternalAccount, toExternalKey, type User, type UserDraft, withField } from './users/user.ts'
-import type { CheckWrite, UserEditor } from './users/user-operations.ts'
+import type { UserEditor } from './users/user-operations.ts'
 
 type ExternalKey = Pick<ExternalAccount, 'issuer' | 'subject'>
 
@@ -17,6 +19,8 @@ type ExternalKey = Pick<ExternalAccount, 'issuer' | 'subject'>
 export interface FirstSignIn extends Omit<ExternalAccount, 'linkedAt'> {
   /** What the provider calls the user. */
   readonly name: string
+  /** That of the user, if the provider is trusted for it. */
+  readonly address: string | undefined
   readonly issuedAt: number
 }
 
@@ -38,7 +42,7 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
     )
   }
   /** The owner of an account as last found. It counts while that user has the account: every change of a user is noticed. */
-  const owners = createLiveCache<{ readonly name: string }>(() => settings().cacheSize)
+  const owners = createLiveCache<{ readonly name: string }>(() => settings().chttpd_auth.auth_cache_size)
   /** The names of the linked users, active or not. Several are refused, as none is right: an account belongs to one. */
   const listLinked = async (key: ExternalKey): Promise<readonly string[]> => {
     // not the digest, which takes longer; an issuer has no line break
@@ -57,42 +61,47 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
     /** Throws `conflict` if another user has the external account. `change`: what else changes with it. */
     async linkAccount(
       name: string,
-      check: CheckWrite,
+      caller: Caller,
       given: Omit<ExternalAccount, 'linkedAt'>,
       change = (user: User) => user,
     ): Promise<User> {
       requireKey(given)
       const link = { ...given, linkedAt: nowSeconds(clock) }
-      return editor.changeUser(name, check, (user) => withLink(change(user), link))
+      return editor.changeUser(name, caller, (user) => withLink(change(user), link))
     },
     /** Replaces the roles that the account gives its user. */
-    async setLinkRoles(name: string, check: CheckWrite, key: ExternalKey, roles: readonly string[]): Promise<User> {
+    async setLinkRoles(name: string, caller: Caller, key: ExternalKey, roles: readonly string[]): Promise<User> {
       const replace = (link: ExternalAccount): ExternalAccount => (isSameAccount(link, key) ? { ...link, roles } : link)
-      return editor.changeUser(name, check, (user) => withField(user, 'links', user.links?.map(replace)))
+      return editor.changeUser(name, caller, (user) => withField(user, 'links', user.links?.map(replace)))
     },
     /** Ends all sessions of the user: some may have been opened with the external account. */
-    async unlinkAccount(name: string, check: CheckWrite, key: ExternalKey): Promise<User> {
+    async unlinkAccount(name: string, caller: Caller, key: ExternalKey): Promise<User> {
       const change = (user: User) => {
         if (!isLinkedTo(user, key)) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
         const others = user.links?.filter((link) => !isSameAccount(link, key))
         return withField(user, 'links', others)
       }
-      return editor.changeUser(name, check, change, { endsSessions: true })
+      return editor.changeUser(name, caller, change, { endsSessions: true })
     },
     /**
      * Creates the user of an external account and returns its name. A name that is taken, not allowed or that of an
-     * administrator gets a suffix. `undefined`: the account was unlinked, or its user deleted or signed out, after the token
+     * administrator gets a suffix. An address that another user has is left out. `undefined`: the account was unlinked, or its user deleted or signed out, after the token
      * was issued.
      */
-    async createLinked({ name, issuedAt, ...account }: FirstSignIn): Promise<string | undefined> {
+    async createLinked({ name, address, issuedAt, ...account }: FirstSignIn): Promise<string | undefined> {
       requireKey(account)
       const former = await findRecords('external-once', account)
       if (former.some(({ sessionEpoch }) => issuedAt <= sessionEpoch.seconds)) return undefined
       const mark = digestHex('sha256', toExternalKey(account)).slice(0, 8)
       const links = [{ ...account, linkedAt: nowSeconds(clock) }]
-      for (const candidate of [name, `${name}-${mark}`, `${account.provider}-${mark}`]) {
-        if (checkName(candidate) !== undefined) continue
-        const created = await createFree(editor, { name: candidate, links })
+      const verified = address && ({ text: address, verifiedAt: nowSeconds(clock), provenBy: 'provider' } as const)
+      const drafts = [name, `${name}-${mark}`, `${account.provider}-${mark}`].flatMap((candidate): UserDraft[] => [
+        ...(verified ? [{ name: candidate, links, address: verified }] : []),
+        { name: candidate, links },
+      ])
+      for (const draft of drafts) {
+        if (checkName(draft.name) !== undefined || (settings().addressesSignIn && !isNamedByAddress(draft))) continue
+        const created = await createFree(editor, draft)
         if (created) return created
         // another first sign-in of the account may have been faster
         const [linked] = await listLinked(account)
@@ -120,7 +129,7 @@ function withLink(user: User, link: ExternalAccount): User {
 /** `undefined`: the name cannot be used. */
 async function createFree(editor: UserEditor, draft: UserDraft): Promise<string | undefined> {
   try {
-    return (await editor.createUser(draft)).name
+    return (await editor.createUser(draft, PROGRAM)).name
   } catch (error) {
     if (isClientError(error)) return undefined
     throw error

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { PresentedSession } from './sessions/session.ts'
@@ -83,6 +84,8 @@ interface AccountSecrets {
 export interface TokenScope {
   readonly databases: readonly string[]
   readonly services: readonly string[]
+  /** It is valid only to read databases, and only at the document door. */
+  readonly access?: 'ro'
 }
 
 /** The token of another issuer that an identity rests on: directly, or through a session opened with it. */
@@ -90,10 +93,10 @@ export interface TokenOrigin {
   /** Its `iat` and `exp`, in seconds. */
   readonly issuedAt: number | undefined
   readonly expiresAt: number | undefined
-  /** The key that verified it. When that key is removed, the token and its sessions are rejected. */
+  /** The key that verified it. When that key or the rules for claims change, its sessions are rejected. */
   readonly algorithm: string
   readonly kid: string | undefined
-  readonly keyVersion: string
+  readonly version: string
 }
 
 export const ADMIN_ROLE = '_admin'
@@ -101,6 +104,15 @@ export const ADMIN_ROLE = '_admin'
 export const METRICS_ROLE = '_metrics'
 
 export const NO_GRANTS: Identity['grants'] = new Map()
+
+/** Cardea itself, at the databases behind it. With all rights: CouchDB knows the role, ArangoDB the superuser. */
+export const CARDEA: Identity = Object.freeze({
+  name: 'cardea',
+  roles: [ADMIN_ROLE],
+  isAdmin: true,
+  isSuperuser: true,
+  grants: NO_GRANTS,
+})
 
 export const ANONYMOUS: AnonymousRequest = Object.freeze({
   identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
@@ -119,6 +131,15 @@ export const isAnonymous = (authenticated: Authenticated | undefined): authentic
 
 /** For a user whose second factor is proved elsewhere, or who is about to set one up. */
 export const withoutFactorSetup = <T extends Identity>({ mustSetUpFactor: _met, ...others }: T) => others
+
+/** Whether two identities are those of one name with the same rights. */
+export const hasSameRights = (now: Identity, before: Identity): boolean =>
+  now.name === before.name &&
+  now.isAdmin === before.isAdmin &&
+  now.mustChangePassword === before.mustChangePassword &&
+  now.mustSetUpFactor === before.mustSetUpFactor &&
+  isDeepStrictEqual(now.roles, before.roles) &&
+  isDeepStrictEqual(now.grants, before.grants)
 
 /** When the user or the credential expires, in seconds since the epoch. */
 export const expiryOf = ({ identity, credential }: Authenticated): number =>

@@ -1,18 +1,24 @@
 /**
  * What a request must have proved. Users need their password to change their own password, second factor or access tokens,
- * and to delete or deactivate their account. Removing or replacing a second factor needs a session that has proved it.
+ * to end their other sessions, and to delete or deactivate their account. Removing or replacing a second factor needs a session that has proved it.
  */
 
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { isUsable } from '../passwords/schemes.ts'
 import { type Account, isAccount } from './account.ts'
 import type { Authenticated } from './identity.ts'
 import { generationOf, type KeptSession } from './session-epoch.ts'
-import { provesFactor, type SessionOwner } from './sessions/session.ts'
+import { type ExternalOpening, provesFactor, type SessionOwner } from './sessions/session.ts'
 
 export interface PasswordProofDeps {
-  readonly directory: { findPasswordTime(id: string, owner: SessionOwner): number | undefined }
+  readonly directory: {
+    findPasswordTime(id: string, owner: SessionOwner): number | undefined
+    findExternalOpening(id: string, owner: SessionOwner): ExternalOpening | undefined
+    isPasskeySession(id: string, owner: SessionOwner): boolean
+    isSessionEnded(id: string): boolean
+  }
   /** Seconds after which a session alone is not enough and the current password is required. 0: never. */
   maxAgeSeconds(): number
   readonly clock: Clock
@@ -20,7 +26,8 @@ export interface PasswordProofDeps {
 
 /**
  * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was
- * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only a delegation. `isCurrentPassword`
+ * opened with it. A user without a password proves a fresh sign-in with an external account instead. Access tokens,
+ * tokens signed elsewhere and proxy headers prove only a delegation. `isCurrentPassword`
  * checks the current password if the request carries it in addition to its session.
  */
 export async function requirePassword(
@@ -30,7 +37,8 @@ export async function requirePassword(
 ): Promise<void> {
   if (who.credential?.kind.provesPassword === 'itself') return
   const session = findProvenSession(who)
-  const provedAt = session && deps.directory.findPasswordTime(session.id, session.owner)
+  const provedAt = session && findProofTime(session, deps)
+  if (provedAt === undefined && isOfPasskey(who, deps) && (await isCurrentPassword())) return
   if (provedAt === undefined) throw new Refusal('password_required', { reason: toNeedsPassword(who) })
   const maxAge = deps.maxAgeSeconds()
   if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
@@ -39,23 +47,54 @@ export async function requirePassword(
   })
 }
 
-const NEEDS_PASSWORD =
-  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
+/** Whether a passkey opened the session of the request: it proves no password, but who can type it has proved both. */
+export function isOfPasskey(who: Authenticated, { directory }: Pick<PasswordProofDeps, 'directory'>): boolean {
+  const session = findLiveSession(who, { directory })
+  return session !== undefined && directory.isPasskeySession(session.id, session.owner)
+}
 
-const WITHOUT_PASSWORD = 'A user without a password gets a link to set one from an administrator.'
+/** The own session of the request. The cookie of a replaced one is still accepted for some seconds, and proves nothing. */
+export function findLiveSession(
+  who: Authenticated,
+  { directory }: { readonly directory: Pick<PasswordProofDeps['directory'], 'isSessionEnded'> },
+): ProvenSession | undefined {
+  const session = findProvenSession(who)
+  return session && !directory.isSessionEnded(session.id) ? session : undefined
+}
+
+function findProofTime({ id, owner }: ProvenSession, { directory }: PasswordProofDeps): number | undefined {
+  // the cookie of a replaced session is still accepted for some seconds
+  if (directory.isSessionEnded(id)) return undefined
+  if (hasPassword(owner)) return directory.findPasswordTime(id, owner)
+  const provided = directory.findExternalOpening(id, owner)
+  return provided?.isFresh ? provided.at : undefined
+}
+
+/** Whether the account can sign in with a password here. */
+export const hasPassword = ({ password }: Pick<Account, 'password'>): boolean => isUsable(password)
+
+const NEEDS_PASSWORD =
+  'Sign in with the password to change it, the second factor or access tokens, to end other sessions, or to delete or deactivate the account.'
+
+const WITHOUT_PASSWORD = 'A user without a password signs in at the identity provider again.'
 
 const toNeedsPassword = ({ identity }: Authenticated): string =>
   isAccount(identity) && identity.links?.length ? `${NEEDS_PASSWORD} ${WITHOUT_PASSWORD}` : NEEDS_PASSWORD
 
 /** The session of the request whose id may prove how it was opened. Delegated credentials prove nothing of the user. */
-function findProvenSession(who: Authenticated): { readonly id: string; readonly owner: Account } | undefined {
+function findProvenSession(who: Authenticated): ProvenSession | undefined {
   const { identity, credential } = who
   if (!credential?.session || credential.kind.provesPassword !== 'its session') return undefined
   const isDelegated = credential.accessToken !== undefined || !isAccount(identity)
   return isDelegated ? undefined : { id: credential.session.id, owner: identity }
 }
 
-export type FactorOwner = Pick<Account, 'name' | 'totp'>
+export interface ProvenSession {
+  readonly id: string
+  readonly owner: Account
+}
+
+export type FactorOwner = Pick<Account, 'name' | 'totp' | 'needsPasskey'>
 
 /** Whether two states of an account have the same second factor, or both none. */
 export const isSameFactor = (a: Pick<Account, 'totp'>, b: Pick<Account, 'totp'>): boolean =>
@@ -85,4 +124,4 @@ export function requireFactorProof(account: FactorOwner, confirmed: Authenticate
 }
 
 const NEEDS_FACTOR =
-  'Sign in with a one-time code to change or remove the second factor or its recovery codes, or to delete the account.'
+  'Sign in with a one-time code or a passkey to change or remove the second factor, passkeys or recovery codes, or to delete the account.'

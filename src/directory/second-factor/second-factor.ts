@@ -2,12 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { digestHex, frame } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { confirmChange } from '../confirm-change.ts'
+import { type Account, needsSecondStep } from '../account.ts'
+import type { Caller } from '../caller.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { type FactorOwner, findConfirming, requireFactorProof } from '../password-proof.ts'
 import type { FactorKey } from '../store-port/one-time-secrets.ts'
 import { type Json, type User, withTotp } from '../users/user.ts'
-import { ANY_USER, type CheckWrite, type UserEditor } from '../users/user-operations.ts'
+import type { UserEditor } from '../users/user-operations.ts'
+import type { Writes } from '../writes.ts'
 import { createTotpCheck, readTotp, renderBase32 } from './totp.ts'
 
 const SECRET_BYTES = 20
@@ -19,66 +21,89 @@ export const createTotpSecret = (): string => renderBase32(randomBytes(SECRET_BY
 /** Users who change their own second factor, or its recovery codes, must have proved it: `second_factor_required`. */
 export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
   const { store } = parts
-  const spendTotp = createTotpCheck(store, parts.clock)
+  const spendTotp = createTotpCheck(parts.beginUnasked('sign-in').store, parts.clock)
+  const setTotp = (name: string, caller: Caller, totp?: Json): Promise<unknown> =>
+    parts.administration.accounts().has(name)
+      ? setAdministratorTotp(parts, name, caller, totp)
+      : editor.changeUser(name, caller, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
   return {
     /**
      * `secret`: in base32, given to an app; `code`: one of it as proof. Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. Ends all sessions and tokens of
      * the account, except the session of the request.
      */
-    async enableTotp(name: string, secret: string, code: string): Promise<readonly string[]> {
+    async enableTotp(name: string, caller: Caller, secret: string, code: string): Promise<readonly string[]> {
       const member = { key: secret, algorithm: 'sha', length: 6 }
       const totp = SECRET.test(secret) ? readTotp(member) : undefined
       if (!totp) throw badRequest('secret is not one that /account/totp has created.')
-      await requireOwnProof(parts, name)
+      await requireOwnProof(parts, name, caller)
       if (!(await spendTotp(toFactorKey(name, member), totp, code)))
         throw badRequest('The code is wrong, expired or used already.')
-      const recoveryCodes = await replaceCodes(parts, name, member)
-      await setTotp(parts, editor, name, member)
+      const recoveryCodes = await replaceCodes(parts, name, caller, member)
+      await setTotp(name, caller, member)
       return recoveryCodes
     },
     /** For an administrator, or the caller's own account. Also removes the recovery codes. */
-    async removeTotp(name: string): Promise<void> {
-      await requireOwnProof(parts, name)
-      await setTotp(parts, editor, name)
-      await removeCodes(parts, name)
+    async removeTotp(name: string, caller: Caller): Promise<void> {
+      const writes = await requireOwnProof(parts, name, caller)
+      await setTotp(name, caller)
+      await removeCodes(writes, name)
     },
     /** For a user, never for an administrator with the same name. */
-    async removeUserTotp(name: string, check: CheckWrite): Promise<User> {
-      const user = await editor.changeUser(name, check, (before) => withTotp(before, undefined))
-      await removeCodes(parts, name)
+    async removeUserTotp(name: string, caller: Caller): Promise<User> {
+      const writes = await parts.begin(caller)
+      const user = await editor.changeUser(name, caller, (before) => withTotp(before, undefined))
+      await removeCodes(writes, name)
       return user
     },
     /** Throws `conflict` if the account has no second factor. */
-    async replaceRecoveryCodes(name: string): Promise<readonly string[]> {
-      const totp = (await parts.findAccount(name))?.totp
-      if (totp === undefined) throw new Refusal('conflict', { reason: 'The account has no second factor.' })
-      await requireOwnProof(parts, name)
-      return replaceCodes(parts, name, totp)
+    async replaceRecoveryCodes(name: string, caller: Caller): Promise<readonly string[]> {
+      const account = await parts.findAccount(name)
+      const factor = account && findFactor(account)
+      if (factor === undefined) throw new Refusal('conflict', { reason: 'The account has no second factor.' })
+      await requireOwnProof(parts, name, caller)
+      return replaceCodes(parts, name, caller, factor)
     },
-    countRecoveryCodes: ({ name, totp }: FactorOwner) =>
-      totp === undefined ? Promise.resolve(0) : store.countRecoveryCodes(toFactorKey(name, totp)),
+    /**
+     * Called before the first passkey of an account without TOTP is stored, whose earlier ones may have left recovery
+     * codes: these must not come back. Returns new ones if the account needs a second factor.
+     */
+    async beginPasskeyCodes(
+      { name, mustSetUpFactor }: Account,
+      caller: Caller,
+    ): Promise<readonly string[] | undefined> {
+      if (mustSetUpFactor) return replaceCodes(parts, name, caller, PASSKEYS)
+      await removeCodes(await parts.begin(caller), name)
+      return undefined
+    },
+    async countRecoveryCodes(owner: FactorOwner): Promise<number> {
+      const factor = findFactor(owner)
+      return factor === undefined ? 0 : store.countRecoveryCodes(toFactorKey(owner.name, factor))
+    },
     /** Whether this is a right code, of the app or for recovery. An accepted code cannot be used again on any node. */
-    async spendCode({ name, totp: member = null }: FactorOwner, text: string): Promise<boolean> {
+    async spendCode(owner: FactorOwner, text: string): Promise<boolean> {
+      const member = findFactor(owner) ?? null
       const totp = readTotp(member)
-      if (totp === undefined) return false
+      if (totp === undefined && member !== PASSKEYS) return false
       const code = findRecoveryCode(text)
-      const factor = toFactorKey(name, member)
-      return code === undefined ? spendTotp(factor, totp, text) : spendRecoveryCode(parts, factor, code)
+      const factor = toFactorKey(owner.name, member)
+      if (code !== undefined) return spendRecoveryCode(parts, factor, code)
+      return totp !== undefined && spendTotp(factor, totp, text)
     },
   }
 }
 
-async function spendRecoveryCode({ store, events }: DirectoryParts, factor: FactorKey, code: string): Promise<boolean> {
+async function spendRecoveryCode(parts: DirectoryParts, factor: FactorKey, code: string): Promise<boolean> {
+  const { store } = parts.beginUnasked('sign-in')
   if (!(await store.useRecoveryCode(factor, toRecoveryDigest(factor, code)))) return false
-  events.record('recovery-code.used', { subject: factor.name, left: await store.countRecoveryCodes(factor) })
+  parts.events.record('recovery-code.used', { subject: factor.name, left: await store.countRecoveryCodes(factor) })
   return true
 }
 
 /** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */
-async function replaceCodes({ store, events }: DirectoryParts, name: string, totp: Json): Promise<readonly string[]> {
+async function replaceCodes({ begin, events }: DirectoryParts, name: string, caller: Caller, totp: Json) {
   const factor = toFactorKey(name, totp)
-  const codes = Array.from({ length: RECOVERY_CODES }, createCode)
-  await confirmChange(events)
+  const codes: readonly string[] = Array.from({ length: RECOVERY_CODES }, createCode)
+  const { store } = await begin(caller)
   await store.putRecoveryCodes(
     factor,
     codes.map((code) => toRecoveryDigest(factor, code)),
@@ -88,23 +113,19 @@ async function replaceCodes({ store, events }: DirectoryParts, name: string, tot
 }
 
 /** Called before anything is changed, for users and administrators. */
-async function requireOwnProof({ findAccount, events, ownKey }: DirectoryParts, name: string): Promise<void> {
-  const confirmed = await confirmChange(events)
+async function requireOwnProof({ begin, findAccount, ownKey }: DirectoryParts, name: string, caller: Caller) {
+  const writes = await begin(caller)
   const account = await findAccount(name)
-  if (account?.totp !== undefined) requireFactorProof(account, confirmed, ownKey())
+  if (account && needsSecondStep(account)) requireFactorProof(account, writes.confirmed, ownKey())
+  return writes
 }
 
-async function setTotp(parts: DirectoryParts, editor: UserEditor, name: string, totp?: Json): Promise<void> {
-  if (parts.administration.accounts().has(name)) await setAdministratorTotp(parts, name, totp)
-  else await editor.changeUser(name, ANY_USER, (user) => withTotp(user, totp), { confirmsFactor: totp !== undefined })
-}
-
-const removeCodes = ({ store }: DirectoryParts, name: string): Promise<void> =>
+const removeCodes = ({ store }: Pick<Writes, 'store'>, name: string): Promise<void> =>
   store.putRecoveryCodes({ name, version: '' }, [])
 
-async function setAdministratorTotp(parts: DirectoryParts, name: string, totp?: Json): Promise<void> {
-  const { administration, events, revocations } = parts
-  const confirmed = await confirmChange(events)
+async function setAdministratorTotp(parts: DirectoryParts, name: string, caller: Caller, totp?: Json): Promise<void> {
+  const { events, revocations } = parts
+  const { administration, confirmed } = await parts.begin(caller)
   await administration.setTotp(name, totp)
   events.record('administrator.totp', { subject: name, action: totp === undefined ? 'removed' : 'set' })
   if (totp === undefined) return
@@ -136,6 +157,12 @@ const MAX_TYPED = 64
 
 const toRecoveryDigest = ({ name, version }: FactorKey, code: string): string =>
   digestHex('sha256', frame([name, version, findRecoveryCode(code) ?? '']))
+
+/** The factor of an account whose passkeys are its only one, for recovery codes. No TOTP is a text. */
+const PASSKEYS = 'passkeys'
+
+const findFactor = ({ totp, needsPasskey }: FactorOwner): Json | undefined =>
+  totp ?? (needsPasskey ? PASSKEYS : undefined)
 
 /** Codes of one second factor, used or for recovery, say nothing about a later one. */
 const toFactorKey = (name: string, totp: Json): FactorKey => ({

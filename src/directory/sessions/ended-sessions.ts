@@ -17,77 +17,85 @@ const MARK_SEPARATOR = ':'
 export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
 
 /**
+ * The name of the record of a session that a sign-in of its user has replaced: the counter of such sessions, and the id
+ * of the session that took its place. They are counted apart, for the owner or for the token that opened them.
+ */
+export const toReplacedCounter = (name: string, mark = '', successor = ''): string =>
+  toTokenCounter(toTokenCounter(name, mark), successor)
+
+function readCounter(counter: string) {
+  const [name = counter, mark, successor] = counter.split(MARK_SEPARATOR)
+  return { name, successor, group: successor === undefined ? counter : toReplacedCounter(name, mark) }
+}
+
+/**
  * A session is counted for its owner or for a token. A record whose id is the mark of its counter ends all sessions of
  * that token.
  */
 function toRevocation({ id, name: counter }: EndedSession): Revocation {
-  const [name = counter] = counter.split(MARK_SEPARATOR, 1)
+  const { name, successor } = readCounter(counter)
+  if (successor !== undefined) return { kind: 'session', id, name, successor }
   return counter === toTokenCounter(name, id) ? { kind: 'account', name } : { kind: 'session', id, name }
 }
 
 const PAGE_SIZE = 1000
 const SECONDS_BETWEEN_PURGES = 60
 
+export type EndedSessions = ReturnType<typeof createEndedSessions>
+
 /** Sessions that were ended before they expired, kept in memory until then. */
-export class EndedSessions {
-  readonly #store: SessionStore
-  readonly #clock: Clock
-  readonly #memory = createMemory()
-  #purgedAt: number
-
-  constructor(store: SessionStore, clock: Clock) {
-    this.#store = store
-    this.#clock = clock
-    this.#purgedAt = nowSeconds(clock)
-  }
-
-  // a property, because callers keep it as a function
-  readonly has = (id: string): boolean => this.#memory.has(id)
-
-  /** How many ended sessions this node knows of a name. */
-  readonly count = (name: string): number => this.#memory.count(name)
-
-  /** Ends one on every node. */
-  async end(session: EndedSession): Promise<EndedCount> {
-    const outcome = await this.#store.endSession(session)
-    this.#memory.add(session)
-    this.#purge()
-    return outcome
-  }
-
-  /** Loads the sessions that any node has ended after this sequence. Returns what that revoked. */
-  async load(after: number): Promise<readonly Revocation[]> {
-    this.#purge()
-    const revoked: Revocation[] = []
-    for (let position = after; ; ) {
-      const page = await this.#store.listEndedSessions(position, PAGE_SIZE)
-      for (const session of page) this.#memory.add(session)
-      revoked.push(...page.map(toRevocation))
-      position = page.at(-1)?.sequence ?? position
-      if (page.length < PAGE_SIZE) return revoked
-    }
-  }
-
-  /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
-  async forget(name: string, upTo: number): Promise<void> {
-    await this.#store.forgetEndedSessions(name, upTo)
-    await this.trim(name)
-  }
-
-  /** If a name has too many, forgets those that another node has removed from the store. */
-  async trim(name: string): Promise<void> {
-    if (this.#memory.count(name) <= MAX_ENDED_SESSIONS) return
-    const kept = new Set(await this.#store.listEndedIds(name))
-    this.#memory.keep((session) => session.name !== name || kept.has(session.id))
-  }
-
-  #purge(): void {
-    const now = nowSeconds(this.#clock)
-    if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
-    this.#purgedAt = now
-    this.#memory.keep(({ expiresAt }) => expiresAt > now)
+export function createEndedSessions(store: SessionStore, clock: Clock) {
+  const { has, findSuccessor, count, add, keep } = createMemory()
+  let purgedAt = nowSeconds(clock)
+  const purge = (): void => {
+    const now = nowSeconds(clock)
+    if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
+    purgedAt = now
+    keep(({ expiresAt }) => expiresAt > now)
     // if it fails, the next purge removes these too
-    this.#store.purgeEnded(now).catch(() => {})
+    store.purgeEnded(now).catch(() => {})
+  }
+  /** If a name has too many, forgets those that another node has removed from the store. */
+  const trim = async (name: string): Promise<void> => {
+    if (count(name) <= MAX_ENDED_SESSIONS) return
+    const kept = new Set(await store.listEndedIds(name))
+    keep((session) => session.name !== name || kept.has(session.id))
+  }
+  return {
+    has,
+    /** The session that has taken the place of this one; `undefined`: none has. */
+    findSuccessor,
+    /** How many ended sessions this node knows of a name. */
+    count,
+    /** Ends one on every node. */
+    async end(session: EndedSession): Promise<EndedCount> {
+      const outcome = await store.endSession(session)
+      add(session)
+      purge()
+      return outcome
+    },
+    /** Loads the sessions that any node has ended after this sequence. Returns what that revoked. */
+    load(after: number): Promise<readonly Revocation[]> {
+      purge()
+      return loadEnded(store, after, add)
+    },
+    /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
+    async forget(name: string, upTo: number): Promise<void> {
+      await store.forgetEndedSessions(name, upTo)
+      await trim(name)
+    },
+    trim,
+  }
+}
+
+async function loadEnded(store: SessionStore, after: number, add: (session: EndedSession) => void) {
+  const revoked: Revocation[] = []
+  for (let position = after; ; ) {
+    const page = await store.listEndedSessions(position, PAGE_SIZE)
+    for (const session of page) add(session)
+    revoked.push(...page.map(toRevocation))
+    position = page.at(-1)?.sequence ?? position
+    if (page.length < PAGE_SIZE) return revoked
   }
 }
 
@@ -103,10 +111,14 @@ function createMemory() {
   }
   return {
     has: (id: string) => sessions.has(id),
+    findSuccessor(id: string) {
+      const session = sessions.get(id)
+      return session && readCounter(session.name).successor
+    },
     count,
     add({ id, name, expiresAt }: EndedSession) {
       const known = sessions.get(id)
-      if (!known) addTo(name, 1)
+      if (!known) addTo(readCounter(name).group, 1)
       // keep the name it was counted for
       sessions.set(id, { id, name: known?.name ?? name, expiresAt: Math.max(expiresAt, known?.expiresAt ?? 0) })
     },
@@ -114,7 +126,7 @@ function createMemory() {
       for (const [id, session] of sessions) {
         if (isKept(session)) continue
         sessions.delete(id)
-        addTo(session.name, -1)
+        addTo(readCounter(session.name).group, -1)
       }
     },
   }

@@ -79,17 +79,16 @@ async function replace(parts: RenewalParts, renewal: Renewal, token: string, idl
 }
 
 function put(
-  { store, clock }: RenewalParts,
+  { beginUnasked, clock }: RenewalParts,
   renewal: Pick<Renewal, 'id' | 'previous' | 'digest'>,
   idleSeconds: number,
 ): Promise<boolean> {
   const renewedAt = nowSeconds(clock)
-  return store.renewSession({ ...renewal, renewedAt }, Math.ceil(renewedAt + idleSeconds))
+  return beginUnasked('sign-in').store.renewSession({ ...renewal, renewedAt }, Math.ceil(renewedAt + idleSeconds))
 }
 
 /** No renewal is possible any more; this is for tokens that were issued before. */
-const end = ({ sessions, settings, clock }: RenewalParts, { id, name }: Renewal): Promise<void> =>
-  sessions.endSession({ id, name, expiresAt: Math.ceil(nowSeconds(clock) + settings().maxSessionSeconds) })
+const end = ({ sessions }: RenewalParts, { id, name }: Renewal): Promise<void> => sessions.endSession({ id, name })
 
 const digestOf = (token: string): string => digestHex('sha256', token)
 

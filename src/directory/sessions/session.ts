@@ -1,6 +1,6 @@
 /**
  * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password
- * (and the second factor), at an identity provider or with an access token, proves that, and shows when:
+ * (and the second factor), with an external account or with an access token, proves that, and shows when:
  *
  *     seconds since the epoch (32 bits)  milliseconds (10 bits)  random (22 bits)  MAC (64 bits)
  *
@@ -86,22 +86,27 @@ function createHead(nowMs: number): Buffer {
   return head
 }
 
+/** When the session with this id was opened, in seconds, as the id says. Nothing proves it. */
+export const readOpeningTime = (id: string): number => headOf(id).readUIntBE(0, TIME_BYTES)
+
 /** Sorts ids by the time at which their sessions were opened, the latest first. */
 export const compareOpening = (a: string, b: string): number => Buffer.compare(headOf(b), headOf(a))
 
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
 /** How the user signed in here, and how the proof of each way begins. */
-const SIGN_INS = { password: 'session', 'second factor': 'second-factor' } as const
+const SIGN_INS = { password: 'session', 'second factor': 'second-factor', passkey: 'passkey' } as const
 
-/** How a session was opened: by a sign-in here or at a provider, or with the access token of this mark. */
-export type SessionProof = keyof typeof SIGN_INS | ProviderProof | { readonly accessToken: string }
+/** How a session was opened: by a sign-in here or with an external account, or with the access token of this mark. */
+export type SessionProof = keyof typeof SIGN_INS | ExternalProof | { readonly accessToken: string }
 
-/** By a sign-in at an identity provider, which may have asked for a second factor of its own. */
-interface ProviderProof {
+/** By a sign-in with an external account, whose issuer may have asked for a second factor of its own. */
+interface ExternalProof {
   /** The key of the external account. `undefined` in sessions of versions that did not keep it. */
   readonly account: string | undefined
   readonly hasFactor: boolean
+  /** Whether the user proved itself to the issuer just then, and not with an earlier session there (`auth_time`). */
+  readonly isFresh: boolean
 }
 
 /** The id of a session opened now, which proves how. */
@@ -127,31 +132,38 @@ export const findPasswordTime = (id: string, owner: SessionOwner, key: Uint8Arra
 
 /** When its user signed in, in any way. */
 export const findSignInTime = (id: string, owner: SessionOwner, key: Uint8Array): number | undefined =>
-  findPasswordTime(id, owner, key) ?? findProvidedSignIn(id, owner, key)?.at
+  findPasswordTime(id, owner, key) ??
+  findOpeningTime(id, owner, 'passkey', key) ??
+  findExternalOpening(id, owner, key)?.at
 
-/** The sign-in at an identity provider that opened a session. */
-export interface ProvidedSignIn extends ProviderProof {
+/** The sign-in with an external account that opened a session. */
+export interface ExternalOpening extends ExternalProof {
   /** In seconds. */
   readonly at: number
   /** The external account, if the session proves which one it was. */
   readonly link: ExternalAccount | undefined
 }
 
+/** What an issuer may say of a sign-in: whether with a second factor, and whether just then. */
+const STATEMENTS = [false, true].flatMap((isFresh) => [false, true].map((hasFactor) => ({ hasFactor, isFresh })))
+
 /** `undefined`: the id does not prove one. A user without external accounts has no such session. */
-export function findProvidedSignIn(id: string, owner: SessionOwner, key: Uint8Array): ProvidedSignIn | undefined {
+export function findExternalOpening(id: string, owner: SessionOwner, key: Uint8Array): ExternalOpening | undefined {
   const { links = [] } = owner
   for (const link of links.length === 0 ? [] : [...links, undefined])
-    for (const hasFactor of [false, true]) {
-      const proof = { account: link && toExternalKey(link), hasFactor }
+    for (const statement of STATEMENTS) {
+      const proof = { account: link && toExternalKey(link), ...statement }
       const at = findOpeningTime(id, owner, proof, key)
       if (at !== undefined) return { ...proof, at, link }
     }
   return undefined
 }
 
-/** Whether the session was opened with the current second factor of its owner, or has confirmed it. */
+/** Whether the session was opened with the current second factor of its owner or a passkey, or has confirmed it. */
 export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
-  owner.sessionEpoch.kept?.id === id || findOpeningTime(id, owner, 'second factor', key) !== undefined
+  owner.sessionEpoch.kept?.id === id ||
+  findOpeningTime(id, owner, 'second factor', key) !== undefined ||
+  findOpeningTime(id, owner, 'passkey', key) !== undefined
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {
   return `${toWay(proof)}:${generation}:${name}:`
@@ -160,7 +172,7 @@ function toLabel(name: string, generation: number, proof: SessionProof): string 
 function toWay(proof: SessionProof): string {
   if (typeof proof === 'string') return SIGN_INS[proof]
   if ('accessToken' in proof) return `access-token:${proof.accessToken}`
-  const way = proof.hasFactor ? 'provider-factor' : 'provider'
+  const way = `provider${proof.hasFactor ? '-factor' : ''}${proof.isFresh ? '-fresh' : ''}`
   return proof.account === undefined ? way : `${way}:${proof.account}`
 }
 
@@ -178,6 +190,8 @@ export interface ForeignToken {
   readonly id?: string
   readonly mark?: string
   readonly issuedAt: number | 'now' | undefined
+  /** Whether the request was accepted before, and is checked again. */
+  readonly isRunning?: boolean
   /** How far the clock that `issuedAt` is from may be ahead. Left out: a minute. */
   readonly leewaySeconds?: number
 }
@@ -185,15 +199,19 @@ export interface ForeignToken {
 export interface SessionOpening {
   /** Whether the session was opened with the password itself. */
   readonly hasPassword: boolean
-  /** Whether it was opened with a code of the account's second factor too, or with one that the provider asked for. */
+  /** Whether it was opened with a code of the account's second factor too, or with one that the issuer of the external account asked for. */
   readonly hasFactor: boolean
-  /** The external account that an identity provider has signed in. */
-  readonly provider?: Pick<ProviderProof, 'account'> | undefined
+  /** Whether a passkey opened it, without the password. */
+  readonly isPasskey?: boolean
+  /** The external account that opened it. */
+  readonly external?: Pick<ExternalProof, 'account' | 'isFresh'> | undefined
   /** The mark of the access token it was opened with. */
   readonly accessToken?: string | undefined
 }
 
-export interface EndingSession extends EndedSession {
+export interface EndingSession extends Omit<EndedSession, 'expiresAt'> {
+  /** Seconds since the epoch; from then on no copy is accepted anyway. Left out: the session has no cookie that shows it. */
+  readonly expiresAt?: number | undefined
   /** The mark of the access token the session was opened with. */
   readonly accessToken?: string | undefined
   /** The mark of the token of another issuer that the session was opened with. */

@@ -1,29 +1,31 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { digestHex } from '../../base/encoding.ts'
-import { isTokenActive, toTokenMark, withoutToken } from '../access-token.ts'
+import { isTokenActive, toTokenMark } from '../access-token.ts'
 import { type Account, withGivenRoles } from '../account.ts'
 import { isValid, needsFactor } from '../accounts.ts'
 import type { Revocation } from '../deps.ts'
 import { type Authenticated, withoutFactorSetup } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { hasProvedFactor } from '../password-proof.ts'
-import { endSessions, generationOf, startSessions } from '../session-epoch.ts'
-import type { Stored } from '../store-port/users.ts'
-import { applyUpdate, nextRevision } from '../users/revisions.ts'
-import { type AccessToken, findGivenRoles, type User, type UserRecord } from '../users/user.ts'
+import { generationOf } from '../session-epoch.ts'
+import type { EndedSession } from '../store-port/sessions.ts'
+import { type AccessToken, findGivenRoles } from '../users/user.ts'
 import type { CachedUser } from '../users/user-cache.ts'
-import { recordUserChange } from '../users/user-events.ts'
-import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
+import type { EndedReader } from '../writes.ts'
+import { endSession, findCurrent, replaceSession } from './end-session.ts'
+import { toTokenCounter } from './ended-sessions.ts'
 import {
   createPlainId,
   createProvenId,
   type EndingSession,
+  type ExternalOpening,
   type ForeignToken,
+  findExternalOpening,
   findOpeningTime,
   findPasswordTime,
-  findProvidedSignIn,
   findSignInTime,
-  type ProvidedSignIn,
+  provesFactor,
+  readOpeningTime,
   type Session,
   type SessionOpening,
   type SessionOwner,
@@ -45,18 +47,21 @@ export function createSessions(parts: DirectoryParts) {
     },
     /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
     findPasswordTime: (id: string, owner: SessionOwner) => findPasswordTime(id, owner, ownKey()),
-    /** When its user signed in, with the password or at a provider, in seconds; `undefined`: the id does not prove it. */
+    /** When its user signed in, in any way, in seconds; `undefined`: the id does not prove it. */
     findSignInTime: (id: string, owner: SessionOwner) => findSignInTime(id, owner, ownKey()),
-    /** The sign-in at an identity provider that opened the session; `undefined`: the id does not prove one. */
-    findProvidedSignIn: (id: string, owner: SessionOwner) => findProvidedSignIn(id, owner, ownKey()),
+    /** Whether a passkey opened the session, without the password. Does not check if it is live. */
+    isPasskeySession: (id: string, owner: SessionOwner) =>
+      findOpeningTime(id, owner, 'passkey', ownKey()) !== undefined,
+    /** The sign-in with an external account that opened the session; `undefined`: the id does not prove one. */
+    findExternalOpening: (id: string, owner: SessionOwner) => findExternalOpening(id, owner, ownKey()),
     /**
-     * The account as its session acts. In one that a provider opened it has the roles that the provider gives that external
-     * account, and if the provider has asked for a second factor, none needs to be set up here.
+     * The account as its session acts. In one that an external account opened it has the roles which that account gives,
+     * and if its issuer has asked for a second factor, none needs to be set up here.
      */
     toActing(account: Account, id: string): Account {
-      const provided = findProvidedSignIn(id, account, ownKey())
-      if (!provided) return account
-      return toProvided(parts, provided.hasFactor ? withoutFactorSetup(account) : account, provided)
+      const opening = findExternalOpening(id, account, ownKey())
+      if (!opening) return account
+      return toOpened(parts, opening.hasFactor ? withoutFactorSetup(account) : account, opening)
     },
     /**
      * Whether the id proves that the session was opened here: with the access token of this mark, or without one by a
@@ -74,8 +79,14 @@ export function createSessions(parts: DirectoryParts) {
     isSessionLive: (session: Session) => isSessionLive(parts, session),
     /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */
     isSessionEnded: ended.has,
-    /** The same, and whether it lacks a second factor that its user needs by now. */
-    isSessionOver: (id: string, account: Account): boolean => isEnded(ended, id) || isWithoutFactor(parts, id, account),
+    /**
+     * Whether a request with the cookie of this session is no longer accepted: it was ended, or lacks a second factor that
+     * its user needs by now. `isRunning`: the request was accepted before, and is checked again.
+     */
+    isSessionOver: (id: string, account: Account, isRunning: boolean): boolean =>
+      isOver(parts, id, isRunning) || isWithoutFactor(parts, id, account),
+    /** The session that has taken the place of this one, at last; otherwise itself. */
+    findCurrentSession: (id: string): string => findCurrent(ended, id),
     /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
     isForeignTokenLive: (token: ForeignToken) => isForeignTokenLive(parts, token),
     /** Whether the cache shows that it is live; `false`: ask `isForeignTokenLive`. */
@@ -85,14 +96,21 @@ export function createSessions(parts: DirectoryParts) {
       const user = peekLive(parts, token)
       return user && parts.toAccount(token.name, user)
     },
-    /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
+    /** `expiresAt`, if given, counts the renewals of running requests. */
     endSession: (session: EndingSession) => endSession(parts, session),
+    /** Puts a new session of the same user in the place of this one. */
+    replaceSession: (session: EndingSession & EndedSession, successor: string) =>
+      replaceSession(parts, session, successor),
     /**
      * Whether this value is used for the first time, on any node. Each use is an ended session under the name of the value;
      * the store counts them, and forgets them when the value expires.
      */
     useOnce: async (value: string, expiresAt: number): Promise<boolean> =>
-      (await ended.end({ id: createPlainId(clock.nowMs()), name: toUseCounter(value), expiresAt })).count === 1,
+      (
+        await parts
+          .beginUnasked('sign-in')
+          .ended.end({ id: createPlainId(clock.nowMs()), name: toUseCounter(value), expiresAt })
+      ).count === 1,
     /** Whether this node knows a use of the value. */
     isUsed: (value: string): boolean => ended.count(toUseCounter(value)) > 0,
     /** Calls the listener after the fact, immediately for changes of this process. Returns a function that removes it. */
@@ -100,13 +118,17 @@ export function createSessions(parts: DirectoryParts) {
   }
 }
 
-export interface TokenOpening {
+export interface AccessTokenOpening {
   readonly token: AccessToken
   /** In seconds. */
   readonly openedAt: number
 }
 
-function findTokenOpening({ clock, ownKey }: DirectoryParts, id: string, account: Account): TokenOpening | undefined {
+function findTokenOpening(
+  { clock, ownKey }: DirectoryParts,
+  id: string,
+  account: Account,
+): AccessTokenOpening | undefined {
   for (const token of account.tokens) {
     const openedAt = findOpeningTime(id, account, { accessToken: toTokenMark(token) }, ownKey())
     if (openedAt !== undefined)
@@ -117,15 +139,17 @@ function findTokenOpening({ clock, ownKey }: DirectoryParts, id: string, account
 
 const NO_PROOF: SessionOpening = Object.freeze({ hasPassword: false, hasFactor: false })
 
-const toProof = ({ hasPassword, hasFactor, provider, accessToken }: SessionOpening): SessionProof | undefined => {
+function toProof(opening: SessionOpening): SessionProof | undefined {
+  const { hasPassword, hasFactor, isPasskey, external, accessToken } = opening
   if (hasPassword) return hasFactor ? 'second factor' : 'password'
-  if (provider) return { account: provider.account, hasFactor }
+  if (isPasskey) return 'passkey'
+  if (external) return { account: external.account, hasFactor, isFresh: external.isFresh }
   return accessToken === undefined ? undefined : { accessToken }
 }
 
 const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sha256', value))
 
-const toProvided = ({ settings }: DirectoryParts, account: Account, { link }: ProvidedSignIn): Account =>
+const toOpened = ({ settings }: DirectoryParts, account: Account, { link }: ExternalOpening): Account =>
   withGivenRoles(account, (link && findGivenRoles(link, settings().roleIssuers)) ?? [])
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
@@ -150,18 +174,34 @@ async function isLiveAsKnown(parts: DirectoryParts, session: Session): Promise<b
 }
 
 /**
- * Whether a provider that asked for no second factor has signed the user in, and a role of the user needs one. A session
- * opened with the password has it, or can do nothing else than set it up.
+ * Whether a role of the user needs a second factor, and an issuer that asked for none, or the password before the user had
+ * a passkey, opened the session. Without a passkey, a session of the password can do nothing else than set one up.
  */
 function isWithoutFactor(parts: DirectoryParts, id: string, owner: Account): boolean {
-  const { factorRoles } = parts.settings()
+  const factorRoles = parts.settings().admin['second-factor-roles']
   if (factorRoles.length === 0) return false
-  const provided = findProvidedSignIn(id, owner, parts.ownKey())
-  return provided?.hasFactor === false && needsFactor(toProvided(parts, owner, provided).roles, factorRoles)
+  const opening = findExternalOpening(id, owner, parts.ownKey())
+  if (opening) return !opening.hasFactor && needsFactor(toOpened(parts, owner, opening).roles, factorRoles)
+  if (!owner.needsPasskey || provesFactor(id, owner, parts.ownKey())) return false
+  return findTokenOpening(parts, id, owner) === undefined
 }
 
-const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
+const isEnded = (ended: EndedReader, ...ids: readonly (string | undefined)[]): boolean =>
   ids.some((id) => id !== undefined && ended.has(id))
+
+/**
+ * How long the cookie of a replaced session is accepted. A client that signs in again, as programs with a cookie jar do
+ * every few minutes, may have sent other requests before it received the new cookie.
+ */
+const GRACE_SECONDS = 10
+
+/** A replaced session goes on under the one in its place: for a running request as long as that one does. */
+function isOver({ ended, clock }: DirectoryParts, id: string, isRunning = false): boolean {
+  const successor = ended.findSuccessor(id)
+  if (successor === undefined) return ended.has(id)
+  const isLate = nowSeconds(clock) >= readOpeningTime(successor) + GRACE_SECONDS
+  return (isLate && !isRunning) || ended.has(findCurrent(ended, successor))
+}
 
 function isNewerThanKnown({ clock, tracker }: DirectoryParts, { issuedAt }: Session): boolean {
   const knownSeconds = Math.floor((clock.nowMs() - tracker.stalenessMs()) / 1000)
@@ -182,8 +222,8 @@ function peekLive(parts: DirectoryParts, token: ForeignToken): CachedUser | unde
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
 function isAfterEpoch(parts: DirectoryParts, token: ForeignToken, { record }: CachedUser) {
   const { administration, ended, clock } = parts
-  const { name, issuedAt, id, mark, leewaySeconds = LEEWAY_SECONDS } = token
-  if (isEnded(ended, id, mark)) return false
+  const { name, issuedAt, id, mark, isRunning, leewaySeconds = LEEWAY_SECONDS } = token
+  if ((id !== undefined && isOver(parts, id, isRunning)) || isEnded(ended, mark)) return false
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !isAdministrator && !(record.isActive && isValid(record, clock))) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
@@ -195,59 +235,3 @@ function isAfterEpoch(parts: DirectoryParts, token: ForeignToken, { record }: Ca
 
 /** How far the clock of another issuer may be ahead of ours. For so long after a revocation its new tokens are refused. */
 const LEEWAY_SECONDS = 60
-
-const TOO_MANY = `more than ${MAX_ENDED_SESSIONS} sessions were ended one by one`
-const TOO_MANY_OF_TOKEN = `more than ${MAX_ENDED_OF_TOKEN} sessions of one token were ended one by one`
-
-async function endSession(parts: DirectoryParts, session: EndingSession): Promise<void> {
-  const { id, name, expiresAt, accessToken, foreignToken } = session
-  const mark = accessToken ?? foreignToken
-  const counter = mark === undefined ? name : toTokenCounter(name, mark)
-  const { sequence, count } = await parts.ended.end({ id, name: counter, expiresAt })
-  parts.revocations.notify({ kind: 'session', id, name })
-  // a client with a token must not be able to end the owner's other sessions
-  if (count <= (mark === undefined ? MAX_ENDED_SESSIONS : MAX_ENDED_OF_TOKEN)) return
-  if (accessToken !== undefined) return removeAccessToken(parts, name, accessToken)
-  if (foreignToken === undefined) await raiseSessionEpoch(parts, name)
-  else await endForeignToken(parts, session, foreignToken)
-  // only now: until then, only the records keep the sessions ended
-  await parts.ended.forget(counter, sequence)
-}
-
-/** Ends all sessions that were opened with a token of another issuer, by one record with its mark. */
-async function endForeignToken(parts: DirectoryParts, session: EndingSession, mark: string): Promise<void> {
-  const { name, expiresAt } = session
-  await parts.ended.end({ id: mark, name: toTokenCounter(name, mark), expiresAt })
-  parts.revocations.notify({ kind: 'account', name })
-  parts.events.record('session.revoked', { subject: name, reason: TOO_MANY_OF_TOKEN })
-}
-
-/** Revokes all sessions and tokens of a user, of an administrator or of a name in tokens of other issuers. */
-async function raiseSessionEpoch(parts: DirectoryParts, name: string): Promise<void> {
-  const { administration, clock, writeRecord, revocations, events } = parts
-  if (administration.accounts().has(name)) await administration.endSessions(name)
-  else await writeRecord(name, (stored) => withRaisedEpoch(name, stored, nowSeconds(clock)))
-  revocations.notify({ kind: 'account', name })
-  events.record('session.revoked', { subject: name, reason: TOO_MANY })
-}
-
-function withRaisedEpoch(name: string, stored: Stored | undefined, now: number): UserRecord {
-  if (stored) return { ...stored.record, sessionEpoch: endSessions(stored.record.sessionEpoch, now) }
-  // only tokens of other issuers have this name: a tombstone holds its session epoch
-  const revision = nextRevision(undefined, ['deleted', name])
-  return { kind: 'tombstone', name, revision, sessionEpoch: endSessions(startSessions(), now) }
-}
-
-/** Removes an access token. Only the sessions opened with it are revoked. */
-async function removeAccessToken(parts: DirectoryParts, name: string, mark: string): Promise<void> {
-  const { clock, writeRecord, revocations, events } = parts
-  let before: User | undefined
-  const after = await writeRecord(name, (stored) => {
-    before = stored?.record.kind === 'user' ? stored.record : undefined
-    const after = before && withoutToken(before, (token) => toTokenMark(token) === mark)
-    return before && after && applyUpdate(before, after, { nowSeconds: nowSeconds(clock) })
-  })
-  if (!after) return
-  revocations.notify({ kind: 'account', name })
-  recordUserChange(events, before, after)
-}

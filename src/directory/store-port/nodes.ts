@@ -1,6 +1,6 @@
-/** A running process, as it last described itself. */
+/** A running server, as it last described itself. */
 export interface NodeRecord {
-  /** Identifies one start of the process. */
+  /** Identifies one start of the server. */
   readonly instance: string
   readonly name: string
   /** Seconds since the epoch. */
@@ -20,8 +20,22 @@ export interface NodeState {
   readonly problems: readonly string[]
   /** When it opened the store, in milliseconds since the epoch. Nodes of earlier versions leave out this and the rest. */
   readonly openedMs?: number
+  /** The process that an operator sends signals to. */
   readonly process?: { readonly machine: string; readonly pid: number }
+  /** The processes that serve requests, by place. */
+  readonly processes?: readonly ServingProcess[]
   readonly keys?: NodeKeys
+}
+
+export interface ServingProcess {
+  /** From 1. No other process of the server has the same. */
+  readonly place: number
+  readonly pid: number
+  /** Seconds since the epoch. */
+  readonly startedAt: number
+  readonly memoryBytes: number
+  /** The age of what it knows of changes that others made. */
+  readonly lagMs: number
 }
 
 /** Digests of keys. */
@@ -40,7 +54,8 @@ export interface NodeStore {
   putNode(node: NodeRecord): Promise<void>
   /** As `putNode`, unless another node of its name has been seen lately: then returns that one. */
   claimNode(node: NodeRecord): Promise<NodeRecord | undefined>
-  removeNode(instance: string): Promise<void>
+  /** Whether it was there. */
+  removeNode(instance: string): Promise<boolean>
   /** By name. */
   listNodes(): Promise<readonly NodeRecord[]>
 }

@@ -29,22 +29,3 @@ export interface RecoveryCodeStore {
   useRecoveryCode(factor: FactorKey, digest: string): Promise<boolean>
   countRecoveryCodes(factor: FactorKey): Promise<number>
 }
-
-/** A link with which a user sets a password. */
-export interface PasswordLink {
-  readonly name: string
-  /** Of the secret in the link. */
-  readonly digest: string
-  /** Digest of the password, the rights and the state of the user: the link is valid only while they stay the same. */
-  readonly version: string
-  /** Seconds since the epoch. */
-  readonly expiresAt: number
-}
-
-/** Every write of a user ends its link. */
-export interface PasswordLinkStore {
-  /** Replaces an earlier link of the user, and deletes those that have expired. */
-  putPasswordLink(link: PasswordLink, nowSeconds: number): Promise<void>
-  findPasswordLink(digest: string): Promise<PasswordLink | undefined>
-  removePasswordLink(digest: string): Promise<void>
-}

@@ -24,10 +24,17 @@ export interface SettingChange {
   readonly nowSeconds: number
   /** Write only if the section has not changed since this position. Omitted: write in any case. */
   readonly unchangedSince?: Position
+  /** A new administrator, whose name must not differ from that of a user only in case or compatibility forms. */
+  readonly isDistinct?: boolean
+  /** Written in the same transaction. `unchangedSince` holds for their sections too. Without a text: removed. */
+  readonly also?: readonly { readonly section: string; readonly key: string; readonly text?: string }[]
 }
 
-/** What was written, with its mark. */
-export type SettingOutcome = Exclude<WriteOutcome, { kind: 'written' }> | ({ readonly kind: 'written' } & Position)
+/** What was written, with its mark. `look-alike`: a user has nearly its name. */
+export type SettingOutcome =
+  | Exclude<WriteOutcome, { kind: 'written' }>
+  | { readonly kind: 'look-alike' }
+  | ({ readonly kind: 'written' } & Position)
 
 export interface SettingStore {
   listSettings(): Promise<SettingList>

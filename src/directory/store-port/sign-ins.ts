@@ -10,7 +10,7 @@ export interface LastSignIn {
 export interface SignInStore {
   /** An earlier sign-in never replaces a later one. This is not a change in the feed. */
   putSignIns(signIns: readonly LastSignIn[]): Promise<void>
-  /** Of those names that have one. A deleted user has none. */
+  /** The last sign-ins of those names that have one. A deleted user has none. */
   listSignIns(names: readonly string[]): Promise<readonly LastSignIn[]>
 }
 
@@ -58,7 +58,7 @@ export interface TokenUse {
 }
 
 export interface TokenUseStore {
-  /** Of a known token the later time counts. This is not a change in the feed. */
+  /** The later time of a token counts. This is not a change in the feed. */
   putTokenUses(uses: readonly TokenUse[]): Promise<void>
   listTokenUses(name: string): Promise<readonly TokenUse[]>
   /** Deletes uses up to this time. Returns how many. */

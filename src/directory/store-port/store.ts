@@ -8,8 +8,9 @@
 import type { AuditStore } from '../../observe/audit/audit-store.ts'
 import type { TotalsStore } from '../../observe/record-totals.ts'
 import type { ChangeFeed } from './changes.ts'
+import type { JobStore } from './jobs.ts'
 import type { NodeStore } from './nodes.ts'
-import type { CodeStore, PasswordLinkStore, RecoveryCodeStore } from './one-time-secrets.ts'
+import type { CodeStore, RecoveryCodeStore } from './one-time-secrets.ts'
 import type { SessionRecordStore, SessionStore } from './sessions.ts'
 import type { SettingStore } from './settings.ts'
 import type { FailureStore, SignInStore, TokenUseStore } from './sign-ins.ts'
@@ -19,6 +20,8 @@ import type { UserSearchStore, UserStore } from './users.ts'
 export interface WriteCheck {
   /** Throws if a table is missing, or nothing can be written. Changes nothing. */
   checkWrites(): Promise<void>
+  /** What went wrong lately and may go wrong again, although the store can be read and written. */
+  findProblem(): string | undefined
 }
 
 export interface Store
@@ -29,11 +32,11 @@ export interface Store
     TokenUseStore,
     CodeStore,
     RecoveryCodeStore,
-    PasswordLinkStore,
     SignInStore,
     FailureStore,
     TotalsStore,
     NodeStore,
+    JobStore,
     SettingStore,
     AuditStore,
     TimeStore,
@@ -41,6 +44,11 @@ export interface Store
     WriteCheck {
   /** For logs and health. */
   readonly engine: string
+  /**
+   * The settings, for what a process writes while it applies its configuration. They are not announced to its siblings,
+   * which may be doing the same, and would wait for each other.
+   */
+  readonly unannounced: SettingStore
   /** Waits for running operations. Later calls are refused. */
   close(): Promise<void>
 }

@@ -13,10 +13,35 @@ export interface UserWrite {
   readonly record: UserRecord
   /** A new name, which must not differ from that of another user only in case or compatibility forms. */
   readonly isDistinct?: boolean
+  /** What must not be that of another user, where addresses sign in. */
+  readonly apart?: Apart
+  /** A deletion that was not seen: it may be the same user. Left out: it was. */
+  readonly isUncertain?: boolean
+  /** For modules that follow changes. Left out: they do not follow this one. */
+  readonly change?: WrittenChange
 }
 
-/** `taken`: another user has one of its external accounts. `look-alike`: another user has nearly its name. Nothing was changed. */
-export type UserWriteOutcome = WriteOutcome | { readonly kind: 'taken' | 'look-alike' }
+export interface Apart {
+  /** The key of an address that is the new name of the user: no other user may have it. */
+  readonly addressKey?: string
+  /** A new address, in all its forms: no other user may have one as a name, in any case. */
+  readonly names?: readonly string[]
+}
+
+export interface WrittenChange {
+  /** The record with the expected sequence. */
+  readonly before: UserRecord | undefined
+  /** Seconds since the epoch. */
+  readonly at: number
+}
+
+/**
+ * `taken`: another user has one of its external accounts or its address, or what must be apart. `look-alike`: another user has nearly its name. Nothing was changed.
+ * `record`: what was written in place of the one that was given, with the revision that another server gave it.
+ */
+export type UserWriteOutcome =
+  | (WriteOutcome & { readonly record?: UserRecord })
+  | { readonly kind: 'taken' | 'look-alike' }
 
 export interface Bound {
   readonly name: string
@@ -53,8 +78,8 @@ export interface UserStore {
 
 /**
  * `part` has the ends of a name, `grant` the databases that a user has grants on, `no-factor` the roles of users
- * without a second factor, `disabled` only users that cannot sign in, and `expires` only those with an expiry. `external` has the accounts at identity providers, and `external-once`
- * also those that a user or a deleted user had.
+ * without a second factor, `disabled` only users that cannot sign in, and `expires` only those with an expiry. `external`
+ * has the external accounts, and `external-once` also those that a user or a deleted user had.
  */
 export type SearchKind =
   | 'name'
@@ -67,7 +92,10 @@ export type SearchKind =
   | 'disabled'
   | 'expires'
   | 'external'
+  /** The digest of the verified address. */
+  | 'address'
   | 'external-once'
+  | 'passkey'
   /** By the time of the last sign-in in seconds; 0: none. */
   | 'sign-in'
 

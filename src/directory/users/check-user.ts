@@ -3,9 +3,9 @@
  * stored or imported before, so that their owners can still sign in.
  */
 import { badRequest } from '../../base/errors.ts'
-import type { DirectoryDeps } from '../deps.ts'
 import { ALL } from '../grants.ts'
 import { METRICS_ROLE } from '../identity.ts'
+import type { DirectoryParts } from '../parts.ts'
 import { checkName, checkRole, checkWord, foldName, type NameFlaw, type RoleFlaw } from './names.ts'
 import type { User } from './user.ts'
 
@@ -43,7 +43,7 @@ export function requireReadable(name: string): void {
 }
 
 /** For a created or imported name. An administrator may have the name itself. */
-export function requireDistinct(name: string, deps: Pick<DirectoryDeps, 'administration' | 'settings'>): void {
+export function requireDistinct(name: string, deps: Pick<DirectoryParts, 'administration' | 'settings'>): void {
   const why = findConfusion(name, deps)
   if (why !== undefined) throw badRequest(why)
 }
@@ -51,7 +51,7 @@ export function requireDistinct(name: string, deps: Pick<DirectoryDeps, 'adminis
 /** Why the name could be mistaken for that of an administrator or of an asserted user. */
 export function findConfusion(
   name: string,
-  { administration, settings }: Pick<DirectoryDeps, 'administration' | 'settings'>,
+  { administration, settings }: Pick<DirectoryParts, 'administration' | 'settings'>,
 ): string | undefined {
   if (findLookAlike(name, administration.accounts().keys()) !== undefined) return LOOK_ALIKE
   const folded = foldName(name)

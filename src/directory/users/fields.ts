@@ -32,8 +32,12 @@ export interface Field {
   readonly shown?: string
   /** What the description of the admin API says of it. */
   readonly help?: string
+  /** What `cardea user show` calls it. */
+  readonly label?: string
   /** Its name in the admin API for a new user. */
   readonly given?: string
+  /** The option of `cardea user add` for it: its form, its help, and its value if the form takes none. */
+  readonly option?: readonly [form: string, help: string, value?: boolean]
   /** The operation of the admin API with which administrators and user administrators set it. */
   readonly set?: SetOperation
 }
@@ -42,15 +46,15 @@ export interface SetOperation {
   /** Below the path of the user. */
   readonly path: string
   readonly summary: string
-  /** Of the body. */
+  /** Member of the body. */
   readonly member: string
   /** Callers who set this value for their own account must have proved the password. */
   readonly provenValue?: boolean
 }
 
 type FieldType =
-  | ('data' | 'epoch' | 'flag' | 'grants' | 'id' | 'links' | 'members' | 'name')
-  | ('password' | 'revision' | 'roles' | 'time' | 'tokens')
+  | ('address' | 'data' | 'epoch' | 'flag' | 'grants' | 'id' | 'links' | 'members' | 'name')
+  | ('passkeys' | 'password' | 'revision' | 'roles' | 'time' | 'tokens')
 
 /** In the order in which the admin API shows them. */
 export const USER_FIELDS = {
@@ -63,7 +67,7 @@ export const USER_FIELDS = {
     shown: 'name',
     given: 'name',
   },
-  /** Of a user with the name of a removed one. Other users have the id that comes from their name. */
+  /** Stored for a user with the name of a removed one. Other users have the id that comes from their name. */
   id: { type: 'id', part: 'record', isOptional: true, isManaged: true },
   isActive: {
     type: 'flag',
@@ -74,7 +78,18 @@ export const USER_FIELDS = {
     multiModel: 'active',
     shown: 'active',
     given: 'active?',
+    option: ['--disabled', 'create the user disabled', false],
     set: { path: 'active', summary: 'Activate or deactivate a user', member: 'active', provenValue: false },
+  },
+  /** The server that has the user refuses it now, or its document there cannot be read. */
+  isWithheld: {
+    type: 'flag',
+    part: 'record',
+    isOptional: true,
+    isManaged: true,
+    shown: 'withheld?',
+    help: 'The user cannot sign in until its document in CouchDB is repaired.',
+    label: 'withheld',
   },
   /** From then on the user is treated as inactive, in seconds since the epoch. */
   expiresAt: {
@@ -85,7 +100,9 @@ export const USER_FIELDS = {
     event: 'expiry',
     shown: 'expires?',
     help: 'From then on the user cannot sign in; absent: never.',
+    label: 'expires',
     given: 'expires?',
+    option: ['--expires <time>', 'no sign-in from then on: a day or a time in UTC, as 2030-12-31T18:00:00Z'],
     set: { path: 'expiry', summary: 'Set the time from which a user cannot sign in', member: 'expires?' },
   },
   /** Until it has another password, the user can do nothing but change the password. */
@@ -96,7 +113,9 @@ export const USER_FIELDS = {
     isLimit: true,
     event: 'password change',
     shown: 'mustChangePassword?',
+    label: 'must change password',
     given: 'mustChangePassword?',
+    option: ['--must-change', 'the user must change the password at the next sign-in', true],
     set: {
       path: 'password-change',
       summary: 'Require a user to change the password, or stop requiring it',
@@ -110,6 +129,7 @@ export const USER_FIELDS = {
     event: 'roles',
     document: 'roles',
     shown: 'roles',
+    label: 'roles',
     given: 'roles?',
   },
   /** All other members of the document in their order. Pairs, because an object would reorder names that look like numbers. */
@@ -121,6 +141,7 @@ export const USER_FIELDS = {
     empty: new Map(),
     shown: 'grants',
     help: 'By name of the database.',
+    label: 'grants',
     given: 'grants?',
   },
   extra: { type: 'data', part: 'multiModel', empty: Object.freeze({}), event: 'extra', multiModel: 'extra' },
@@ -133,13 +154,14 @@ export const USER_FIELDS = {
     event: 'password',
     shown: 'password',
     help: 'The scheme of the stored password, in words; null: there is none.',
+    label: 'password',
     given: 'password?',
   },
   /** The password could not be exported. An import that replaces a user keeps the existing password. */
   keepsPassword: { type: 'flag', part: 'draft', isOptional: true, isManaged: true },
-  /** Of the document. That of a draft is used only if the name was never used here. */
-  revision: { type: 'revision', part: 'document', isManaged: true, shown: 'revision' },
-  /** Of that of a draft and that of the record, the later one counts. */
+  /** Revision of the document. That of a draft is used only if the name was never used here. */
+  revision: { type: 'revision', part: 'document', isManaged: true, shown: 'revision', label: 'revision' },
+  /** The later one of the draft and of the record counts. */
   sessionEpoch: { type: 'epoch', part: 'record', isManaged: true, exported: 'sessionsFrom' },
   tokens: {
     type: 'tokens',
@@ -147,9 +169,22 @@ export const USER_FIELDS = {
     empty: Object.freeze([]),
     shown: 'accessTokens',
     help: 'How many access tokens the user has.',
+    label: 'access tokens',
   },
-  /** Accounts at identity providers that sign in as the user. */
+  /** External accounts, which sign in as the user. */
   links: { type: 'links', part: 'record', isOptional: true },
+  /** Keys of authenticators that sign in as the user. */
+  passkeys: { type: 'passkeys', part: 'record', isOptional: true, event: 'passkeys' },
+  /** Messages about the account go there. Applications keep an `email` of their own among the members, which proves nothing. */
+  address: {
+    type: 'address',
+    part: 'record',
+    isOptional: true,
+    event: 'address',
+    shown: 'address?',
+    help: 'The verified e-mail address; absent: none.',
+    label: 'address',
+  },
 } as const satisfies Readonly<Record<string, Field>>
 
 export type UserFields = typeof USER_FIELDS
@@ -163,3 +198,10 @@ export const DOCUMENT_MEMBERS: ReadonlySet<string> = new Set([
   'type',
   ...FIELD_ROWS.flatMap(([, { document }]) => document ?? []),
 ])
+
+/** The fields of a new user, by their members in the admin API. */
+export const GIVEN_FIELDS: ReadonlyMap<string, Field & { readonly name: FieldName }> = new Map(
+  FIELD_ROWS.flatMap(([name, field]) =>
+    field.given === undefined ? [] : [[field.given.replace('?', ''), { ...field, name }]],
+  ),
+)

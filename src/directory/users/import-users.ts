@@ -4,13 +4,14 @@ import { Refusal } from '../../base/errors.ts'
 import { yieldToOthers } from '../../base/pace.ts'
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import { bindTokens } from '../access-token.ts'
-import { confirmChange } from '../confirm-change.ts'
+import { type Caller, PROGRAM } from '../caller.ts'
 import type { DirectoryParts } from '../parts.ts'
 import type { Stored, UserWrite } from '../store-port/users.ts'
+import { findApart } from './apart.ts'
 import { requireDistinct } from './check-user.ts'
 import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './revisions.ts'
 import type { User, UserDraft } from './user.ts'
-import { ANY_USER, requireDraft, type UserEditor } from './user-operations.ts'
+import { requireDraft, type UserEditor } from './user-operations.ts'
 import { WRITE_REASONS } from './user-writer.ts'
 
 type OnTaken = 'keep' | 'replace'
@@ -44,19 +45,20 @@ export const createImportUsers =
   (parts: DirectoryParts, editor: UserEditor) =>
   async (
     drafts: readonly UserDraft[],
+    caller: Caller,
     onTaken: OnTaken,
     { isTrial = false } = {},
   ): Promise<readonly ImportOutcome[]> => {
     const plans = await planAll(parts, drafts, { onTaken, isTrial })
-    await confirmChange(parts.events)
-    const outcomes = await writeAll(parts, plans, isTrial)
+    const outcomes = await writeAll(parts, caller, plans, isTrial)
     if (isTrial)
       return plans.map((step) =>
         step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? { kind: step.planned.done }),
       )
     const results: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
-      const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(editor, step, onTaken)))
+      const outcome =
+        step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(editor, caller, step, onTaken)))
       const name = drafts[index]?.name
       if (name !== undefined && isChange(outcome)) parts.revocations.notify({ kind: 'account', name })
       results.push(outcome)
@@ -112,30 +114,32 @@ async function plan(
   const planned: Planned = { draft, password, isSame, done: user ? 'replaced' : 'created' }
   const write = {
     ...toWrite(planned, stored, nowSeconds(parts.clock)),
-    isDistinct: !user && parts.settings().foldsNames,
+    isDistinct: !user && parts.settings().auth.names === 'folded',
   }
+  const apart = parts.settings().addressesSignIn ? findApart(stored?.record, write.record) : {}
   // an import that is repeated must not change what it has written before
-  return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
+  return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write: { ...write, apart }, planned }
 }
 
-/** In a trial a password in clear is only checked: hashing it would be expensive. */
+/** In a trial a password in clear is only checked: hashing it would be expensive. A client that disconnects stops no import. */
 async function toStored(
   { passwords }: DirectoryParts,
-  { password }: UserDraft,
+  draft: UserDraft,
   before: StoredPassword | undefined,
   isTrial: boolean,
 ) {
-  if (isTrial) passwords.check(password)
-  else if (password && before) return passwords.toReplacement(password, before, undefined)
+  const { password } = draft
+  if (isTrial) await passwords.check(draft, password)
+  else if (password && before) return passwords.toReplacement(password, { ...draft, password: before }, PROGRAM)
   const isClear = password !== undefined && 'password' in password
-  return { stored: await passwords.toStored(isTrial && isClear ? undefined : password, undefined), isSame: false }
+  return { stored: await passwords.toStored(draft, isTrial && isClear ? undefined : password, PROGRAM), isSame: false }
 }
 
 function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefined, now: number): UserWrite {
   const before = stored?.record
   const record =
     before?.kind === 'user' ? toReplaced(before, { draft, password, isSame }, now) : toNewUser(draft, password, before)
-  return { expected: stored?.sequence ?? 'absent', record }
+  return { expected: stored?.sequence ?? 'absent', record, change: { before, at: now } }
 }
 
 function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'done'>, now: number): User {
@@ -149,7 +153,8 @@ function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'do
 }
 
 /** Writes all planned users in one transaction. Returns the outcomes of those that need no second attempt. */
-async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[], isTrial: boolean) {
+async function writeAll({ begin, cache }: DirectoryParts, caller: Caller, plans: readonly Plan[], isTrial: boolean) {
+  const { store } = await begin(caller)
   const steps = plans.filter((step) => step.kind === 'write')
   const done = new Map<Plan, ImportOutcome>()
   try {
@@ -170,14 +175,14 @@ async function writeAll({ store, cache }: DirectoryParts, plans: readonly Plan[]
 }
 
 /** Another writer was faster, or the import contains the name twice: the name is taken by now. */
-async function retry(editor: UserEditor, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
+async function retry(editor: UserEditor, caller: Caller, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
   if (step.kind === 'done') return step.outcome
   if (onTaken === 'keep') return { kind: 'kept' }
   const { draft, password } = step.planned
   try {
     const { mustChangePassword = false } = draft
     const replace = (user: User) => toReplacement(draft, password, user)
-    await editor.changeUser(draft.name, ANY_USER, replace, { mustChangePassword })
+    await editor.changeUser(draft.name, caller, replace, { mustChangePassword })
     return { kind: 'replaced' }
   } catch (error) {
     return toRefused(error).outcome

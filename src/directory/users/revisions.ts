@@ -10,6 +10,7 @@ import {
   findTotp,
   isSameTotp,
   type Json,
+  losesPasskey,
   type Tombstone,
   type User,
   type UserDraft,
@@ -36,7 +37,7 @@ export function nextRevision(old: string | undefined, content: Json): string {
 }
 
 /** An empty user, possibly in place of a deleted one. */
-export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
+export function createEmptyUser(name: string, password: StoredPassword, before?: Tombstone): User {
   const sessionEpoch = before?.sessionEpoch ?? startSessions()
   const parts = { document: { revision: '' }, multiModel: {} }
   // what is missing is filled with the empty values
@@ -92,7 +93,7 @@ const toDigested = ({ name, document, password }: User): Json => [
 
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  const filled = fillUser(createUser(draft.name, password, before), draft)
+  const filled = fillUser(createEmptyUser(draft.name, password, before), draft)
   const named = withField(filled, 'id', draft.id ?? (before && randomUUID()))
   const user = bindTokens(withEpochOf(draft, reviseUser(before, named), before))
   // a revision from elsewhere must not be lower than one that existed here
@@ -123,13 +124,13 @@ export interface UpdateOptions {
 }
 
 /**
- * `after` with the name and history of `before`. A new password, a new second factor or a deactivation raises the session
- * epoch.
+ * `after` with the name and history of `before`. A new password, a new second factor, a passkey that is removed or a
+ * deactivation raises the session epoch.
  */
 export function applyUpdate(before: User, after: User, options: UpdateOptions): User {
   const { nowSeconds, isSamePassword, mustChangePassword = false, confirmedBy } = options
   const keepsPassword = isSamePassword ?? isDeepStrictEqual(before.password, after.password)
-  const isRevoking = !keepsPassword || (before.isActive && !after.isActive)
+  const isRevoking = !keepsPassword || (before.isActive && !after.isActive) || losesPasskey(before, after)
   const hasNewFactor = findTotp(after) !== undefined && !isSameTotp(before, after)
   const kept = isRevoking ? undefined : confirmedBy
   const sessionEpoch =

@@ -18,10 +18,12 @@ export interface UpgradeOptions {
 }
 
 export function createHashUpgrade(parts: DirectoryParts) {
-  const { settings, clock } = parts
+  const { settings, clock, source } = parts
   const { start, settled } = createUpgradeRuns(parts)
   const isOutdated = createOutdatedCheck(() => settings().parameters)
-  const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password)
+  const isWritable = (isAdmin: boolean) => isAdmin || source === undefined || source.upgradesHashes()
+  const isDue = ({ password, isAdmin }: Account) =>
+    settings().chttpd_auth.upgrade_hash_on_auth && isWritable(isAdmin) && isOutdated(password)
 
   // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
   const isJustSet = ({ isAdmin, sessionEpoch }: Account) =>
@@ -54,7 +56,7 @@ export function createHashUpgrade(parts: DirectoryParts) {
 function createUpgradeRuns(parts: DirectoryParts) {
   const { settings, clock } = parts
   const running = new Map<string, Promise<void>>()
-  const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
+  const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().chttpd_auth.auth_cache_size, 1))
   const isTooSoon = (name: string) =>
     clock.nowMs() - (attempts.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_ATTEMPTS
   return {
@@ -84,9 +86,13 @@ async function findUpgraded({ findAccount }: DirectoryParts, account: Account): 
   return now?.isAdmin && saltOf(now) === saltOf(account) && isSameFactor(now, account) ? now : account
 }
 
-async function hashUser({ hasher, writeRecord, settings }: DirectoryParts, account: Account, password: string) {
-  const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) })
-  await writeRecord(account.name, (stored) => {
+async function hashUser(
+  { hasher, beginUnasked, findHashParameters }: DirectoryParts,
+  account: Account,
+  password: string,
+) {
+  const hashed = await hasher.hash(password, { ...(await findHashParameters()), salt: saltOf(account) })
+  await beginUnasked('hash upgrade').writeRecord(account.name, (stored) => {
     const user = stored?.record
     const isSame = user?.kind === 'user' && toVersion(user.password) === account.version
     return isSame ? reviseUser(user, { ...user, password: hashed }) : undefined
@@ -94,7 +100,8 @@ async function hashUser({ hasher, writeRecord, settings }: DirectoryParts, accou
 }
 
 async function hashAdministrator(parts: DirectoryParts, account: Account, password: string): Promise<void> {
-  const { hasher, settings, administration, revocations } = parts
+  const { hasher, settings, beginUnasked, revocations } = parts
+  const { administration } = beginUnasked('hash upgrade')
   const { name, version } = account
   const current = administration.accounts().get(name)
   if (current?.version !== version) return

@@ -8,7 +8,7 @@ export interface CachedUser {
   /** The sequence of the record; 0 if there is none. */
   readonly sequence: number
   readonly record: UserRecord | undefined
-  /** Set for an active user. */
+  /** Set for an active user, unless it is withheld. */
   readonly account: Account | undefined
 }
 
@@ -28,7 +28,7 @@ export function createUserCache({ store, size, knownTo, counts = new CacheCounts
   const loading = new Map<string, Promise<CachedUser>>()
   const toCached = (stored: Stored | undefined): CachedUser => {
     const record = stored?.record
-    const account = record?.kind === 'user' && record.isActive ? toAccount(record) : undefined
+    const account = record?.kind === 'user' && record.isActive && !record.isWithheld ? toAccount(record) : undefined
     return { sequence: stored?.sequence ?? 0, record, account }
   }
   const load = async (name: string, cachesUnknown: boolean): Promise<CachedUser> => {

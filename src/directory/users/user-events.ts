@@ -1,22 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SecurityEvents } from '../../observe/security-events.ts'
+import type { DirectoryDeps } from '../deps.ts'
 import { FIELD_ROWS } from './fields.ts'
-import {
-  type ExternalAccount,
-  findTotp,
-  type Grant,
-  type GrantLevel,
-  readField,
-  TOTP_MEMBER,
-  toExternalKey,
-  type User,
-  type UserRecord,
-} from './user.ts'
+import { findTotp, type Grant, type GrantLevel, readField, TOTP_MEMBER, type User, type UserRecord } from './user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
 /** Records what a write changed, by comparing the user before and after it. `undefined`: there was no such user. */
-export function recordUserChange(events: SecurityEvents, before: User | undefined, after: UserRecord): void {
+export function recordUserChange(
+  { events, recordFurther }: Pick<DirectoryDeps, 'events' | 'recordFurther'>,
+  before: User | undefined,
+  after: UserRecord,
+): void {
   const subject = after.name
   if (after.kind === 'tombstone') {
     events.record('user.removed', { subject })
@@ -28,7 +23,7 @@ export function recordUserChange(events: SecurityEvents, before: User | undefine
   else if (changed.length > 0) events.record('user.changed', { subject, changed })
   recordGrants(events, before, after)
   recordAccessTokens(events, before, after)
-  recordLinks(events, before, after)
+  recordFurther(events, before, after)
   if (before && after.sessionEpoch.generation > before.sessionEpoch.generation)
     events.record('session.revoked', { subject, reason: describeRevocation(changed) })
 }
@@ -48,7 +43,8 @@ const listChanged = (before: User, after: User): readonly string[] =>
 function describeRevocation(changed: readonly string[]): string {
   if (changed.includes('password')) return 'password changed'
   if (changed.includes('active')) return 'user deactivated'
-  return changed.includes('totp') ? 'second factor set' : 'signed out by a request'
+  if (changed.includes('totp')) return 'second factor set'
+  return changed.includes('passkeys') ? 'passkeys changed' : 'signed out by a request'
 }
 
 function recordGrants(events: SecurityEvents, before: User | undefined, after: User): void {
@@ -91,14 +87,4 @@ function recordAccessTokens(events: SecurityEvents, before: User | undefined, af
     if (!old.some((other) => other.digest === digest)) events.record('access-token.created', { subject, token })
   for (const { name: token, digest } of old)
     if (!now.some((other) => other.digest === digest)) events.record('access-token.removed', { subject, token })
-}
-
-/** The subject is the provider's id of the user: an operator needs it to find the account there. */
-function recordLinks(events: SecurityEvents, before: User | undefined, after: User): void {
-  const [old, now] = [before?.links ?? [], after.links ?? []].map(
-    (links) => new Map(links.map((link) => [toExternalKey(link), link])),
-  )
-  const toFields = ({ provider, subject }: ExternalAccount) => ({ subject: after.name, provider, account: subject })
-  for (const [key, link] of now ?? []) if (!old?.has(key)) events.record('external-account.linked', toFields(link))
-  for (const [key, link] of old ?? []) if (!now?.has(key)) events.record('external-account.unlinked', toFields(link))
 }

@@ -2,16 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
-import { confirmChange, requireOwnEpoch } from '../confirm-change.ts'
+import { isAccount } from '../account.ts'
+import type { Caller } from '../caller.ts'
 import { type GrantPlace, withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
 import { findConfirming, requireFactorProof } from '../password-proof.ts'
-import { endSessions } from '../session-epoch.ts'
-import type { UserRange, UserStore } from '../store-port/users.ts'
+import { endSessions, type KeptSession } from '../session-epoch.ts'
+import type { UserRange } from '../store-port/users.ts'
+import type { StoreReader } from '../writes.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
-import type { Caller } from './new-passwords.ts'
 import { applyUpdate, toNewUser, toTombstone, type UpdateOptions } from './revisions.ts'
+import { toFoldKey } from './search-entries.ts'
+import { requireOwnAddress } from './sign-in-name.ts'
 import {
   findTotp,
   type GrantLevel,
@@ -23,9 +26,9 @@ import {
   withField,
 } from './user.ts'
 import { recordUserChange } from './user-events.ts'
-import { type ExpectedRevision, requireExpected, requireFree } from './user-writer.ts'
+import { type ExpectedRevision, NAME_TAKEN, requireExpected, requireFree } from './user-writer.ts'
 
-export const createUserReader = (store: UserStore) => ({
+export const createUserReader = (store: StoreReader) => ({
   /** The user as stored now, active or not. */
   async findUser(name: string): Promise<User | undefined> {
     const record = (await store.findUser(name))?.record
@@ -39,25 +42,16 @@ export const createUserReader = (store: UserStore) => ({
   countUsers: () => store.countUsers(),
 })
 
-/**
- * Whether the caller may write this user: throws if not. Called in the transaction of the write, again if another writer
- * was faster, with the user as it is then and as it would be; `undefined`: it would be deleted.
- */
-export type CheckWrite = (before: User, after: User | undefined) => void
-
-/** For callers that may write every user they can name: administrators, the program itself, users for their own account. */
-export const ANY_USER: CheckWrite = () => {}
-
-export interface ChangeOptions extends Caller {
+export interface ChangeOptions {
   /** Throws `conflict` if the user has another revision. `any` by default. */
   readonly expected?: ExpectedRevision
   /** Set after `change`. A password other than the current one revokes all sessions. */
   readonly password?: NewPassword
   /** Whether the user must change another password that is set here. `false` by default. */
   readonly mustChangePassword?: boolean
-  /** The request has confirmed the second factor that is set here with a code: its session is not revoked. */
+  /** The request has confirmed the second factor that is set here, with a code or a new passkey: its session is not revoked. */
   readonly confirmsFactor?: boolean
-  /** Revokes all sessions and tokens in any case. */
+  /** Revokes all sessions and tokens in any case, except one that confirms a second factor. */
   readonly endsSessions?: boolean
 }
 
@@ -70,71 +64,86 @@ export function createUserEditor(parts: DirectoryParts) {
    * factor or a deactivation revokes all sessions. A user who removes or replaces the own second factor must have proved
    * it.
    */
-  const changeUser = (name: string, check: CheckWrite, change: (user: User) => User, options: ChangeOptions = {}) =>
-    changeStored(parts, { name, check, expected: 'any', ...options }, change)
+  const changeUser = (name: string, caller: Caller, change: (user: User) => User, options: ChangeOptions = {}) =>
+    changeStored(parts, { name, caller, expected: 'any', ...options }, change)
   return {
     changeUser,
     /** Returns the user as stored, with its revision. The name of a user or administrator is taken. */
-    createUser: (draft: UserDraft, caller?: Caller) => createUser(parts, draft, caller),
+    createUser: (draft: UserDraft, caller: Caller) => createUser(parts, draft, caller),
+    /** Throws what `createUser` would, for what has to be done before it. */
+    requireNewUser: (draft: UserDraft, caller: Caller) => requireNewUser(parts, draft, caller),
     /** Without `mustChangePassword`, a password other than the current one need not be changed. */
     setPassword(
       name: string,
-      check: CheckWrite,
+      caller: Caller,
       password: NewPassword,
       options: Omit<ChangeOptions, 'password'> = {},
     ): Promise<User> {
       const { mustChangePassword: isRequired } = options
       const change = (user: User) =>
         isRequired === undefined ? user : withField(user, 'mustChangePassword', isRequired)
-      return changeUser(name, check, change, { password, ...options })
+      return changeUser(name, caller, change, { password, ...options })
     },
-    setActive: (name: string, check: CheckWrite, isActive: boolean) =>
-      changeUser(name, check, (user) => ({ ...user, isActive })),
+    setActive: (name: string, caller: Caller, isActive: boolean) =>
+      changeUser(name, caller, (user) => ({ ...user, isActive })),
     /** `undefined` removes the grant. `*` means all databases, or all collections. */
-    setGrant: (name: string, check: CheckWrite, place: GrantPlace, level: GrantLevel | undefined) =>
-      changeUser(name, check, (user) => withField(user, 'grants', withGrant(user.multiModel.grants, level, place))),
+    setGrant: (name: string, caller: Caller, place: GrantPlace, level: GrantLevel | undefined) =>
+      changeUser(name, caller, (user) => withField(user, 'grants', withGrant(user.multiModel.grants, level, place))),
     /** Revokes all current sessions and tokens. */
-    signOut: (name: string, check: CheckWrite) =>
-      rewrite(parts, { name, check, expected: 'any', isUnguarded: true }, withEndedSessions),
+    signOut: (name: string, caller: Caller) =>
+      rewrite(parts, { name, caller, expected: 'any', unrecorded: 'end of sessions' }, (user, now) =>
+        withEndedSessions(user, now),
+      ),
     /** Returns the revision of the deletion. */
-    removeUser: async (name: string, check: CheckWrite, expected: ExpectedRevision) =>
-      (await rewrite(parts, { name, check, expected }, (user, now) => toTombstone(user, now))).revision,
+    removeUser: async (name: string, caller: Caller, expected: ExpectedRevision) =>
+      (await rewrite(parts, { name, caller, expected }, (user, now) => toTombstone(user, now))).revision,
   }
 }
 
-const withEndedSessions = (user: User, now: number): User => ({
+const withEndedSessions = (user: User, now: number, kept?: KeptSession): User => ({
   ...user,
-  sessionEpoch: endSessions(user.sessionEpoch, now),
+  sessionEpoch: endSessions(user.sessionEpoch, now, kept),
 })
 
 interface Target {
   readonly name: string
-  readonly check: CheckWrite
+  readonly caller: Caller
   readonly expected: ExpectedRevision
-  /** Stored even if it cannot be recorded: an administrator must always be able to end sessions. */
-  readonly isUnguarded?: true
+  readonly unrecorded?: 'end of sessions'
 }
 
 /** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writeRecord, clock, revocations, events, ownKey }: DirectoryParts,
-  { name, check, expected, isUnguarded }: Target,
+  parts: DirectoryParts,
+  { name, caller, expected, unrecorded }: Target,
   change: (user: User, nowSeconds: number, confirmed: Authenticated | undefined) => R,
 ): Promise<R> {
-  const confirmed = await confirmChange(isUnguarded ? undefined : events)
+  const { clock, revocations, ownKey } = parts
+  const { writeRecord, confirmed } = await parts.begin(caller, unrecorded)
   let before: User | undefined
   const record = await writeRecord(name, (stored) => {
     before = requireExpected(stored, expected)
     requireOwnEpoch(before, confirmed)
     const after = change(before, nowSeconds(clock), confirmed)
-    check(before, after.kind === 'user' ? after : undefined)
+    caller.mayWrite?.(before, after.kind === 'user' ? after : undefined)
     if (losesFactor(before, after) && !confirmed?.identity.isAdmin)
       requireFactorProof({ name, totp: findTotp(before) }, confirmed, ownKey())
     return after
   })
   revocations.notify({ kind: 'account', name })
-  recordUserChange(events, before, record)
+  recordUserChange(parts, before, record)
   return record
+}
+
+/**
+ * Called in the transaction of a change. Users who change their own record do so only while the session epoch is the one
+ * of their credential: a password change or a sign-out on another node may have been stored since the confirmation.
+ */
+function requireOwnEpoch(stored: User, confirmed: Authenticated | undefined): void {
+  const identity = confirmed?.identity
+  if (!identity || !isAccount(identity) || identity.isAdmin || identity.name !== stored.name) return
+  if (stored.sessionEpoch.generation !== identity.sessionEpoch.generation)
+    throw new Refusal('authentication_required', { detail: 'the credential was revoked meanwhile' })
 }
 
 const losesFactor = (before: User, after: UserRecord): boolean =>
@@ -142,20 +151,20 @@ const losesFactor = (before: User, after: UserRecord): boolean =>
 
 async function changeStored(
   parts: DirectoryParts,
-  { name, check, expected, password: given, ...options }: Target & ChangeOptions,
+  { name, caller, expected, password: given, ...options }: Target & ChangeOptions,
   change: (user: User) => User,
 ): Promise<User> {
-  const { mustChangePassword, confirmsFactor, endsSessions, ...caller } = options
+  const { mustChangePassword, confirmsFactor, endsSessions } = options
   const update = given
     ? await preparePassword(parts, requireExpected(await parts.store.findUser(name), expected), given, caller)
     : applyUpdate
-  return rewrite(parts, { name, check, expected }, (user, now, confirmed) => {
+  return rewrite(parts, { name, caller, expected }, (user, now, confirmed) => {
     const changed = change(user)
     requireRoles(changed.document.roles)
     requireGrants(changed.multiModel.grants)
     const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
     const updated = update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now })
-    return bindTokens(endsSessions ? withEndedSessions(updated, now) : updated)
+    return bindTokens(endsSessions ? withEndedSessions(updated, now, confirmedBy) : updated)
   })
 }
 
@@ -164,11 +173,12 @@ type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePa
 /** Compares and hashes the new password once. The update is then applied to the user as it is at that time. */
 async function preparePassword(
   { passwords }: DirectoryParts,
-  { password: seen }: User,
+  user: User,
   given: NewPassword,
   caller: Caller,
 ): Promise<Update> {
-  const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
+  const { password: seen } = user
+  const { stored: password, isSame } = await passwords.toReplacement(given, user, caller)
   return (before, after, options) => {
     // the comparison was with `seen`: another password may have been set since
     const isSamePassword = isSame && isDeepStrictEqual(seen, before.password)
@@ -176,22 +186,42 @@ async function preparePassword(
   }
 }
 
-async function createUser(parts: DirectoryParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
+async function createUser(parts: DirectoryParts, draft: UserDraft, caller: Caller): Promise<User> {
   const { name } = draft
-  requireDraft(parts, draft)
-  requireReadable(name)
-  requireDistinct(name, parts)
-  requireFree(await parts.store.findUser(name))
-  const password = await parts.passwords.toStored(draft.password, caller)
-  await confirmChange(parts.events)
-  const user = await parts.writeRecord(name, (stored) => {
+  await requireNewUser(parts, draft, caller)
+  const password = await parts.passwords.toStored(draft, draft.password, caller)
+  const { writeRecord } = await parts.begin(caller)
+  const user = await writeRecord(name, (stored) => {
     // while the password was hashed, an administrator of the name may have been created
     requireNoAdministrator(parts, name)
     return toNewUser(draft, password, requireFree(stored))
   })
   parts.revocations.notify({ kind: 'account', name })
-  recordUserChange(parts.events, undefined, user)
+  recordUserChange(parts, undefined, user)
   return user
+}
+
+/** The write checks again what others may change. */
+async function requireNewUser(parts: DirectoryParts, draft: UserDraft, caller: Caller): Promise<void> {
+  const { name } = draft
+  requireDraft(parts, draft)
+  requireOwnAddress(parts, draft, caller)
+  requireReadable(name)
+  requireDistinct(name, parts)
+  requireFree(await parts.store.findUser(name))
+  await requireNoTwin(parts, name)
+}
+
+/**
+ * A user of the very name becomes an administrator that is created; one that differs only in case or form could be
+ * mistaken for the new account. The write checks it again: here, before the password is hashed.
+ */
+export async function requireNoTwin({ store, settings }: DirectoryParts, name: string): Promise<void> {
+  if (settings().auth.names !== 'folded') return
+  const key = toFoldKey(name)
+  const found = await store.searchUsers({ kind: 'fold', from: key, to: key }, { key, name: '' })
+  if (found.some(({ record }) => record.kind === 'user' && record.name !== name))
+    throw new Refusal('conflict', { reason: NAME_TAKEN })
 }
 
 /** Throws if the draft is invalid. Whether a user has the name already is checked later. */

@@ -3,99 +3,35 @@
  * Every user has some entries in the store, sorted by their keys; a search reads a range of them and checks each user
  * that it finds. A part of a name is the beginning of one of its ends, which are entries too.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
-import { digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
 import { readJsonObject } from '../../base/json.ts'
-import type { SignInStore } from '../store-port/sign-ins.ts'
 import {
   type KeyCount,
   MAX_COUNTED_USERS,
   SEARCH_ROWS,
-  type SearchEntry,
   type SearchRange,
   type UserSearchStore,
 } from '../store-port/users.ts'
-import { foldName } from './names.ts'
-import { findTotp, isExpired, listExternalKeys, listRoles, type RoleIssuers, type User } from './user.ts'
-
-/** Case is ignored, and how an accented letter is composed. */
-export const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
-
-/** Equal for names that differ only in case or compatibility forms. A digest: such forms can be very long. */
-export const toFoldKey = (name: string): string => digestHex('sha256', foldName(name)).slice(0, 32)
-
-/** The keys of a user, for each kind of entry. */
-const KEYS: Readonly<Record<SearchEntry['kind'], (user: User) => readonly string[]>> = {
-  name: ({ name }) => [foldCase(name)],
-  fold: ({ name }) => [toFoldKey(name)],
-  part: ({ name }) => listParts(foldCase(name)),
-  role: listRoleKeys,
-  grant: ({ multiModel }) => [...multiModel.grants.keys()],
-  'no-factor': (user) => (findTotp(user) === undefined ? listRoleKeys(user).map(roleOf) : []),
-  disabled: ({ name, isActive }) => (isActive ? [] : [foldCase(name)]),
-  external: listExternalKeys,
-  'external-once': listExternalKeys,
-  expires: ({ expiresAt }) => (expiresAt === undefined ? [] : [toTimeKey(expiresAt)]),
-  // the store keeps the times of sign-ins itself
-  'sign-in': () => [],
-}
-const KINDS = Object.keys(KEYS) as (keyof typeof KEYS)[]
-
-/** The entries of a user, as the store keeps them. */
-export const listEntries = (user: User): readonly SearchEntry[] =>
-  KINDS.flatMap((kind) => KEYS[kind](user).map((key) => ({ kind, key })))
-
-/** No role contains it. */
-const BREAK = '\n'
-
-/**
- * The own roles of the user. A role that only accounts at identity providers gave is followed by their issuers: the store
- * does not know which of them give roles now, so a search or a count drops the others.
- */
-function listRoleKeys({ document, links = [] }: User): readonly string[] {
-  const own = new Set(document.roles.map(foldCase))
-  const marks = links.flatMap(({ issuer, roles = [] }) =>
-    roles.map((role) => [foldCase(role), toIssuerMark(issuer)] as const),
-  )
-  const given = Map.groupBy(
-    marks.filter(([role]) => !own.has(role)),
-    ([role]) => role,
-  )
-  return [
-    ...own,
-    ...given.entries().map(([role, all]) => [role, ...new Set(all.map(([, mark]) => mark).sort())].join(BREAK)),
-  ]
-}
-
-/** Behind all keys of a role. */
-const toEnd = (role: string): string => `${role}${BREAK}${LAST}`
-
-const roleOf = (key: string): string => key.split(BREAK)[0] ?? ''
-
-/** Short, because PostgreSQL limits the length of a key. */
-const toIssuerMark = (issuer: string): string => digestHex('sha256', issuer).slice(0, 16)
-
-/** Limits what a long name adds to the store: a part is found if it begins within the first characters. */
-const MAX_PARTS = 32
-const MAX_PART = 16
-const MIN_PART = 2
-
-/** What remains of the name without its first character, its first two, and so on, cut to a length. */
-function listParts(name: string): readonly string[] {
-  const offsets = [0]
-  for (const character of name) offsets.push((offsets.at(-1) ?? 0) + character.length)
-  const starts = offsets.slice(1, -MIN_PART).slice(0, MAX_PARTS)
-  return [...new Set(starts.map((start, at) => name.slice(start, offsets[at + 1 + MAX_PART])))]
-}
-
-const TIME_DIGITS = 12
-const toTimeKey = (seconds: number): string => String(Math.max(0, Math.trunc(seconds))).padStart(TIME_DIGITS, '0')
-
-/** Sorted after every other text that begins alike, and directly after the text itself: no key contains U+0000. */
-const LAST = '\u{10ffff}'
-const FIRST = '\u0001'
+import type { StoreReader } from '../writes.ts'
+import { toAddressKey } from './address.ts'
+import {
+  BREAK,
+  FIRST,
+  foldCase,
+  hasFactor,
+  KEYS,
+  LAST,
+  MAX_PART,
+  MIN_PART,
+  roleOf,
+  toEnd,
+  toIssuerMark,
+  toTimeKey,
+} from './search-entries.ts'
+import { isExpired, listRoles, type RoleIssuers, type User } from './user.ts'
 
 /** Users that are looked at for one page: a page may have fewer than it asks for, and still not be the last one. */
 const MAX_EXAMINED = 10 * SEARCH_ROWS
@@ -105,8 +41,8 @@ const STATUSES = {
   disabled: ({ isActive }: User) => !isActive,
   expired: isExpired,
   idle: () => true,
-  'second-factor': (user: User) => findTotp(user) !== undefined,
-  'no-second-factor': (user: User) => findTotp(user) === undefined,
+  'second-factor': hasFactor,
+  'no-second-factor': (user: User) => !hasFactor(user),
 }
 
 type UserStatus = keyof typeof STATUSES
@@ -137,11 +73,18 @@ export interface FoundPage {
 
 const IDLE_SECONDS = 90 * 24 * 60 * 60
 
-export const createUserSearch = (
-  store: UserSearchStore & SignInStore,
-  clock: Clock,
-  roleIssuers: () => RoleIssuers,
-) => ({
+/** The user with this verified address. */
+export async function findAddressOwner(
+  store: Pick<StoreReader, 'searchUsers'>,
+  address: string,
+): Promise<User | undefined> {
+  const key = toAddressKey(address)
+  const [found] = await store.searchUsers({ kind: 'address', from: key, to: key }, { key, name: '' })
+  return found?.record.kind === 'user' ? found.record : undefined
+}
+
+export const createUserSearch = (store: StoreReader, clock: Clock, roleIssuers: () => RoleIssuers) => ({
+  findAddressOwner: (address: string) => findAddressOwner(store, address),
   /** Users that match all conditions, those with a matching name first. A short page need not be the last one. */
   async searchUsers(query: UserQuery): Promise<FoundPage> {
     const now = nowSeconds(clock)
@@ -153,7 +96,7 @@ export const createUserSearch = (
     }
     const after = query.after === undefined ? startOf(ranges, 0) : readPosition(query.after)
     let page = await collect(after, query.limit, read, isMatch)
-    // it may be full of users whose providers give the role no longer; with a status, an empty page limits the work
+    // it may be full of users whose issuers give the role no longer; with a status, an empty page limits the work
     while (page.users.length === 0 && page.next !== undefined && query.status === undefined)
       page = await collect(readPosition(page.next), query.limit, read, isMatch)
     if (query.after !== undefined) return page
@@ -170,7 +113,7 @@ export const createUserSearch = (
       const others = { kind, from: `${last}${FIRST}`, to: toEnd(next) }
       const rest = last === '' ? [] : await store.countUsersByKey(others, MAX_KEYS)
       const counts = addCounts([...first, ...rest], roleIssuers())
-      // a page may have only roles that providers give no longer
+      // a page may have only roles that issuers give no longer
       if (counts.length > 0 || next === '') return { counts, next: next || undefined }
       from = toEnd(next)
     }
@@ -229,7 +172,7 @@ interface FoundEntry extends Position {
 }
 
 /** Marks users who signed in since then. They stay in the page, because the next one begins behind its last entry. */
-async function dropActive(store: SignInStore, { found, isLast }: Read, since: number): Promise<Read> {
+async function dropActive(store: StoreReader, { found, isLast }: Read, since: number): Promise<Read> {
   const signIns = await store.listSignIns(found.map(({ name }) => name))
   const active = new Set(signIns.filter(({ at }) => at >= since).map(({ name }) => name))
   return { found: found.map((entry) => ({ ...entry, isDropped: active.has(entry.name) })), isLast }

@@ -1,12 +1,15 @@
+import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { DirectorySettings } from '../deps.ts'
 import type { Stored, UserStore } from '../store-port/users.ts'
+import { findApart } from './apart.ts'
 import type { User, UserRecord } from './user.ts'
 import type { UserCache } from './user-cache.ts'
 
 /** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
 
-const ACCOUNT_TAKEN = 'Another user has this external account already.'
+const ACCOUNT_TAKEN = 'Another user has this external account, address or name already.'
 
 export const NAME_TAKEN = 'Another user has a name that differs only in case or in the form of its characters.'
 
@@ -23,11 +26,17 @@ const isNewName = (stored: Stored | undefined, record: UserRecord): boolean =>
 /** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
 
+export type WriteRecord = ReturnType<typeof createUserWriter>
+
 /**
  * Replaces records safely while other writers do the same: stores what `decide` returns for the current record;
  * `undefined` writes nothing. `decide` is called again if another node was faster. If it throws, nothing is written.
  */
-export function createUserWriter(store: UserStore, cache: UserCache, settings: () => { readonly foldsNames: boolean }) {
+export function createUserWriter(
+  store: UserStore,
+  cache: UserCache,
+  { settings, clock }: { settings(): Pick<DirectorySettings, 'auth' | 'addressesSignIn'>; readonly clock: Clock },
+) {
   const inTurn = createKeyedQueue()
 
   const attempt = async <R extends UserRecord | undefined>(
@@ -38,11 +47,20 @@ export function createUserWriter(store: UserStore, cache: UserCache, settings: (
     const record = decide(stored)
     if (!record) return { record }
     try {
-      const isDistinct = settings().foldsNames && isNewName(stored, record)
-      const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record, isDistinct })
+      const isDistinct = settings().auth.names === 'folded' && isNewName(stored, record)
+      const apart = settings().addressesSignIn ? findApart(stored?.record, record) : {}
+      const change = { before: stored?.record, at: nowSeconds(clock) }
+      const outcome = await store.writeUser({
+        expected: stored?.sequence ?? 'absent',
+        record,
+        isDistinct,
+        apart,
+        change,
+      })
       const reason = WRITE_REASONS.get(outcome.kind)
       if (reason !== undefined) throw new Refusal('conflict', { reason })
-      return outcome.kind === 'written' ? { record } : undefined
+      // of the same kind
+      return outcome.kind === 'written' ? { record: (outcome.record ?? record) as R } : undefined
     } finally {
       // also after an error: the write may have succeeded
       cache.forget(name)

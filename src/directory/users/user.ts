@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { digestHex } from '../../base/encoding.ts'
 import type { StoredPassword } from '../../passwords/schemes.ts'
 import type { SessionEpoch } from '../session-epoch.ts'
+import { toAddressKey, type VerifiedAddress } from './address.ts'
 import { FIELD_ROWS, type Field, type FieldName, type GRANT_LEVELS, USER_FIELDS, type UserFields } from './fields.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -14,6 +15,7 @@ export type JsonObject = { readonly [name: string]: Json }
 
 /** What the types of fields are in a record. */
 interface FieldTypes {
+  readonly address: VerifiedAddress
   readonly data: JsonObject
   readonly epoch: SessionEpoch
   readonly flag: boolean
@@ -22,6 +24,7 @@ interface FieldTypes {
   readonly links: readonly ExternalAccount[]
   readonly members: readonly (readonly [name: string, value: Json])[]
   readonly name: string
+  readonly passkeys: readonly Passkey[]
   readonly password: StoredPassword
   readonly revision: string
   readonly roles: readonly string[]
@@ -107,11 +110,13 @@ export interface AccessToken {
   /** The databases and services it is valid for. Without either list: for everything its user may do. */
   readonly databases?: readonly string[]
   readonly services?: readonly string[]
-  /** Of the session epoch when it was created: it is revoked with the sessions. Omitted: that of the record it is added to. */
+  /** It is valid only to read databases. Omitted: for what its user may do. */
+  readonly access?: 'ro'
+  /** Generation of the session epoch when it was created: it is revoked with the sessions. Omitted: that of the record it is added to. */
   readonly generation?: number
 }
 
-/** An account at an identity provider. */
+/** An account at another server, the issuer of its tokens. It signs in as the user. */
 export interface ExternalAccount {
   readonly issuer: string
   readonly subject: string
@@ -119,8 +124,41 @@ export interface ExternalAccount {
   readonly provider: string
   /** Seconds since the epoch. */
   readonly linkedAt: number
-  /** The mapped roles that the provider gave at the last sign-in of a browser. The user has them in addition to its own. */
+  /** The mapped roles that it gave at the last sign-in of a browser. The user has them in addition to its own. */
   readonly roles?: readonly string[]
+}
+
+/** A public key whose private half is in an authenticator: a security key, a device, or an account that syncs it. */
+export interface Passkey {
+  /** The id of the credential, in base64url. */
+  readonly id: string
+  /** In COSE form, in base64url. */
+  readonly publicKey: string
+  /** What its user calls it. */
+  readonly label: string
+  /** Seconds since the epoch. */
+  readonly createdAt: number
+  /** The host it was made for. Browsers use it for no other. */
+  readonly rpId: string
+  /** How browsers reach the authenticator. */
+  readonly transports: readonly string[]
+  /** Whether the authenticator copies it to other devices. */
+  readonly isSynced: boolean
+}
+
+/** One text for host and id, by which the user is found. A digest: ids can be long. */
+export const toPasskeyKey = ({ rpId, id }: Pick<Passkey, 'rpId' | 'id'>): string =>
+  `${rpId} ${digestHex('sha256', id).slice(0, 32)}`
+
+type PasskeyOwner = { readonly passkeys?: readonly Passkey[] | undefined }
+
+/** Imports and backups may hold an empty list. */
+export const hasPasskeys = ({ passkeys = [] }: PasskeyOwner): boolean => passkeys.length > 0
+
+/** Whether a key of `before` is not one of `after`. */
+export function losesPasskey({ passkeys = [] }: PasskeyOwner, after: PasskeyOwner): boolean {
+  const kept = new Set(after.passkeys?.map(({ publicKey }) => publicKey))
+  return passkeys.some(({ publicKey }) => !kept.has(publicKey))
 }
 
 /** One text for issuer and subject, by which the user is found. */
@@ -131,6 +169,15 @@ export const toExternalKey = ({ issuer, subject }: Pick<ExternalAccount, 'issuer
 export const listExternalKeys = (record: UserRecord): readonly string[] =>
   record.kind === 'user' ? (record.links ?? []).map(toExternalKey) : []
 
+/** What one user at most has: external accounts, and a verified address. A deleted user has none. */
+export const listClaims = (record: UserRecord): readonly string[] => [
+  ...listExternalKeys(record),
+  ...listAddressKeys(record),
+]
+
+export const listAddressKeys = (record: UserRecord): readonly string[] =>
+  record.kind === 'user' && record.address ? [toAddressKey(record.address.text)] : []
+
 /** The issuers that give roles now, each with a function that says whether it can give this one. */
 export type RoleIssuers = ReadonlyMap<string, (role: string) => boolean>
 
@@ -140,7 +187,7 @@ export function findGivenRoles({ issuer, roles }: ExternalAccount, issuers: Role
   return canGive && roles?.filter(canGive)
 }
 
-/** Its own roles, and those that identity providers gave it, as far as these issuers give roles now. */
+/** Its own roles, and those of its external accounts, as far as these issuers give roles now. */
 export function listRoles(
   { document, links = [] }: Pick<User, 'document' | 'links'>,
   issuers: RoleIssuers,
