@@ -9,7 +9,7 @@ export interface Algorithm {
   readonly digest: string | null
   /** The curves its key may be on; empty if it has none. */
   readonly curves: readonly Curve[]
-  /** Of HMAC: the length of a signature, and the least of a secret in a JWK (RFC 7518 3.2). */
+  /** HMAC only: the length of a signature, and the least of a secret in a JWK (RFC 7518 3.2). */
   readonly macBytes: number | undefined
   readonly isPss: boolean
 }

@@ -14,9 +14,13 @@ export type ClaimPlace =
   | { readonly kind: 'claim'; readonly name: string }
   | { readonly kind: 'path'; readonly segments: readonly string[] }
 
-export interface DocumentClaimRules {
+/** What options say of the claims of a token. */
+export interface ClaimRules {
   readonly required: readonly RequiredClaim[]
   readonly roles: ClaimPlace
+}
+
+export interface DocumentClaimRules extends ClaimRules {
   readonly nowSeconds: number
   readonly isName: (name: string) => boolean
   readonly isRole: (role: string) => boolean
@@ -36,7 +40,7 @@ export interface RefusedClaims {
 /** The subject of verified claims at the document door, or the first problem. */
 export function readDocumentClaims(claims: Claims, header: TokenHeader, rules: DocumentClaimRules) {
   const problem = checkRequired(claims, header, rules.required) ?? checkTimes(claims, rules.nowSeconds)
-  if (problem) return refuse(problem)
+  if (problem) return refuseClaims(problem)
   const roles = readRoles(claims, rules)
   if (roles.kind === 'refused') return roles
   const name = readSubject(claims, rules.isName)
@@ -88,10 +92,10 @@ export function findNumber(claims: Claims, name: string): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-type Reading<T> = { readonly kind: 'read'; readonly value: T } | RefusedClaims
+type ClaimReading<T> = { readonly kind: 'read'; readonly value: T } | RefusedClaims
 
-const refuse = (problem: ClaimProblem): RefusedClaims => ({ kind: 'refused', problem })
-const MALFORMED_ROLES = Object.freeze(refuse({ code: 'malformed_roles' }))
+const refuseClaims = (problem: ClaimProblem): RefusedClaims => ({ kind: 'refused', problem })
+const MALFORMED_ROLES = Object.freeze(refuseClaims({ code: 'malformed_roles' }))
 
 /** Splits `roles_claim_path` at its dots; `\.` is a dot inside a name, and nothing else is an escape. */
 export const readClaimPath = (path: string): ClaimPlace => ({
@@ -99,7 +103,7 @@ export const readClaimPath = (path: string): ClaimPlace => ({
   segments: path.split(/(?<!\\)\./).map((segment) => segment.replaceAll('\\.', '.')),
 })
 
-function readRoles(claims: Claims, { roles: place, isRole }: DocumentClaimRules): Reading<readonly string[]> {
+function readRoles(claims: Claims, { roles: place, isRole }: DocumentClaimRules): ClaimReading<readonly string[]> {
   const found = place.kind === 'path' ? followPath(claims, place.segments) : readTopLevel(claims, place.name)
   if (found.kind === 'refused') return found
   const roles = typeof found.value === 'string' ? splitRoles(found.value) : found.value
@@ -115,17 +119,17 @@ export function findClaim(claims: Claims, place: ClaimPlace): unknown {
   return found.kind === 'refused' ? undefined : found.value
 }
 
-function readTopLevel(claims: Claims, name: string): Reading<unknown> {
+function readTopLevel(claims: Claims, name: string): ClaimReading<unknown> {
   const value = findMember(claims, name)
   return { kind: 'read', value: value === undefined ? [] : value }
 }
 
-function followPath(claims: Claims, segments: readonly string[]): Reading<unknown> {
+function followPath(claims: Claims, segments: readonly string[]): ClaimReading<unknown> {
   let value: unknown = claims
   for (const segment of segments) {
-    if (!isJsonObject(value)) return refuse({ code: 'roles_mismatch' })
+    if (!isJsonObject(value)) return refuseClaims({ code: 'roles_mismatch' })
     value = findMember(value, segment)
-    if (value === undefined) return refuse({ code: 'missing_roles', segment })
+    if (value === undefined) return refuseClaims({ code: 'missing_roles', segment })
   }
   return { kind: 'read', value }
 }
@@ -136,9 +140,9 @@ function splitRoles(text: string): readonly string[] {
   return roles.slice(0, roles.findLastIndex((role) => role !== '') + 1)
 }
 
-function readSubject(claims: Claims, isName: (name: string) => boolean): Reading<string> {
+function readSubject(claims: Claims, isName: (name: string) => boolean): ClaimReading<string> {
   const name = findMember(claims, 'sub')
-  if (name === undefined || name === '') return refuse({ code: 'missing_sub' })
+  if (name === undefined || name === '') return refuseClaims({ code: 'missing_sub' })
   const isGood = typeof name === 'string' && isName(name)
-  return isGood ? { kind: 'read', value: name } : refuse({ code: 'invalid', name: 'sub', place: 'claim' })
+  return isGood ? { kind: 'read', value: name } : refuseClaims({ code: 'invalid', name: 'sub', place: 'claim' })
 }

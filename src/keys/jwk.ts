@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { readBase64Url } from '../base/encoding.ts'
 import { attempt } from '../base/errors.ts'
-import { findMember, isJsonObject, readJson } from '../base/json.ts'
+import { findMember, isJsonObject, type Members, readJson } from '../base/json.ts'
 import { ALGORITHMS, CURVES } from './algorithms.ts'
 import {
   createHmacKey,
@@ -18,7 +18,6 @@ export interface JwkTrust {
   readonly secrets: boolean
 }
 
-type Members = Readonly<Record<string, unknown>>
 type ReadKind = (jwk: Members, names: KeyNames, trust: JwkTrust) => VerificationKey | KeyProblem
 
 const KINDS: ReadonlyMap<unknown, ReadKind> = new Map<unknown, ReadKind>([
@@ -113,16 +112,16 @@ const MAX_KEYS = 100
  */
 export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): JwkSet | JwkSetProblem {
   const members = findMembers(text)
-  if (members === undefined) return refuse('not a JSON Web Key Set')
-  if (members.length > MAX_KEYS) return refuse(`more than ${MAX_KEYS} keys`)
+  if (members === undefined) return toJwkSetProblem('not a JSON Web Key Set')
+  if (members.length > MAX_KEYS) return toJwkSetProblem(`more than ${MAX_KEYS} keys`)
   const read = members.map((member) => readJwk(member, trust))
   const keys = read.filter((key) => key.kind !== 'problem')
   const ignored = read.flatMap((problem, index) => (problem.kind === 'problem' ? [{ index, problem }] : []))
   const reason = checkSet(keys, ignored) ?? checkNames(members, ignored)
-  return reason === undefined ? { kind: 'set', keys, ignored } : refuse(reason)
+  return reason === undefined ? { kind: 'set', keys, ignored } : toJwkSetProblem(reason)
 }
 
-const refuse = (reason: string): JwkSetProblem => ({ kind: 'problem', reason })
+const toJwkSetProblem = (reason: string): JwkSetProblem => ({ kind: 'problem', reason })
 
 function findMembers(text: string): readonly unknown[] | undefined {
   const reading = text.length > MAX_SET_CHARACTERS ? undefined : readJson(text, { noDuplicates: true })

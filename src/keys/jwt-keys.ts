@@ -1,5 +1,6 @@
 import { readBase64 } from '../base/encoding.ts'
 import { ALGORITHMS, type Algorithm } from './algorithms.ts'
+import type { ClaimRules } from './document-claims.ts'
 import { readJwkSet } from './jwk.ts'
 import {
   createHmacKey,
@@ -10,6 +11,7 @@ import {
   type VerificationKey,
   versionOf,
 } from './key.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { FoundKeys, TokenHeader } from './verify.ts'
 
 /** One line of `[jwt_keys]`: `<kind>:<kid>` and its text. */
@@ -42,17 +44,20 @@ export type JwtKeys = ReturnType<typeof readJwtKeys>
  * The keys of `[jwt_keys]`. An invalid line is kept as a problem: a token that names it is rejected with the reason, and
  * the other keys still verify. A key on its own line wins over one of the same name in a set.
  */
-export function readJwtKeys(entries: readonly JwtKeyEntry[]) {
+export function readJwtKeys(entries: readonly JwtKeyEntry[], limits: ReadonlyMap<string, KeyLimits> = new Map()) {
   const problems: Problems = []
   const byName = new Map<string, Found>()
   const lines = entries.filter(({ key }) => !key.startsWith(SET))
   for (const entry of lines) addLine(entry, byName, problems)
   for (const entry of entries) if (entry.key.startsWith(SET)) addSet(entry, byName, problems)
+  for (const [name, each] of limits) addLimits(name, each, byName)
   return Object.freeze({
     /** Changes with any key: part of the key of token caches. */
     version: toVersion(byName),
     /** Invalid lines, and ignored keys of a set. Holds no secret. */
     problems,
+    /** Names of limits that no key has, which may be misspelt: then a key is without its limits. */
+    strayLimits: [...limits.keys()].filter((name) => !byName.has(name)),
     /** Every key by its name. */
     keys: [...byName].flatMap(([name, found]) => (found.kind === 'problem' ? [] : [[name, found] as const])),
     /** The key a token asks for by its algorithm and `kid`. */
@@ -90,6 +95,13 @@ function addSet({ key, text }: JwtKeyEntry, byName: Map<string, Found>, problems
   }
 }
 
+/** The limits are part of the version of a key: a session that was opened under others ends. */
+function addLimits(name: string, limits: KeyLimits, byName: Map<string, Found>): void {
+  const found = byName.get(name)
+  if (found && found.kind !== 'problem')
+    byName.set(name, Object.freeze({ ...found, limits, version: versionOf([found.version, JSON.stringify(limits)]) }))
+}
+
 function findIn(byName: ReadonlyMap<string, Found>, algorithm: Algorithm, { kid }: TokenHeader): FoundKeys {
   if (kid !== undefined && typeof kid !== 'string') return { kind: 'refused', reason: 'invalid_kid' }
   const found = byName.get(`${algorithm.kind}:${kid ?? DEFAULT_KID}`)
@@ -105,9 +117,14 @@ function toVersion(byName: ReadonlyMap<string, Found>): string {
   return versionOf(sorted.flatMap(([name, found]) => [name, found.kind === 'problem' ? found.code : found.version]))
 }
 
-/** The version of the current key for an algorithm and a `kid`. */
-export function findKeyVersion(keys: JwtKeys, name: string, kid: string | undefined): string | undefined {
+/** What the session of a token depends on: the key that verified it, and the rules that read its claims. */
+export const toOriginVersion = ({ version }: VerificationKey, { required, roles }: ClaimRules): string =>
+  versionOf([version, JSON.stringify([required, roles])])
+
+/** The version of the current key for an algorithm and a `kid`, with the current rules. */
+export function findOriginVersion(keys: JwtKeys, rules: ClaimRules, name: string, kid: string | undefined) {
   const algorithm = ALGORITHMS.get(name)
   const found = algorithm && keys.find(algorithm, { algorithm, typ: undefined, kid })
-  return found?.kind === 'keys' ? found.keys[0]?.version : undefined
+  const key = found?.kind === 'keys' ? found.keys[0] : undefined
+  return key && toOriginVersion(key, rules)
 }

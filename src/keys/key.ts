@@ -7,6 +7,7 @@ import { createHash, createPrivateKey, createPublicKey, createSecretKey, type Ke
 import { readBase64 } from '../base/encoding.ts'
 import { attempt } from '../base/errors.ts'
 import { type Algorithm, CURVES, type Curve, MINIMUM_RSA_BITS } from './algorithms.ts'
+import type { KeyLimits } from './key-limits.ts'
 
 interface PemBlock {
   readonly label: string
@@ -61,8 +62,10 @@ export function findPrivateKey({ label, der }: PemBlock): KeyObject | undefined 
 
 interface AnyKey extends KeyNames {
   readonly key: KeyObject
-  /** Digest of the key and its names. */
+  /** Digest of the key, its names and limits. */
   readonly version: string
+  /** Left out: tokens may say everything. */
+  readonly limits?: KeyLimits
 }
 
 export interface HmacKey extends AnyKey {

@@ -1,6 +1,6 @@
 import { findMember } from '../base/json.ts'
 import { findNumber } from './document-claims.ts'
-import { type Claims, type Refused, refuse } from './verify.ts'
+import { type Claims, type Refused, toRefusedToken } from './verify.ts'
 
 interface AnyMultiModelToken {
   readonly exp: number | undefined
@@ -37,11 +37,11 @@ export function readMultiModelClaims(
   claims: Claims,
   rules: { readonly issuer: string; readonly nowSeconds: number },
 ): UserClaims | SuperuserClaims | Refused<MultiModelFlaw> {
-  if (findMember(claims, 'iss') !== rules.issuer) return refuse('iss')
+  if (findMember(claims, 'iss') !== rules.issuer) return toRefusedToken('iss')
   const identity = readIdentity(claims)
   if (identity.kind === 'refused') return identity
   const flaw = checkExpiry(claims, rules.nowSeconds) ?? checkPaths(claims)
-  if (flaw) return refuse(flaw)
+  if (flaw) return toRefusedToken(flaw)
   const common = { exp: findNumber(claims, 'exp'), allowedPaths: findPaths(claims) }
   if (identity.kind === 'superuser') return { ...identity, ...common }
   const jti = findMember(claims, 'jti')
@@ -52,10 +52,10 @@ export function readMultiModelClaims(
 function readIdentity(claims: Claims): Identity | Refused<MultiModelFlaw> {
   const [name, serverId] = [findMember(claims, 'preferred_username'), findMember(claims, 'server_id')]
   if (name !== undefined) {
-    return typeof name === 'string' && name !== '' ? { kind: 'user', name } : refuse('preferred_username')
+    return typeof name === 'string' && name !== '' ? { kind: 'user', name } : toRefusedToken('preferred_username')
   }
-  if (serverId === undefined) return refuse('no_identity')
-  return typeof serverId === 'string' ? { kind: 'superuser', serverId } : refuse('server_id')
+  if (serverId === undefined) return toRefusedToken('no_identity')
+  return typeof serverId === 'string' ? { kind: 'superuser', serverId } : toRefusedToken('server_id')
 }
 
 function checkExpiry(claims: Claims, nowSeconds: number): MultiModelFlaw | undefined {

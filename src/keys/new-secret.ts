@@ -1,8 +1,8 @@
 // Makes secrets of tokens, and lists those of a folder. Never shows one.
 
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { createECDH, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { digestHex } from '../base/encoding.ts'
+import { digestHex, toBase64Url } from '../base/encoding.ts'
 import { replaceFile } from '../base/files.ts'
 import { readSecretFile, type Secret, trim } from './secret.ts'
 import { describeFileError, listSecretFiles, loadSmallFile } from './secret-folder.ts'
@@ -25,6 +25,22 @@ export const SECRET_BYTES = { least: 16, most: 32 }
 
 /** For ES256. */
 export const generatePrivateKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+
+/** The order of P-256. */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+/** More than a key has, so that every key is as likely as any other. */
+export const PRIVATE_KEY_SEED_BYTES = 48
+
+/** For ES256: the same bytes make the same key. */
+export function derivePrivateKey(bytes: Buffer): KeyObject {
+  const number = (BigInt(`0x${bytes.toString('hex')}`) % (ORDER - 1n)) + 1n
+  const privateKey = Buffer.from(number.toString(16).padStart(64, '0'), 'hex')
+  const pair = createECDH('prime256v1')
+  pair.setPrivateKey(privateKey)
+  const point = pair.getPublicKey()
+  const [x, y] = [toBase64Url(point.subarray(1, 33)), toBase64Url(point.subarray(33))]
+  return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x, y, d: toBase64Url(privateKey) } })
+}
 
 /** The text of a new secret: random bytes in hexadecimal digits, or a private key in PEM. */
 export function createSecretText(kind: SecretKind, bytes: number = SECRET_BYTES.most): string {

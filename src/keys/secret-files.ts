@@ -4,7 +4,14 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createRing, type KeyRing, type RingKey } from './ring.ts'
-import { createRandomSecret, readSecret, readSecretFile, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
+import {
+  type CreateBytes,
+  createRandomSecret,
+  readSecret,
+  readSecretFile,
+  type Secret,
+  SHORT_SECRET_BYTES,
+} from './secret.ts'
 import {
   describeFileError,
   type FolderListing,
@@ -35,18 +42,18 @@ export interface RingWarning {
 
 export type RingLoad = LoadedRing | RingProblem
 
-/** The ring to start with. Files win over an inline secret; without both, a random secret is created. */
-export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
-  if (from.keyfile && from.folder) return refuse(BAD_PARAMETER, BOTH)
+/** The ring to start with. Files win over an inline secret; without both, a secret is created of random bytes. */
+export async function loadSecretRing(from: SecretSource, createBytes: CreateBytes = randomBytes): Promise<RingLoad> {
+  if (from.keyfile && from.folder) return toRingProblem(BAD_PARAMETER, BOTH)
   if (from.keyfile || from.folder) return withInlineWarning(from, await reloadSecretRing(from))
   if (from.secret) return toInlineRing(Buffer.from(from.secret), 'secret')
-  return toInlineRing(createRandomSecret(randomBytes), 'random')
+  return toInlineRing(createRandomSecret(createBytes), 'random')
 }
 
 /** The ring of the files now. An inline or random secret cannot be reloaded. */
 export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promise<RingLoad> {
   if (folder) return loadFolder(folder)
-  return keyfile ? loadKeyfile(keyfile) : refuse(BAD_PARAMETER, 'no JWT secret file was specified')
+  return keyfile ? loadKeyfile(keyfile) : toRingProblem(BAD_PARAMETER, 'no JWT secret file was specified')
 }
 
 function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
@@ -94,7 +101,7 @@ async function loadFolder(folder: string): Promise<RingLoad> {
     if (stateOf(before) === stateOf(after)) return load
     before = after
   }
-  return refuse(CANNOT_READ_FILE, `jwt-secret-folder '${folder}' keeps changing while it is read`)
+  return toRingProblem(CANNOT_READ_FILE, `jwt-secret-folder '${folder}' keeps changing while it is read`)
 }
 
 async function list(folder: string): Promise<FolderListing | RingProblem> {
@@ -125,7 +132,7 @@ async function loadListed({ files, warnings }: FolderListing, folder: string): P
   const [active, ...others] = secrets
   if (active) return toFolderRing(active, others, warnings)
   const reason = `the folder of secrets '${folder}' contains no secret file`
-  return refuse(BAD_PARAMETER, 'empty JWT secrets directory', reason)
+  return toRingProblem(BAD_PARAMETER, 'empty JWT secrets directory', reason)
 }
 
 function toFolderRing(active: NamedSecret, others: readonly NamedSecret[], warnings: readonly string[]): RingLoad {
@@ -162,7 +169,7 @@ export interface RingProblem {
 const BAD_PARAMETER = 10
 const CANNOT_READ_FILE = 34
 
-const refuse = (errorNum: number, message: string, reason: string = message): RingProblem => ({
+const toRingProblem = (errorNum: number, message: string, reason: string = message): RingProblem => ({
   kind: 'refused',
   errorNum,
   message,
@@ -180,7 +187,7 @@ const refuseFile = (path: string, error: unknown): RingProblem =>
 function refuseRead(arangoName: string, name: string, path: string, error: unknown): RingProblem {
   const why = describeFileError(error)
   const message = `unable to read content of ${arangoName} '${path}': ${why}. ${TAIL}`
-  return refuse(CANNOT_READ_FILE, message, `${name} '${path}' cannot be read: ${why}`)
+  return toRingProblem(CANNOT_READ_FILE, message, `${name} '${path}' cannot be read: ${why}`)
 }
 
 const NO_USABLE_KEY = 'no usable key: expected one unencrypted EC key on the curve P-256, in PEM'
@@ -204,5 +211,5 @@ function refuseSecret(
     ],
   } as const satisfies Record<string, readonly [message: string, reason: string]>
   const [message, reason] = messages[read.kind]
-  return refuse(BAD_PARAMETER, message, reason)
+  return toRingProblem(BAD_PARAMETER, message, reason)
 }

@@ -30,7 +30,7 @@ export function readSecret(bytes: Buffer): Secret {
   return isPemLike(bytes) ? readEcSecret(bytes) : readHmacSecret(bytes)
 }
 
-/** The same for the bytes of a file: white space at both ends is removed, except from a public key in DER. */
+/** Reads the bytes of a file: white space at both ends is removed, except from a public key in DER. */
 export function readSecretFile(bytes: Buffer): Secret {
   const whole = readSecret(bytes)
   // the last byte of a key may be that of a line break; without it, the key would be taken for a secret
@@ -74,9 +74,11 @@ function findP256(key: KeyObject): CurveKey | undefined {
   return made.kind === 'ec' && made.curve === 'P-256' ? made : undefined
 }
 
+export type CreateBytes = (size: number) => Buffer
+
 /** The longest secret, of random bytes. None is zero, so that it survives C strings. */
-export function createRandomSecret(randomBytes: (size: number) => Buffer): Buffer {
+export function createRandomSecret(createBytes: CreateBytes): Buffer {
   const bytes: number[] = []
-  while (bytes.length < MAX_SECRET_BYTES) bytes.push(...randomBytes(MAX_SECRET_BYTES).filter((byte) => byte !== 0))
+  while (bytes.length < MAX_SECRET_BYTES) bytes.push(...createBytes(2 * MAX_SECRET_BYTES).filter((byte) => byte !== 0))
   return Buffer.from(bytes.slice(0, MAX_SECRET_BYTES))
 }

@@ -3,7 +3,7 @@ import { CacheCounts } from '../base/caches.ts'
 
 export interface VersionedToken {
   readonly token: string
-  /** Of the keys that verify it. */
+  /** Version of the keys that verify it. */
   readonly version: string
 }
 

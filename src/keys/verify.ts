@@ -1,6 +1,6 @@
 /**
  * Verifies JSON Web Tokens in compact form. A signature is checked only with a key of the kind its algorithm is for.
- * Of the header, only `alg` and `kid` choose a key: the value of `jwk`, `jku`, `x5u` or `x5c` is never read.
+ * Only `alg` and `kid` of the header choose a key: the value of `jwk`, `jku`, `x5u` or `x5c` is never read.
  */
 
 import { constants, createHmac, verify as verifySignature } from 'node:crypto'
@@ -51,7 +51,7 @@ export interface Refused<R> {
   readonly reason: R
 }
 
-export const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
+export const toRefusedToken = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
 
 /** A token must fit in a header line. */
 export const MAX_TOKEN_CHARACTERS = 65_536
@@ -61,7 +61,7 @@ export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {
   const parts = text.length > MAX_TOKEN_CHARACTERS ? [] : text.split('.', 4)
   const [headerText = '', ...others] = parts
   const [payload, signature] = others.map(readBase64Url)
-  if (parts.length !== 3 || !payload || !signature) return refuse('malformed')
+  if (parts.length !== 3 || !payload || !signature) return toRefusedToken('malformed')
   const header = knownHeaders.get(headerText) ?? readHeader(headerText)
   if ('kind' in header) return header
   return { kind: 'signed', header, signed: text.slice(0, text.lastIndexOf('.')), payload, signature }
@@ -81,8 +81,8 @@ type ObjectReading = { readonly kind: 'object'; readonly value: Claims } | Refus
 function readObject(bytes: Uint8Array, options = { noDuplicates: true }): ObjectReading {
   const text = readUtf8(bytes)
   const reading = text === undefined ? undefined : readJson(text, options)
-  if (reading?.kind !== 'json') return refuse('malformed')
-  return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : refuse('not_an_object')
+  if (reading?.kind !== 'json') return toRefusedToken('malformed')
+  return isJsonObject(reading.value) ? { kind: 'object', value: reading.value } : toRefusedToken('not_an_object')
 }
 
 /**
@@ -94,15 +94,15 @@ const MAX_KNOWN_CHARACTERS = 512
 
 function readHeader(text: string): TokenHeader | Refused<TokenFlaw> {
   const bytes = readBase64Url(text)
-  if (!bytes) return refuse('malformed')
+  if (!bytes) return toRefusedToken('malformed')
   const header = readObject(bytes)
   if (header.kind === 'refused') return header
   const alg = findMember(header.value, 'alg')
-  if (alg === undefined) return refuse('missing_alg')
+  if (alg === undefined) return toRefusedToken('missing_alg')
   const algorithm = typeof alg === 'string' ? ALGORITHMS.get(alg) : undefined
-  if (algorithm === undefined) return refuse('invalid_alg')
+  if (algorithm === undefined) return toRefusedToken('invalid_alg')
   // RFC 7515 4.1.11: an extension named there must be supported, and Cardea supports none
-  if (Object.hasOwn(header.value, 'crit')) return refuse('crit')
+  if (Object.hasOwn(header.value, 'crit')) return toRefusedToken('crit')
   const hasOwnKey = OWN_KEY_MEMBERS.some((name) => Object.hasOwn(header.value, name))
   const found = { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid'), hasOwnKey }
   if (text.length <= MAX_KNOWN_CHARACTERS) knownHeaders.set(text, found)
@@ -169,15 +169,15 @@ export function readToken(text: string): ReadToken | RefusedToken {
 export const verify = (text: string, rules: TokenRules): VerifiedToken | RefusedToken =>
   verifyRead(readToken(text), rules)
 
-/** The same for a token that was read to choose its rules. */
+/** Verifies a token that was read to choose its rules. */
 export function verifyRead(read: ReadToken | RefusedToken, rules: TokenRules): VerifiedToken | RefusedToken {
   if (read.kind === 'refused') return read
   const { token, claims } = read
   const { header } = token
-  if (!rules.types.some((type) => type === header.typ)) return refuse('invalid_typ')
+  if (!rules.types.some((type) => type === header.typ)) return toRefusedToken('invalid_typ')
   const found = rules.findKeys(header.algorithm, header, claims)
   if (found.kind === 'refused') return found
   const key = found.keys.find((each) => isSignedBy(token, each, header.algorithm))
-  if (!key) return refuse(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')
+  if (!key) return toRefusedToken(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')
   return { kind: 'verified', claims, header, key }
 }

@@ -19,7 +19,7 @@ export function isOutdated(stored: StoredPassword, target: HashParameters): bool
   return from.describe(stored) !== to.describe(wanted)
 }
 
-/** The same with the current parameters. Remembers the result for each stored password: every Basic request asks. */
+/** Checks with the current parameters. Remembers the result for each stored password: every Basic request asks. */
 export function createOutdatedCheck(parameters: () => HashParameters): (stored: StoredPassword) => boolean {
   const results = new WeakMap<StoredPassword, { readonly target: HashParameters; readonly isOutdated: boolean }>()
   return (stored) => {

@@ -3,9 +3,9 @@
  */
 import { availableParallelism } from 'node:os'
 import { isSameSecret } from '../base/compare.ts'
+import { JobQueue, type JobQueueOptions, type Turn } from '../base/job-queue.ts'
 import { isAffordable, requireAffordable, toAffordableWork } from './hash-policy.ts'
 import { findMostExpensive, type HashWork, type StepCosts, toMs } from './hash-work.ts'
-import { JobQueue, type JobQueueOptions, type Turn } from './job-queue.ts'
 import { canBePassword, createSalt, type Derive, derive as deriveOnThread, isPrf } from './password-digest.ts'
 import type { HashParameters } from './schemes/scheme.ts'
 import {
@@ -39,8 +39,9 @@ export type Hasher = ReturnType<typeof createHasher>
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions) {
   const queue = new JobQueue({ jobs, ...options })
   const { derive = deriveOnThread, stepMs = measureStepMs } = options
-  const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> =>
-    spendWork(findRest(done && findHashWork(done), toAffordableWork(decoy), stepMs), derive)
+  const pad = async (done: StoredPassword | undefined, decoy: HashWork): Promise<void> => {
+    await spendWork(findRest(done && findHashWork(done), toAffordableWork(decoy), stepMs), derive)
+  }
   const verify = async (given: StoredPassword | undefined, clear: string, decoy: HashWork): Promise<boolean> => {
     const stored = given && isAffordable(given) ? given : undefined
     const isRight = stored !== undefined && (await isPasswordOf(stored, clear, derive))

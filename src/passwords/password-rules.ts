@@ -1,15 +1,20 @@
 import { readUtf8 } from '../base/encoding.ts'
+import { findKnownFlaw } from './known-passwords.ts'
 import { checkPasswordText } from './password-digest.ts'
-import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
+import { createPasswordExpression } from './password-expression.ts'
+import { isInPasswordFile } from './password-file.ts'
 import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
 
-/** A new password must match all of them. */
+/** A new password must conform to all of them. */
 export type PasswordRules = readonly PasswordRule[]
 
 export interface PasswordRule {
-  readonly expression: PasswordExpression
-  /** Appended to the error message; may be empty. */
-  readonly reason: string
+  /** What it asks for, in words; may be empty. */
+  readonly text: string
+  /** Appended to the error message, and may be empty; `undefined`: the password conforms. */
+  findFlaw(password: string, names: readonly string[]): string | undefined
+  /** Looks in a file, after all rules are met. */
+  search?(password: string): Promise<string | undefined>
 }
 
 /**
@@ -38,16 +43,22 @@ function readRules(bytes: string): PasswordRules {
   if (surplus) throw new TermProblem(surplus.at, `more than ${most} elements`)
   let size = 0
   return terms.map((term) => {
-    const rule = readRule(term)
-    size += rule.expression.size
+    const expression = readExpression(term)
+    size += expression.size
     if (size > steps) throw new TermProblem(term.at, 'the expressions are too large together')
-    return rule
+    return toRule(toText(term.reason), (password) => expression.isMatch(toBytes(password)))
   })
 }
 
-function readRule({ expression, reason, at }: RuleTerm): PasswordRule {
+/** A rule that says the same before and after it is broken. */
+const toRule = (text: string, isMet: (password: string) => boolean): PasswordRule => ({
+  text,
+  findFlaw: (password) => (isMet(password) ? undefined : text),
+})
+
+function readExpression({ expression, at }: RuleTerm) {
   try {
-    return { expression: createPasswordExpression(expression), reason: toText(reason) }
+    return createPasswordExpression(expression)
   } catch (error) {
     if (error instanceof RangeError) throw new TermProblem(at, toText(error.message))
     throw error
@@ -55,38 +66,66 @@ function readRule({ expression, reason, at }: RuleTerm): PasswordRule {
 }
 
 /** A rule for the number of characters: Unicode code points, not bytes. */
-export const createLengthRule = (min: number): PasswordRule => ({
-  // bytes of UTF-8 that begin a character are all but 10xxxxxx
-  expression: { size: 0, isMatch: (bytes) => bytes.replace(/[\x80-\xbf]/g, '').length >= min },
-  reason: `Use at least ${min} characters.`,
+export const createLengthRule = (min: number): PasswordRule =>
+  toRule(`Use at least ${min} characters.`, (password) => [...password].length >= min)
+
+const ADVICE = 'Choose another one, such as four words that have nothing to do with each other.'
+
+/** Refuses passwords that attackers try first, and those in the file, if there is one. */
+export const createKnownRule = (file: string): PasswordRule => ({
+  text: 'Use no known password, no row of keys, and not your name.',
+  findFlaw(password, names) {
+    const flaw = findKnownFlaw(password, names)
+    return flaw === undefined ? undefined : `${flaw} ${ADVICE}`
+  },
+  ...(file !== '' && {
+    search: async (password) =>
+      (await isInPasswordFile(file, password)) ? `It is among the passwords that have leaked. ${ADVICE}` : undefined,
+  }),
 })
 
 const REFUSAL = 'Password does not conform to requirements.'
 
+/** The name of the account, and its address if it has one: a password must not contain them. */
+type Names = readonly string[]
+
 /** The error message for a new password that breaks a rule; `undefined` if it breaks none. */
-export function checkPassword(rules: PasswordRules, password: string): string | undefined {
-  const reason = findProblems(rules, password).next().value
-  if (reason === undefined) return undefined
-  return reason === '' ? REFUSAL : `${REFUSAL} ${reason}`
+export async function checkPassword(rules: PasswordRules, password: string, names: Names): Promise<string | undefined> {
+  const [flaw] = await listFlaws(rules, password, names)
+  if (flaw === undefined) return undefined
+  return flaw === '' ? REFUSAL : `${REFUSAL} ${flaw}`
 }
 
 /** A sentence for each rule that the password breaks. */
-export const listPasswordProblems = (rules: PasswordRules, password: string): readonly string[] =>
-  Array.from(findProblems(rules, password), (reason) => reason || REFUSAL)
+export const listPasswordProblems = async (rules: PasswordRules, password: string, names: Names) =>
+  (await listFlaws(rules, password, names)).map((flaw) => flaw || REFUSAL)
+
+/** Without those that need a search. */
+export const listQuickProblems = (rules: PasswordRules, password: string, names: Names): readonly string[] =>
+  Array.from(findFlaws(rules, password, names), (flaw) => flaw || REFUSAL)
 
 /** What the rules say to users. Not every rule has a text. */
 export const listRuleTexts = (rules: PasswordRules): readonly string[] =>
-  rules.map(({ reason }) => reason).filter((reason) => reason !== '')
+  rules.map(({ text }) => text).filter((text) => text !== '')
 
-/** The reason of each broken rule; may be empty. Expressions are not tried on a password that is not valid text. */
-function* findProblems(rules: PasswordRules, password: string): Generator<string, undefined> {
+async function listFlaws(rules: PasswordRules, password: string, names: Names): Promise<readonly string[]> {
+  const flaws = [...findFlaws(rules, password, names)]
+  if (flaws.length > 0) return flaws
+  const searched = await Promise.all(rules.map((rule) => rule.search?.(password)))
+  return searched.filter((flaw) => flaw !== undefined)
+}
+
+/** Rules are not tried on a password that is not valid text. A flaw may be empty. */
+function* findFlaws(rules: PasswordRules, password: string, names: Names): Generator<string, undefined> {
   const flaw = checkPasswordText(password)
   if (flaw !== undefined) return void (yield flaw)
   if (rules.length === 0) return
   const { passwordBytes } = PASSWORD_RULE_LIMITS
   if (Buffer.byteLength(password) > passwordBytes) return void (yield `It is longer than ${passwordBytes} bytes.`)
-  const bytes = toBytes(password)
-  for (const { expression, reason } of rules) if (!expression.isMatch(bytes)) yield reason
+  for (const rule of rules) {
+    const flaw = rule.findFlaw(password, names)
+    if (flaw !== undefined) yield flaw
+  }
 }
 
 // quirk: reference document 8.7, expressions see bytes, so both sides become text of one character a byte

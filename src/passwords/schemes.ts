@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../base/json.ts'
-import type { HashWork, WorkUnits } from './hash-work.ts'
+import { type HashWork, measureSampleStep, type Sample, type WorkUnits } from './hash-work.ts'
 import type { Derive } from './password-digest.ts'
 import { ARGON2ID } from './schemes/argon2id.ts'
 import { BCRYPT } from './schemes/bcrypt.ts'
@@ -67,12 +67,17 @@ const UNITS: readonly WorkUnits[] = [...new Set(SCHEMES.flatMap(({ units }) => u
 
 const findUnits = (unit: string): WorkUnits | undefined => UNITS.find((units) => units.includes(unit))
 
-/** A unit that no scheme has costs nothing: a later version may have stored it. */
-export const measureStepMs = (unit: string): number => findUnits(unit)?.measureStepMs(unit) ?? 0
+export const findSample = (unit: string): Sample | undefined => findUnits(unit)?.findSample(unit)
 
-export const spendWork = async (work: HashWork, derive: Derive): Promise<void> => {
-  if (work.amount > 0) await findUnits(work.unit)?.spend(work, derive)
+/** A unit that no scheme has costs nothing: a later version may have stored it. */
+export function measureStepMs(unit: string): number {
+  const sample = findSample(unit)
+  return sample ? measureSampleStep(sample) : 0
 }
+
+/** Resolves with the hashes that it computed, for tests only. */
+export const spendWork = async (work: HashWork, derive: Derive): Promise<unknown> =>
+  work.amount > 0 ? findUnits(work.unit)?.spend(work, derive) : undefined
 
 /** For an administrator; `null`: there is no password. */
 export function describePassword(password: StoredPassword): string | null {

@@ -1,7 +1,6 @@
 // not by name: an older Node would fail on it before Cardea can say which Node it needs
 import crypto from 'node:crypto'
 import { promisify } from 'node:util'
-import { measureMs } from '../hash-work.ts'
 import {
   createNamedUnits,
   ENCODED_MEMBER,
@@ -31,20 +30,19 @@ const MAX_STEPS = 1024 * 1024
 const OWASP_STEPS = 19_456 * 2
 
 const DECOY = { message: 'decoy', nonce: 'salt of a decoy', tagLength: 32 }
-const SAMPLE_KIB = 4096
+const SAMPLE = { memory: 4096, passes: 1, parallelism: 1 }
 const argon2Async = promisify(crypto.argon2)
-let kibMs: number | undefined
 
 /** A step is one pass over the memory. */
 const units = createNamedUnits(
   /^argon2id m=(?<memory>\d+) p=(?<lanes>\d+)$/,
   ({ memory, lanes }) => ({ memory: Number(memory), parallelism: Number(lanes) }),
   (cost, amount) => argon2Async(NAME, { ...DECOY, ...cost, passes: amount }),
-  ({ memory }) => {
-    kibMs ??=
-      measureMs(() => crypto.argon2Sync(NAME, { ...DECOY, memory: SAMPLE_KIB, passes: 1, parallelism: 1 })) / SAMPLE_KIB
-    return memory * kibMs
-  },
+  ({ memory }) => ({
+    name: NAME,
+    steps: SAMPLE.memory / memory,
+    compute: () => crypto.argon2Sync(NAME, { ...DECOY, ...SAMPLE }),
+  }),
 )
 
 export const ARGON2ID = {

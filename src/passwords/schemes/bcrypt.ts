@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { measureMs, type WorkUnits } from '../hash-work.ts'
+import type { WorkUnits } from '../hash-work.ts'
 import { ENCODED_MEMBER, matchEncoded, toImportedStrength } from './encoded.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme, StoredHash } from './scheme.ts'
 
@@ -29,23 +29,22 @@ const toSetting = (version: string, cost: number, salt: string): string =>
 
 const UNIT = NAME
 const SAMPLE_COST = 5
-let roundMs: number | undefined
 
 /** A step is one round. */
 const units: WorkUnits = {
   includes: (unit) => unit === UNIT,
   async spend({ amount }) {
+    const hashes: string[] = []
     // one computation takes a power of two; several together take any number of rounds
     for (let cost = MIN_COST; 2 ** cost <= amount; cost += 1) {
-      if (Math.floor(amount / 2 ** cost) % 2 === 1) await loadBcrypt().hash('decoy', cost)
+      if (Math.floor(amount / 2 ** cost) % 2 === 1) hashes.push(await loadBcrypt().hash('decoy', cost))
     }
+    return hashes
   },
-  measureStepMs() {
-    const { genSaltSync, hashSync } = loadBcrypt()
-    const salt = genSaltSync(SAMPLE_COST)
-    roundMs ??= measureMs(() => hashSync('decoy', salt)) / 2 ** SAMPLE_COST
-    return roundMs
-  },
+  findSample: (unit) =>
+    unit === UNIT
+      ? { name: NAME, steps: 2 ** SAMPLE_COST, compute: () => loadBcrypt().hashSync('decoy', SAMPLE_COST) }
+      : undefined,
 }
 
 export const BCRYPT = {

@@ -2,7 +2,7 @@
  * Hashes that other applications keep as one text with all parameters, as `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`.
  * They are imported and verified; no new password is stored like this.
  */
-import type { WorkUnits } from '../hash-work.ts'
+import type { Sample, WorkUnits } from '../hash-work.ts'
 import type { PasswordMembers } from './scheme.ts'
 
 /** The member of a user document with the whole text. */
@@ -30,7 +30,7 @@ export function createNamedUnits<C>(
   pattern: RegExp,
   toCost: (groups: Readonly<Record<string, string>>) => C,
   spend: (cost: C, amount: number) => Promise<unknown>,
-  toStepMs: (cost: C) => number,
+  toSample: (cost: C) => Sample,
 ): WorkUnits {
   const readCost = (unit: string): C | undefined => {
     const groups = pattern.exec(unit)?.groups
@@ -40,11 +40,11 @@ export function createNamedUnits<C>(
     includes: (unit) => pattern.test(unit),
     async spend({ unit, amount }) {
       const cost = readCost(unit)
-      if (cost) await spend(cost, amount)
+      return cost && spend(cost, amount)
     },
-    measureStepMs(unit) {
+    findSample(unit) {
       const cost = readCost(unit)
-      return cost ? toStepMs(cost) : 0
+      return cost && toSample(cost)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { pbkdf2Sync } from 'node:crypto'
-import { type HashWork, measureMs, type WorkUnits } from '../hash-work.ts'
+import type { HashWork, WorkUnits } from '../hash-work.ts'
 import { createSalt, type Derive, isLowerHex, isPrf, MAX_ITERATIONS, PRFS, type Prf } from '../password-digest.ts'
 import {
   type AdminTextForm,
@@ -29,21 +29,18 @@ export interface SimplePbkdf2Password extends Iterated {
 
 const DECOY_SALT = createSalt()
 const SAMPLE_ITERATIONS = 500
-const stepMs = new Map<string, number>()
 
 /** The unit is the PRF, a step is one iteration. */
 const units: WorkUnits = {
   includes: isPrf,
   async spend({ unit, amount }, derive) {
-    if (isPrf(unit)) await derive('decoy', { prf: unit, iterations: amount, salt: DECOY_SALT })
+    return isPrf(unit) && derive('decoy', { prf: unit, iterations: amount, salt: DECOY_SALT })
   },
-  measureStepMs(unit) {
-    const known = stepMs.get(unit)
-    if (known !== undefined || !isPrf(unit)) return known ?? 0
+  findSample(unit) {
+    if (!isPrf(unit)) return undefined
     const { digest, bytes } = PRFS[unit]
-    const ms = measureMs(() => pbkdf2Sync('password', 'salt', SAMPLE_ITERATIONS, bytes, digest)) / SAMPLE_ITERATIONS
-    stepMs.set(unit, ms)
-    return ms
+    const compute = () => pbkdf2Sync('decoy', DECOY_SALT, SAMPLE_ITERATIONS, bytes, digest)
+    return { name: unit, steps: SAMPLE_ITERATIONS, compute }
   },
 }
 

@@ -1,6 +1,5 @@
 import { type ScryptOptions, scrypt, scryptSync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { measureMs } from '../hash-work.ts'
 import {
   createNamedUnits,
   ENCODED_MEMBER,
@@ -31,10 +30,10 @@ const OWASP_STEPS = 2 ** 20
 
 const toBytes = (logN: number, r: number): number => 128 * 2 ** logN * r
 
+const DECOY_SALT = 'salt of a decoy'
 const SAMPLE = { logN: 12, r: 8, p: 1 }
 // promisify takes the first overload, which is the one without options
 const scryptAsync = promisify<string, string | Buffer, number, ScryptOptions, Buffer>(scrypt)
-let stepMs: number | undefined
 
 const toOptions = ({ logN, r, p }: Pick<ScryptPassword, 'logN' | 'r' | 'p'>): ScryptOptions => ({
   N: 2 ** logN,
@@ -48,11 +47,12 @@ const toOptions = ({ logN, r, p }: Pick<ScryptPassword, 'logN' | 'r' | 'p'>): Sc
 const units = createNamedUnits(
   /^scrypt ln=(?<logN>\d+) r=(?<r>\d+)$/,
   ({ logN, r }) => ({ logN: Number(logN), r: Number(r) }),
-  (cost, amount) => scryptAsync('decoy', 'salt of a decoy', 64, toOptions({ ...cost, p: amount })),
-  ({ logN, r }) => {
-    stepMs ??= measureMs(() => scryptSync('decoy', 'salt', 64, toOptions(SAMPLE))) / (2 ** SAMPLE.logN * SAMPLE.r)
-    return 2 ** logN * r * stepMs
-  },
+  (cost, amount) => scryptAsync('decoy', DECOY_SALT, 64, toOptions({ ...cost, p: amount })),
+  ({ logN, r }) => ({
+    name: NAME,
+    steps: (2 ** SAMPLE.logN * SAMPLE.r) / (2 ** logN * r),
+    compute: () => scryptSync('decoy', DECOY_SALT, 64, toOptions(SAMPLE)),
+  }),
 )
 
 export const SCRYPT = {
