@@ -5,8 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import type { HealthState } from './health-states.ts'
 
-/** A part that Cardea cannot work without. */
+/** A part that Cardea works with. Its problems say whether requests can do without it. */
 export interface HealthCheck {
   readonly name: string
   /** The only door that needs it. Left out: every door does. */
@@ -26,6 +27,8 @@ export interface HealthProblem {
   readonly isWarning?: boolean
   /** The status with which an upstream asks load balancers to send no requests, such as `maintenance_mode`. */
   readonly status?: string
+  /** What was thrown, for the log only. */
+  readonly cause?: unknown
 }
 
 export interface HealthFinding {
@@ -36,9 +39,6 @@ export interface HealthFinding {
   /** What to change. */
   readonly check: string
 }
-
-export const HEALTH_STATES = ['ok', 'warning', 'failed'] as const
-export type HealthState = (typeof HEALTH_STATES)[number]
 
 /** The result of a check. */
 export interface HealthPart extends Pick<HealthCheck, 'name' | 'door'> {
@@ -60,9 +60,13 @@ interface HealthSources {
     /** Whether the user data is fresh enough to authenticate requests. */
     isFresh(): Promise<boolean>
   }
-  readonly store: { checkWrites(): Promise<void> }
+  readonly store: {
+    checkWrites(): Promise<void>
+    /** What went wrong lately, although the store can be read and written. */
+    findProblem(): string | undefined
+  }
   readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
-  /** The clock, and the parts that are configured: upstreams, providers, certificates, workers, other nodes. */
+  /** The clock, and the parts that are configured: upstreams, token issuers, certificates, siblings, other nodes. */
   readonly others: readonly HealthCheck[]
   readonly audit: {
     /** Whether what cannot be recorded is refused. */
@@ -78,9 +82,12 @@ const listChecks = ({ directory, store, rings, others, audit }: HealthSources): 
     name: 'store',
     async find() {
       const unread = await findFailure(directory.catchUp)
-      if (unread !== undefined) return { reason: unread, isBridged: await directory.isFresh() }
-      const unwritten = await findFailure(store.checkWrites)
-      return unwritten === undefined ? undefined : { reason: unwritten }
+      const isBridged = unread !== undefined && (await directory.isFresh())
+      const failure = unread ?? (await findFailure(store.checkWrites))
+      const reason = store.findProblem()
+      // what went wrong lately may be why there is no response
+      if (failure) return { ...failure, ...(failure === LATE && reason !== undefined && { reason }), isBridged }
+      return reason === undefined ? undefined : { reason, isBridged: true }
     },
   },
   {
@@ -115,36 +122,42 @@ export const createWarning = (name: string, findReason: () => string | undefined
 
 const MAX_STORE_MS = 1000
 const MAX_MS = 3000
+const LATE: HealthProblem = Object.freeze({ reason: 'no response in time' })
 
-async function findFailure(work: () => Promise<void>): Promise<string | undefined> {
+/**
+ * What the store says, for the check of another part. If the store fails or does not respond in time, its own check reports
+ * that, with whether requests are served all the same; the other part gets `otherwise`.
+ */
+export const askStore = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
+  inTime(work, MAX_STORE_MS, otherwise).catch(() => otherwise)
+
+async function findFailure(work: () => Promise<void>): Promise<HealthProblem | undefined> {
   try {
     const done = work().then(() => undefined)
-    return await inTime(done, MAX_STORE_MS, NO_RESPONSE)
-  } catch (error) {
-    return (error instanceof Refusal ? error.detail : undefined) ?? 'the store cannot be used'
+    return await inTime<HealthProblem | undefined>(done, MAX_STORE_MS, LATE)
+  } catch (cause) {
+    return { reason: (cause instanceof Refusal ? cause.detail : undefined) ?? 'the store cannot be used', cause }
   }
 }
 
-const NO_RESPONSE = 'no response in time'
-
 /** One check serves all callers of a second: anonymous clients must not cause any number of requests to the parts. */
 export function createHealth(sources: () => HealthSources, listeners: readonly HealthListener[]): CheckHealth {
-  const report = (parts: readonly HealthPart[]): readonly HealthPart[] => {
-    for (const listener of listeners) listener(parts)
-    return parts
-  }
   let current: { readonly names: string; readonly parts: Promise<readonly HealthPart[]> } | undefined
   return () => {
     const checks = listChecks(sources())
     // the start and a reload of the configuration add upstreams
     const names = checks.map(({ name }) => name).join()
     if (current?.names === names) return current.parts
-    const started = { names, parts: Promise.all(checks.map(lookAt)).then(report) }
+    const started = { names, parts: Promise.all(checks.map(lookAt)) }
     current = started
     const forget = () => {
       if (current === started) current = undefined
     }
-    void started.parts.then(() => setTimeout(forget, SHARED_MS).unref())
+    void started.parts.then((parts) => {
+      // one that began before, with fewer parts, may end after this one
+      if (current === started) for (const listener of listeners) listener(parts)
+      setTimeout(forget, SHARED_MS).unref()
+    })
     return started.parts
   }
 }
@@ -153,11 +166,14 @@ const SHARED_MS = 1000
 
 async function lookAt(check: HealthCheck): Promise<HealthPart> {
   const { name, door } = check
-  const problem = await inTime<HealthProblem | undefined>(check.find(), MAX_MS, { reason: NO_RESPONSE }).catch(
-    (): HealthProblem => ({ reason: 'the check failed' }),
-  )
-  const state = problem === undefined ? 'ok' : problem.isWarning ? 'warning' : 'failed'
-  return { name, ...(door !== undefined && { door }), state, problem, findings: check.findings?.() ?? [] }
+  const part = { name, ...(door !== undefined && { door }) }
+  try {
+    const problem = await inTime<HealthProblem | undefined>(check.find(), MAX_MS, LATE)
+    const state = problem === undefined ? 'ok' : problem.isWarning ? 'warning' : 'failed'
+    return { ...part, state, problem, findings: check.findings?.() ?? [] }
+  } catch (cause) {
+    return { ...part, state: 'failed', problem: { reason: 'the check failed', cause }, findings: [] }
+  }
 }
 
 /** Logs what differs from the check before. */
@@ -166,11 +182,12 @@ export function createHealthLog(log: Log): HealthListener {
   return (parts) => {
     for (const { name, state, problem } of parts) {
       const before = known.get(name) ?? ''
+      const cause = problem?.cause
       const text = problem ? `${state === 'failed' ? 'not ready' : 'warning'}: ${name}: ${problem.reason}` : ''
       // a number that is measured differs with every check
       const now = text.replaceAll(/\d+/g, '#')
       known.set(name, now)
-      if (now !== '' && now !== before) log.warn(text, { part: name })
+      if (now !== '' && now !== before) log.warn(text, { part: name, ...(cause !== undefined && { error: cause }) })
       if (now === '' && before !== '') log.info(`works again: ${name}`, { part: name })
     }
   }

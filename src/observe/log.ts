@@ -15,6 +15,8 @@ export function createLog(level: string, format: 'auto' | 'text' | 'json' = 'aut
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
+    /** Writes whole lines of another process, which has logged them. */
+    forward: (lines: string) => output.write(lines),
     applyLevel: (now: string) => {
       logger.level = now
     },

@@ -16,40 +16,36 @@ export interface Metrics {
     name: N,
     read: () => Iterable<{ readonly labels: Labels<N>; readonly value: number }>,
   ): void
-  /** The same for a metric without labels. `undefined`: the value is not known. */
+  /** Collects a metric without labels. `undefined`: the value is not known. */
   collectValue(name: MetricOf<'counter' | 'gauge'>, read: () => number | undefined): void
   /** The values of a metric now; of a histogram one for each bucket, with its upper bound as `le`. */
-  read(name: MetricName): readonly RenderedSample[]
-  /** Every metric with the values that `read` and `render` have of it, to be added in another thread. */
-  copy(): MetricsCopy
-  /** From now on what other threads have counted is included. Values with the same labels become one. */
-  setThreads(threads: ThreadMetrics): void
-  /** All metrics in the text format of Prometheus. */
-  render(): Promise<{ readonly contentType: string; readonly body: string }>
+  read(name: MetricName): readonly Sample[]
+  /** These metrics with their values, as plain data that another process can be sent. */
+  copy(names?: readonly MetricName[]): MetricsCopy
 }
 
-export type MetricsCopy = readonly {
-  readonly name: MetricName
-  readonly read: readonly RenderedSample[]
-  readonly rendered: readonly RenderedSample[]
-}[]
+export type MetricsCopy = Readonly<Partial<Record<MetricName, readonly Sample[]>>>
 
-export interface ThreadMetrics {
-  /** As they were last read. */
-  list(): readonly MetricsCopy[]
-  /** Reads them again. Called before metrics are rendered. */
-  refresh(): Promise<void>
+interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>
+  /** The sum of all values of a histogram. */
+  readonly value: number
+  /** How many values each bucket of a histogram has, not cumulative; the last one is for values above all bounds. */
+  readonly buckets?: readonly number[]
 }
 
 interface Family {
   readonly cells: Map<string, Cell>
-  readonly readers: (() => Iterable<RenderedSample>)[]
+  readonly readers: (() => Iterable<Sample>)[]
 }
 
 interface Cell {
   readonly labels: Readonly<Record<string, string>>
   readonly cell: CounterCell | HistogramCell
 }
+
+// the keys of the table
+export const METRIC_NAMES = Object.keys(METRICS) as readonly MetricName[]
 
 export function createMetrics(): Metrics {
   const families = new Map<MetricName, Family>()
@@ -69,22 +65,10 @@ export function createMetrics(): Metrics {
     cells.set(key, found)
     return found.cell as C // the cells of one family are of one kind
   }
-  const rows = Object.entries(METRICS) as [MetricName, MetricRow][]
-  let threads: ThreadMetrics | undefined
-  const read = (name: MetricName) => listSamples(familyOf(name), (cell, labels) => cell.toBuckets(labels))
-  const render = (name: MetricName) => listSamples(familyOf(name), (cell, labels) => cell.toSamples(name, labels))
-  const copy = (): MetricsCopy =>
-    rows.flatMap(([name]) => (families.has(name) ? [{ name, read: read(name), rendered: render(name) }] : []))
-  /** With the values of other threads. */
-  const withOthers = (name: MetricName, form: 'read' | 'rendered', own: readonly RenderedSample[]) => {
-    const others = threads?.list().flatMap((all) => all.filter((each) => each.name === name)) ?? []
-    return others.length === 0 ? own : joinSamples(name, [...own, ...others.flatMap((each) => each[form])])
-  }
+  const copy = (names = METRIC_NAMES): MetricsCopy =>
+    Object.fromEntries(names.flatMap((name) => (families.has(name) ? [[name, listSamples(familyOf(name))]] : [])))
   return {
     copy,
-    setThreads: (added) => {
-      threads = added
-    },
     counter: (name, labels) => find(name, labels, () => ({ count: 0 })),
     histogram: (name, labels) => find(name, labels, () => new HistogramCell(METRICS[name].buckets)),
     collect: (name, read) => void familyOf(name).readers.push(read),
@@ -94,18 +78,22 @@ export function createMetrics(): Metrics {
         return value === undefined ? [] : [{ labels: {}, value }]
       })
     },
-    read: (name) => withOthers(name, 'read', read(name)),
-    async render() {
-      await threads?.refresh()
-      const parts = rows.map(([name, row]) => renderFamily(name, row, withOthers(name, 'rendered', render(name))))
-      return { contentType: CONTENT_TYPE, body: parts.join('\n') }
-    },
+    read: (name) => readCopy(copy([name]), name),
   }
 }
 
+/** As `read` of the metrics that were copied. */
+export const readCopy = (copy: MetricsCopy, name: MetricName): readonly Sample[] => {
+  const { buckets: bounds = [] }: MetricRow = METRICS[name]
+  return (copy[name] ?? []).flatMap((sample) => {
+    const { labels, buckets } = sample
+    return buckets ? buckets.map((value, at) => ({ labels: { ...labels, le: bounds[at] ?? '+Inf' }, value })) : [sample]
+  })
+}
+
 /** Renders at most once a second. For clients without a credential: rendering takes milliseconds of CPU time. */
-export function renderOnceASecond(render: Metrics['render'], clock: Clock = MONOTONIC_CLOCK): Metrics['render'] {
-  let rendered: ReturnType<Metrics['render']> | undefined
+export function renderOnceASecond(render: RenderMetrics, clock: Clock = MONOTONIC_CLOCK): RenderMetrics {
+  let rendered: ReturnType<RenderMetrics> | undefined
   let renderedAtMs = 0
   return () => {
     if (rendered && clock.nowMs() - renderedAtMs < 1000) return rendered
@@ -115,60 +103,101 @@ export function renderOnceASecond(render: Metrics['render'], clock: Clock = MONO
   }
 }
 
-const listSamples = (
-  { cells, readers }: Family,
-  ofHistogram: (cell: HistogramCell, labels: Cell['labels']) => readonly RenderedSample[],
-): readonly RenderedSample[] => [
+const listSamples = ({ cells, readers }: Family): readonly Sample[] => [
   ...cells
     .values()
-    .flatMap(({ labels, cell }) =>
-      cell instanceof HistogramCell ? ofHistogram(cell, labels) : [{ labels, value: cell.count }],
+    .map(({ labels, cell }) =>
+      cell instanceof HistogramCell ? { labels, ...cell.toValues() } : { labels, value: cell.count },
     ),
   ...readers.flatMap((read) => [...read()]),
 ]
 
-function joinSamples(name: MetricName, samples: readonly RenderedSample[]): readonly RenderedSample[] {
-  const { isLowestOfThreads }: MetricRow = METRICS[name]
-  const join = isLowestOfThreads ? Math.min : (one: number, other: number) => one + other
-  const joined = new Map<string, RenderedSample>()
-  for (const sample of samples) {
-    const key = JSON.stringify([sample.metricName, Object.entries(sample.labels)])
+type JoinValues = (one: number, other: number) => number
+
+const JOIN: Readonly<Record<Exclude<NonNullable<MetricRow['joined']>, 'own'>, JoinValues>> = {
+  sum: (one, other) => one + other,
+  lowest: Math.min,
+  highest: Math.max,
+}
+
+/** The values of several processes as those of one, by the rule of each metric. The first copy is that of this process. */
+export const joinCopies = (copies: readonly MetricsCopy[]): MetricsCopy =>
+  joinEach(copies, (name) => {
+    const { joined = 'sum' }: MetricRow = METRICS[name]
+    return joined === 'own' ? (copies[0]?.[name] ?? []) : joinSamples(name, copies, JOIN[joined])
+  })
+
+/** The higher value of each: of two copies of one process, counts are right in the later one. */
+export const joinHighest = (copies: readonly MetricsCopy[]): MetricsCopy =>
+  joinEach(copies, (name) => joinSamples(name, copies, Math.max))
+
+const joinEach = (copies: readonly MetricsCopy[], join: (name: MetricName) => readonly Sample[]): MetricsCopy =>
+  Object.fromEntries(METRIC_NAMES.filter((name) => copies.some((copy) => copy[name])).map((name) => [name, join(name)]))
+
+function joinSamples(name: MetricName, copies: readonly MetricsCopy[], join: JoinValues): readonly Sample[] {
+  const joined = new Map<string, Sample>()
+  for (const sample of copies.flatMap((copy) => copy[name] ?? [])) {
+    const key = JSON.stringify(Object.entries(sample.labels))
     const known = joined.get(key)
-    joined.set(key, known ? { ...known, value: join(known.value, sample.value) } : sample)
+    joined.set(key, known ? joinPair(known, sample, join) : sample)
   }
   return [...joined.values()]
 }
 
-/** What threads that have ended leave behind: counts, joined, and no gauges. */
-export const keepCounts = (copies: readonly MetricsCopy[]): MetricsCopy =>
-  [...Map.groupBy(copies.flat(), ({ name }) => name)]
-    .filter(([name]) => METRICS[name].type !== 'gauge')
-    .map(([name, all]) => {
-      const join = (form: 'read' | 'rendered') => joinSamples(name, [...all.values().flatMap((each) => each[form])])
-      return { name, read: join('read'), rendered: join('rendered') }
-    })
+const joinPair = (one: Sample, other: Sample, join: JoinValues): Sample => ({
+  labels: one.labels,
+  value: join(one.value, other.value),
+  ...(one.buckets && { buckets: one.buckets.map((count, at) => join(count, other.buckets?.[at] ?? 0)) }),
+})
+
+/** Without gauges: those of a process that has ended mean nothing. */
+export const toCounts = (copy: MetricsCopy): MetricsCopy =>
+  // the keys of a copy are names of metrics
+  Object.fromEntries(Object.entries(copy).filter(([name]) => METRICS[name as MetricName].type !== 'gauge'))
+
+/** The text format of Prometheus. */
+export interface RenderedMetrics {
+  readonly contentType: string
+  readonly body: string
+}
+
+export type RenderMetrics = () => Promise<RenderedMetrics>
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-function renderFamily(name: string, { type, help }: MetricRow, samples: readonly RenderedSample[]): string {
-  const lines = samples.map(({ metricName = name, labels, value }) => {
-    const pairs = Object.entries(labels).map(
-      ([label, text]) => `${label}="${escapeText(String(text)).replaceAll('"', '\\"')}"`,
-    )
-    return `${metricName}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`
-  })
+export const renderCopy = (copy: MetricsCopy): RenderedMetrics => ({
+  contentType: CONTENT_TYPE,
+  body: METRIC_NAMES.map((name) => renderFamily(name, METRICS[name], copy[name] ?? [])).join('\n'),
+})
+
+function renderFamily(name: string, { type, help, buckets }: MetricRow, samples: readonly Sample[]): string {
+  const lines = samples.flatMap((sample) =>
+    buckets ? renderHistogram(name, sample, buckets) : renderLine(name, sample),
+  )
   return `# HELP ${name} ${escapeText(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`
 }
 
-const escapeText = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
-
-/** A value as it is rendered. */
-interface RenderedSample {
-  /** Where it differs from the name of the metric. */
-  readonly metricName?: string
-  readonly labels: Readonly<Record<string, string | number>>
-  readonly value: number
+function renderHistogram(name: string, { labels, value: sum, buckets = [] }: Sample, bounds: readonly number[]) {
+  let count = 0
+  const lines = buckets.map((size, at) => {
+    count += size
+    return renderLine(`${name}_bucket`, { labels: { ...labels, le: bounds[at] ?? '+Inf' }, value: count })
+  })
+  return [
+    ...lines,
+    renderLine(`${name}_sum`, { labels, value: sum }),
+    renderLine(`${name}_count`, { labels, value: count }),
+  ]
 }
+
+function renderLine(name: string, { labels, value }: Sample): string {
+  const pairs = Object.entries(labels).map(
+    ([label, text]) => `${label}="${escapeText(String(text)).replaceAll('"', '\\"')}"`,
+  )
+  return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`
+}
+
+const escapeText = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 
 /** Counts values by bucket. */
 class HistogramCell {
@@ -190,24 +219,7 @@ class HistogramCell {
     this.#sum += value
   }
 
-  /** How many values each bucket has, with its upper bound as `le`. */
-  toBuckets(labels: RenderedSample['labels']): readonly RenderedSample[] {
-    return [...this.#bounds, '+Inf'].map((le, index) => ({
-      labels: { ...labels, le },
-      value: this.#counts[index] ?? 0,
-    }))
-  }
-
-  toSamples(name: string, labels: RenderedSample['labels']): readonly RenderedSample[] {
-    let count = 0
-    const buckets = this.toBuckets(labels).map((bucket) => {
-      count += bucket.value
-      return { ...bucket, metricName: `${name}_bucket`, value: count }
-    })
-    return [
-      ...buckets,
-      { metricName: `${name}_sum`, labels, value: this.#sum },
-      { metricName: `${name}_count`, labels, value: count },
-    ]
+  toValues(): Pick<Sample, 'value' | 'buckets'> {
+    return { value: this.#sum, buckets: [...this.#counts] }
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The request that the running code works for. An event happens deep below the door (in the directory, in a limit), and
- * every function in between would have to pass the request on only for the record.
+ * The request that the running code works for. An event happens deep below the door, and every function in between would
+ * have to pass the request on only for the record. The caller of a write (directory/caller.ts) cannot tell it: most events,
+ * such as sign-ins, refused credentials and limits, happen where nothing is written for a caller.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { OriginFields } from './security-event-table.ts'
@@ -17,7 +18,7 @@ export const runForOrigin = <T>(describe: DescribeOrigin, work: () => T): T =>
   beginForOrigin(describe, () => kept.run(describe, work))
 
 /**
- * The same until `work` waits for the first time. What may record an event after that runs in `keepOrigin`. A request that
+ * Runs `work` on behalf of this request until it waits for the first time. What may record an event after that runs in `keepOrigin`. A request that
  * waits for nothing then takes 6 to 8 % less CPU time (`npm run bench -- session`).
  */
 export function beginForOrigin<T>(describe: DescribeOrigin, work: () => T): T {

@@ -7,7 +7,8 @@ import { attempt } from '../base/errors.ts'
 import { countOpenFiles, findOpenFileLimit } from '../base/node-internals/open-files.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { DeliveryFigures } from './audit/delivery.ts'
-import { HEALTH_STATES, type HealthListener, type HealthPart } from './health.ts'
+import type { HealthListener, HealthPart } from './health.ts'
+import { HEALTH_STATES } from './health-states.ts'
 import type { Labels, MetricOf } from './metric-table.ts'
 import type { CounterCell, Metrics } from './metrics.ts'
 import type { EventKind } from './security-event-table.ts'
@@ -222,7 +223,7 @@ const RESOLUTION_MS = 20
 const NANOSECONDS = 1e9
 
 /** Adds the figures of the process. Returns a function that stops measuring. */
-export function addProcessMetrics(metrics: Metrics): () => void {
+export function addProcessMetrics(metrics: Metrics, server: { readonly startedMs: number }): () => void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   metrics.collect('cardea_event_loop_delay_seconds', () => {
     // the timer itself takes its resolution, which is no delay
@@ -244,7 +245,6 @@ export function addProcessMetrics(metrics: Metrics): () => void {
   })
   metrics.collectValue('process_open_fds', countOpenFiles)
   metrics.collectValue('process_max_fds', findOpenFileLimit)
-  const startedAt = Date.now() / 1000 - process.uptime()
-  metrics.collectValue('process_start_time_seconds', () => startedAt)
+  metrics.collectValue('process_start_time_seconds', () => server.startedMs / 1000)
   return () => delay.disable()
 }

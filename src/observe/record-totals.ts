@@ -1,8 +1,9 @@
 // What happened at the doors, counted by minute and by hour for charts.
+import { randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { createTurns } from '../base/turns.ts'
 import type { MetricOf } from './metric-table.ts'
-import type { Metrics } from './metrics.ts'
+import { type Metrics, type MetricsCopy, readCopy } from './metrics.ts'
 
 export const MINUTE = 60
 export const HOUR = 3600
@@ -26,7 +27,7 @@ export const MAX_LISTED_TOTALS = 20_000
 export interface TotalsStore {
   /** Replaces what was written for the same step, time and instance. Does not count as a change of the directory. */
   putTotals(totals: readonly Totals[]): Promise<void>
-  /** Of all processes, from this time on, the oldest first. */
+  /** The totals of all processes, from this time on, the oldest first. */
   listTotals(step: Totals['step'], from: number): Promise<readonly Totals[]>
   /** Deletes those before this time. Returns how many. */
   purgeTotals(step: Totals['step'], before: number): Promise<number>
@@ -66,11 +67,13 @@ const SERIES: readonly SeriesRow[] = [
   { metric: 'cardea_limits_reached_total', toSeries: ({ limit }) => `lockouts/${limit}` },
 ]
 
-/** All counts since the start of the process. */
-export function readCounts(metrics: Pick<Metrics, 'read'>): Counts {
+/** The metrics that `readCounts` reads. */
+export const COUNTED = SERIES.map(({ metric }) => metric)
+
+export function readCounts(copy: MetricsCopy): Counts {
   const counts: Record<string, number> = {}
   for (const { metric, toSeries } of SERIES) {
-    for (const { labels, value } of metrics.read(metric)) {
+    for (const { labels, value } of readCopy(copy, metric)) {
       const series = value === 0 ? undefined : toSeries(labels)
       if (series !== undefined) counts[series] = (counts[series] ?? 0) + value
     }
@@ -100,10 +103,11 @@ const MAX_WAITING = 240
 
 /** Writes the totals of this process, once a minute and never on behalf of a request of a client. */
 export class TotalsRecorder {
-  readonly #metrics: Pick<Metrics, 'read'>
+  readonly #metrics: Pick<Metrics, 'copy'>
   readonly #store: TotalsStore
   readonly #clock: Clock
-  readonly #instance: string
+  readonly #isFirst: () => boolean
+  readonly #instance = randomUUID()
   /** The totals that may still grow, by step. */
   readonly #open = new Map<Totals['step'], Totals>()
   readonly #waiting = new Map<string, Totals>()
@@ -113,13 +117,13 @@ export class TotalsRecorder {
   readonly #inTurn = createTurns()
   #timer: NodeJS.Timeout | undefined
 
-  /** `instance` identifies this start of the process. */
-  constructor(metrics: Pick<Metrics, 'read'>, store: TotalsStore, clock: Clock, instance: string) {
+  /** `isFirst`: whether this process deletes old totals for all processes of the server. */
+  constructor(metrics: Pick<Metrics, 'copy'>, store: TotalsStore, clock: Clock, isFirst: () => boolean) {
     this.#metrics = metrics
     this.#store = store
     this.#clock = clock
-    this.#instance = instance
-    this.#counted = readCounts(metrics)
+    this.#isFirst = isFirst
+    this.#counted = readCounts(metrics.copy(COUNTED))
     this.#countedAt = nowSeconds(clock)
     this.#schedule()
   }
@@ -147,7 +151,7 @@ export class TotalsRecorder {
 
   /** What happened since the last call counts for the minute of that call. */
   #count(): void {
-    const all = readCounts(this.#metrics)
+    const all = readCounts(this.#metrics.copy(COUNTED))
     const counts = subtractCounts(all, this.#counted)
     for (const step of KEPT.keys()) this.#add(step, counts)
     this.#counted = all
@@ -174,7 +178,7 @@ export class TotalsRecorder {
 
   async #purge(): Promise<void> {
     const now = nowSeconds(this.#clock)
-    if (now - this.#purgedAt < HOUR) return
+    if (now - this.#purgedAt < HOUR || !this.#isFirst()) return
     this.#purgedAt = now
     for (const [step, seconds] of KEPT) await this.#store.purgeTotals(step, now - seconds)
   }

@@ -1,5 +1,5 @@
 /**
- * Every security event Cardea records. A row describes one kind of event completely: the log, the audit trail and the
+ * The security events that the core records; modules add theirs. A row describes one kind of event completely: the log, the audit trail and the
  * reference page derive from it. Kinds are never renamed or reused, because alerts and queries name them.
  */
 
@@ -21,8 +21,6 @@ export interface EventRow {
   readonly scope: 'request' | 'server'
   /** Further events of this kind with the same value of this field become one record per minute, with a count. */
   readonly groupBy?: 'peer' | 'upstream'
-  /** Each worker thread finds it out for itself. All others the main thread records, also for its workers. */
-  readonly isOfEachThread?: true
   readonly fields: Readonly<Record<string, EventField>>
 }
 
@@ -41,11 +39,6 @@ const GRANT = {
   ...USER,
   database: text('Database, or `*`.'),
   collection: optional(text('Collection, or `*`. Absent for a grant on the database.')),
-} as const
-const EXTERNAL = {
-  ...USER,
-  provider: text('Name of the identity provider in the configuration.'),
-  account: text('Its id of the account: the claim `sub`.'),
 } as const
 const SOURCE = { source: text('Option or file that was read.') } as const
 const DESTINATION = {
@@ -68,7 +61,10 @@ const refused = rowOf('warn', 'failure', 'request')
 const normal = rowOf('info', 'success', 'server')
 const failure = rowOf('error', 'failure', 'server')
 
-export const SECURITY_EVENTS = {
+/** What the events of modules are made of. */
+export const EVENT = { done, notable, refused, normal, failure, text, number, list, optional, USER }
+
+export const CORE_EVENTS = {
   // sign-in
   'sign-in.accepted': done('sign-in accepted', '{subject} signed in', {
     subject: text('Name the client signed in as.'),
@@ -147,16 +143,6 @@ export const SECURITY_EVENTS = {
     { ...ADMINISTRATOR, action: text('`set` or `removed`.') },
   ),
   'administrator.removed': notable('administrator removed', 'Administrator {subject} was removed', ADMINISTRATOR),
-  'external-account.linked': notable(
-    'external account linked',
-    'The account {account} at {provider} can sign in as {subject}',
-    EXTERNAL,
-  ),
-  'external-account.unlinked': notable(
-    'external account unlinked',
-    'The account {account} at {provider} can no longer sign in as {subject}',
-    EXTERNAL,
-  ),
   'grant.created': done('grant created', '{subject} was granted {access} on {database}', {
     ...GRANT,
     access: text('`rw`, `ro` or `none`.'),
@@ -177,12 +163,6 @@ export const SECURITY_EVENTS = {
     subject: text('Name of the user or administrator.'),
     left: number('How many codes are left.'),
   }),
-  'password-link.created': done(
-    'link to set a password created',
-    'A link to set the password of {subject} was created',
-    { ...USER, seconds: number('For how long it can be used.') },
-  ),
-  'password-link.used': done('password set with a link', '{subject} set a password with a link', USER),
   'access-token.created': done('access token created', 'Access token {token} of {subject} was created', {
     ...USER,
     token: text('Name of the access token.'),
@@ -305,17 +285,14 @@ export const SECURITY_EVENTS = {
       { ...UPSTREAM, ...REASON, check: text('Options and configuration lines to compare.') },
     ),
     groupBy: 'upstream',
-    isOfEachThread: true,
   },
   'upstream.down': {
     ...failure('upstream server cannot be reached', 'Upstream {upstream} cannot be reached', FAILED_UPSTREAM),
     groupBy: 'upstream',
-    isOfEachThread: true,
   },
   'upstream.failed': {
     ...failure('upstream server gave no valid response', 'Upstream {upstream} gave no valid response', FAILED_UPSTREAM),
     groupBy: 'upstream',
-    isOfEachThread: true,
   },
   'upstream.up': {
     ...normal(
@@ -323,13 +300,18 @@ export const SECURITY_EVENTS = {
       'Upstream {upstream} can be reached again, after {seconds} seconds',
       { ...UPSTREAM, seconds: number('For how long it could not be reached.') },
     ),
-    isOfEachThread: true,
   },
 } as const satisfies Readonly<Record<string, EventRow>>
 
-export type EventKind = keyof typeof SECURITY_EVENTS
+type CoreEvents = typeof CORE_EVENTS
 
-type Rows = typeof SECURITY_EVENTS
+/** All security events: each module extends this interface with its own. */
+export interface EventRows extends CoreEvents {}
+
+export type EventKind = keyof EventRows
+/** `src/modules.ts` has it. */
+export type EventTable = { readonly [K in EventKind]: EventRows[K] }
+
 type ValueOf<F> = F extends { readonly type: 'number' }
   ? number
   : F extends { readonly type: 'list' }
@@ -357,4 +339,4 @@ export interface OriginFields {
 }
 
 /** The fields of one kind. Those of the request are added, unless the caller gives them. */
-export type EventFields<K extends EventKind> = GivenFields<Rows[K]['fields']> & OriginFields
+export type EventFields<K extends EventKind> = GivenFields<EventTable[K]['fields']> & OriginFields

@@ -1,8 +1,8 @@
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
+import { type Clock, MONOTONIC_CLOCK, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import { findOrigin } from './origin.ts'
-import { type EventFields, type EventKind, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
+import type { EventFields, EventKind, EventRow, EventTable } from './security-event-table.ts'
 import { type SecurityRecord, toSafeFields } from './security-record.ts'
 
 /** With `audit.on-failure = refuse`, what cannot be recorded is not done. */
@@ -13,14 +13,14 @@ export interface RecordGuard {
 
 /** Records security events. No field ever holds a secret, token, cookie, key or password. */
 export interface SecurityEvents extends RecordGuard {
-  /** Set in a worker thread: the main thread records what concerns requests. */
-  readonly areOfMainThread?: true
+  readonly rows: EventTable
   record<K extends EventKind>(kind: K, fields: EventFields<K>): void
 }
 
 export type RecordSink = (record: SecurityRecord, row: EventRow) => void
 
 export interface SecurityEventsDeps {
+  readonly rows: EventTable
   /** Name of this node. */
   node(): string
   /** Each sink gets every record, in order. */
@@ -30,6 +30,7 @@ export interface SecurityEventsDeps {
   /** Left out: nothing is refused. */
   readonly requireRecording?: RecordGuard['requireRecording']
   readonly clock?: Clock
+  readonly monotonic?: Clock
 }
 
 export interface RunningSecurityEvents extends SecurityEvents {
@@ -38,16 +39,17 @@ export interface RunningSecurityEvents extends SecurityEvents {
 }
 
 export function createSecurityEvents(deps: SecurityEventsDeps): RunningSecurityEvents {
-  const { node, sinks, onEvent, clock = SYSTEM_CLOCK } = deps
+  const { rows, node, sinks, onEvent, clock = SYSTEM_CLOCK, monotonic = MONOTONIC_CLOCK } = deps
   const write = (record: SecurityRecord) => {
-    const row: EventRow = SECURITY_EVENTS[record.event]
+    const row: EventRow = rows[record.event]
     for (const sink of sinks) sink(record, row)
   }
-  const groups = new EventGroups(write, clock)
+  const groups = new EventGroups(write, monotonic)
   return {
+    rows,
     requireRecording: () => deps.requireRecording?.(),
     record(kind, fields) {
-      const row: EventRow = SECURITY_EVENTS[kind]
+      const row: EventRow = rows[kind]
       const origin = row.scope === 'request' ? findOrigin() : {}
       const record: SecurityRecord = {
         time: clock.nowMs(),
@@ -74,7 +76,7 @@ const GROUP_MS = 60_000
 
 /** Failed sign-ins cost a client nothing, so the number of groups is bounded. */
 const MAX_GROUPS = 1000
-/** Of one peer. Above half of all groups a peer gets no further names: the rest is for other peers. */
+/** How many names of one peer. Above half of all groups a peer gets no further names: the rest is for other peers. */
 const MAX_NAMES = 100
 const MAX_GROUPS_WITH_NAMES = MAX_GROUPS / 2
 
@@ -118,7 +120,7 @@ class EventGroups {
     const { record, source, key } = this.#assignGroup(given, by)
     const group = this.#groups.get(key)
     if (!group) {
-      this.#groups.set(key, createGroup(source, record.time))
+      this.#groups.set(key, createGroup(source, this.#clock.nowMs()))
       this.#watch()
       this.#write(record)
       return

@@ -16,22 +16,20 @@ export interface ServerError {
 
 const MAX_KEPT = 100
 
+/** The oldest first. */
+export const keepNewest = (errors: readonly ServerError[]): readonly ServerError[] =>
+  errors.toSorted((one, other) => one.time - other.time).slice(-MAX_KEPT)
+
 export type ServerErrors = ReturnType<typeof createServerErrors>
 
 export function createServerErrors() {
   let kept: readonly ServerError[] = []
   return {
-    /** Those of a worker thread arrive later than they happened. */
+    /** Those of another process arrive later than they happened. */
     add(...errors: readonly ServerError[]): void {
-      kept = [...kept, ...errors].toSorted((one, other) => one.time - other.time).slice(-MAX_KEPT)
+      kept = keepNewest([...kept, ...errors])
     },
     /** The newest first. */
     list: (): readonly ServerError[] => kept.toReversed(),
-    /** All of them, which are forgotten here: a worker thread hands them to the main thread. */
-    take(): readonly ServerError[] {
-      const taken = kept
-      kept = []
-      return taken
-    },
   }
 }

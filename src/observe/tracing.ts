@@ -1,6 +1,5 @@
 /**
- * The port of tracing. Requests are traced only if `tracing.endpoint` is set: then open-telemetry.ts is loaded, and each
- * request has a span.
+ * The port of tracing. A module brings it; only where it wants traces, each request has a span.
  */
 
 /** What a trace says about a request when it begins. */

@@ -21,7 +21,7 @@ export interface AuditRecord extends Omit<SecurityRecord, 'event'> {
 }
 
 export interface ErasedField {
-  /** Of the value that the field had. */
+  /** Digest of the value that the field had. */
   readonly digest: string
   /** Signs the value that the field has now. `undefined`: the node that erased it has no key. */
   readonly mark?: Signature

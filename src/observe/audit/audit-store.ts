@@ -26,6 +26,7 @@ export interface AuditAppend {
 export interface AuditPurge {
   readonly node: string
   readonly beforeMs: number
+  readonly nowMs: number
   /** The end of the chain. If it is another one, nothing is deleted and nothing signed. */
   readonly after: ChainPlace
   readonly sign: SignChain
@@ -58,11 +59,12 @@ export interface AuditStore {
   listAuditRecords(range: AuditRange): Promise<readonly AuditRecord[]>
   /**
    * Deletes the oldest records of a chain up to the first that is not older, if that one follows them. Otherwise an
-   * attacker who changes their time could have them deleted. Returns how many.
+   * attacker who changes their time could have them deleted. Returns how many. The chain counts as written now, because
+   * its owner runs.
    */
   purgeAudit(purge: AuditPurge): Promise<number>
-  /** Deletes the chains of other nodes that have written nothing since then. Returns how many records it deleted. */
-  forgetAuditNodes(beforeMs: number, ownNode: string): Promise<number>
+  /** Deletes the chains that were neither written nor purged since then. Returns how many records it deleted. */
+  forgetAuditChains(beforeMs: number): Promise<number>
   /** Replaces the name in all records. Returns in how many. */
   eraseAudit(erasure: AuditErasure): Promise<number>
 }

@@ -1,5 +1,5 @@
 /**
- * The audit trail of this node. It is the only owner of the node's chain: it seals the records of all events, writes
+ * The audit trail of this process. It is the only owner of its chain: it seals the records of all events, writes
  * them to the store and passes them on to the destinations. No request waits for it.
  */
 import type { Clock } from '../../base/clock.ts'
@@ -13,7 +13,7 @@ import type { Checkpoints } from './checkpoints.ts'
 import { Delivery, type DeliveryPace } from './delivery.ts'
 
 export interface AuditTrailOptions {
-  /** Name of this node. */
+  /** Name of the chain. */
   node(): string
   readonly store: AuditStore
   readonly clock: Clock
@@ -55,9 +55,10 @@ export class AuditTrail {
   /** Deletes records that are older. Returns how many. */
   purge(beforeMs: number): Promise<number> {
     return this.delivery.runAlone(async () => {
-      const { node, store, checkpoints } = this.#options
+      const { node, store, clock, checkpoints } = this.#options
       if (!this.#end) await this.#continueFromStore()
-      const deleted = await store.purgeAudit({ node: node(), beforeMs, after: this.#stored, sign: checkpoints.sign })
+      const chain = { node: node(), after: this.#stored, sign: checkpoints.sign }
+      const deleted = await store.purgeAudit({ ...chain, beforeMs, nowMs: clock.nowMs() })
       if (deleted > 0) checkpoints.onStored()
       return deleted
     })
@@ -77,7 +78,9 @@ export class AuditTrail {
 
   #seal(waiting: readonly SecurityRecord[]): void {
     if (!this.#end) return
-    const sealed = sealAll(waiting.slice(this.#sealed.length), this.#end)
+    const node = this.#options.node()
+    const added = waiting.slice(this.#sealed.length).map((record) => ({ ...record, node }))
+    const sealed = sealAll(added, this.#end)
     this.#sealed.push(...sealed)
     this.#end = sealed.at(-1) ?? this.#end
   }

@@ -78,11 +78,18 @@ export function adoptSharedCheckpoint(keyFile: string): void {
   attempt(() => (isNewer ? renameSync(path, known.path) : rmSync(path)))
 }
 
-/** Removes the files of other nodes that are older: the store deletes the chains of these nodes, too. */
-export function forgetCheckpoints(keyFile: string, ownNode: string, beforeMs: number): void {
-  // one that cannot be removed stays: it must not keep the store from being purged
-  for (const { path, checkpoint } of loadCheckpoints(keyFile, ownNode).files)
-    if (checkpoint && checkpoint.node !== ownNode && checkpoint.time < beforeMs) attempt(() => rmSync(path))
+/** Removes the files that are older and whose chains the store has deleted. */
+export async function forgetCheckpoints(
+  keyFile: string,
+  beforeMs: number,
+  isStored: (chain: string) => Promise<boolean>,
+): Promise<void> {
+  for (const path of listPaths(keyFile)) {
+    const { checkpoint } = load(keyFile, path)
+    const isOld = checkpoint && checkpoint.time < beforeMs
+    // one that cannot be removed stays: it must not keep the store from being purged
+    if (isOld && !(await isStored(checkpoint.node))) attempt(() => rmSync(path))
+  }
 }
 
 /** Two processes can write the file of one node: the name of the temporary file is random. */

@@ -12,7 +12,7 @@ import { adoptSharedCheckpoint, loadOwnCheckpoint, toCheckpointPath, writeCheckp
 import { Delivery } from './delivery.ts'
 
 export interface CheckpointsOptions {
-  /** Name of this node. */
+  /** Name of the chain. */
   node(): string
   readonly store: Pick<AuditStore, 'findAuditHash'>
   /** `undefined`: nothing is signed, and nothing is remembered after the end of the process. */

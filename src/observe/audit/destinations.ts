@@ -2,12 +2,15 @@
 import { createHmac } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { messageOf } from '../../base/errors.ts'
 import { createEmptyFile } from '../../base/files.ts'
 import { PRODUCT } from '../../base/product.ts'
+import type { Siblings, Topic } from '../../base/siblings.ts'
+import { createTurns } from '../../base/turns.ts'
 import type { SecurityEvents } from '../security-events.ts'
 import { type AuditRecord, toShownRecord } from './audit-record.ts'
 import { Delivery, type DeliveryPace } from './delivery.ts'
-import { TcpSyslog } from './tcp-syslog.ts'
+import { type LevelOf, TcpSyslog } from './tcp-syslog.ts'
 
 export interface Destination {
   /** Throws if a record may be missing there. Without records it only finds out whether the destination works. */
@@ -16,16 +19,23 @@ export interface Destination {
   watch?(onUnsure: (records: readonly AuditRecord[], error: Error) => void): void
   /** For files, which another program may have renamed. */
   reopen?(): void
+  /** Whether only one process of the server may write it. */
+  readonly isExclusive?: boolean
   close?(): Promise<void>
 }
 
-export interface DestinationSettings {
-  /** The size from which a file is rotated. */
-  readonly maxFileBytes: number
+/** The options about files, from `[audit]`, under their own names. */
+export interface FileSettings {
+  /** The size in bytes from which a file is rotated. */
+  readonly 'file-size': number
   /** How many rotated files are kept. */
-  readonly maxFiles: number
+  readonly 'file-count': number
+}
+
+export interface DestinationSettings extends FileSettings {
   /** Signs the requests of a webhook. `undefined`: none is configured. */
   readonly webhookKey: Uint8Array | undefined
+  readonly levelOf: LevelOf
 }
 
 /** The key is what the text of a destination begins with, up to the first colon. */
@@ -33,7 +43,7 @@ export const DESTINATION_KINDS: Readonly<Record<string, (text: string, settings:
   {
     stdout: () => STDOUT,
     file: (text, settings) => createFileDestination(text.slice('file:'.length), settings),
-    'syslog+tcp': (text) => new TcpSyslog(new URL(text)),
+    'syslog+tcp': (text, { levelOf }) => new TcpSyslog(new URL(text), levelOf),
     http: createWebhook,
     https: createWebhook,
   }
@@ -108,7 +118,7 @@ const STDOUT: Destination = { write: (records) => writeOut(renderLines(records))
 const OWNER_AND_GROUP = 0o640
 
 /** Above its size the file becomes `path.1`, that one `path.2`, and so on. */
-function createFileDestination(path: string, { maxFileBytes, maxFiles }: DestinationSettings): Destination {
+function createFileDestination(path: string, settings: DestinationSettings): Destination {
   let file: FileHandle | undefined
   let isStale = false
   const close = async () => {
@@ -127,17 +137,32 @@ function createFileDestination(path: string, { maxFileBytes, maxFiles }: Destina
       isStale = false
       const text = renderLines(records)
       const { size } = await (await openFile()).stat()
-      if (size > 0 && size + Buffer.byteLength(text) > maxFileBytes) {
+      if (size > 0 && size + Buffer.byteLength(text) > settings['file-size']) {
         await close()
-        await rotate(path, maxFiles)
+        await rotate(path, settings['file-count'])
       }
       await (await openFile()).appendFile(text)
     },
     reopen() {
       isStale = true
     },
+    isExclusive: true,
     close,
   }
+}
+
+/** The destination as all processes use it: if it is exclusive, the first of them writes for all. */
+export function shareDestination(text: string, destination: Destination, siblings: Siblings): Destination {
+  if (!destination.isExclusive) return destination
+  // why it failed; `undefined`: the records are written
+  const topic: Topic<readonly AuditRecord[], string | undefined> = { name: `audit.write ${text}` }
+  const inTurn = createTurns()
+  siblings.answer(topic, (records) => inTurn(() => destination.write(records)).then(() => undefined, messageOf))
+  const write = async (records: readonly AuditRecord[]) => {
+    const problem = await siblings.askFirst(topic, records)
+    if (problem !== undefined) throw new Error(problem)
+  }
+  return { ...destination, write }
 }
 
 async function rotate(path: string, maxFiles: number): Promise<void> {

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { waitAtMost } from '../../base/sleep.ts'
-import { type EventRow, SECURITY_EVENTS } from '../security-event-table.ts'
+import type { EventRow } from '../security-event-table.ts'
 import { type AuditRecord, toShownRecord } from './audit-record.ts'
 
 const DEFAULT_PORT = 601
@@ -19,8 +19,12 @@ const MAX_UNSURE = 1000
 /** A receiver that ends a connection in order has read what it got earlier than this. */
 const SETTLE_MS = 5000
 
+/** The level of an event; `undefined`: another version has recorded it. */
+export type LevelOf = (event: string) => EventRow['level'] | undefined
+
 export class TcpSyslog {
   readonly #url: URL
+  readonly #levelOf: LevelOf
   readonly #settleMs: number
   #connection: Socket | undefined
   /** Whether the last connection broke. Then a write counts only if its connection does not break soon, too. */
@@ -29,8 +33,9 @@ export class TcpSyslog {
   #sent: readonly { readonly atMs: number; readonly record: AuditRecord }[] = []
   #onUnsure: (records: readonly AuditRecord[], error: Error) => void = () => {}
 
-  constructor(url: URL, settleMs = SETTLE_MS) {
+  constructor(url: URL, levelOf: LevelOf, settleMs = SETTLE_MS) {
     this.#url = url
+    this.#levelOf = levelOf
     this.#settleMs = settleMs
   }
 
@@ -41,7 +46,9 @@ export class TcpSyslog {
   async write(records: readonly AuditRecord[]): Promise<void> {
     const socket = this.#connection ?? (await this.#open())
     try {
-      const frames = records.map(renderSyslog).map((text) => `${text.length} ${text}`)
+      const frames = records
+        .map((record) => renderSyslog(record, this.#levelOf))
+        .map((text) => `${text.length} ${text}`)
       await writeAll(socket, frames.join(''))
       if (this.#isSuspect) await waitAtMost([once(socket, 'close')], this.#settleMs)
       if (socket !== this.#connection) throw new Error(CLOSED)
@@ -107,9 +114,8 @@ const writeAll = (socket: Socket, text: string): Promise<void> =>
 const FACILITY = 13
 const SEVERITIES: Readonly<Record<EventRow['level'], number>> = { error: 3, warn: 4, info: 6 }
 
-function renderSyslog(record: AuditRecord): string {
-  const rows: Readonly<Record<string, EventRow>> = SECURITY_EVENTS
-  const priority = FACILITY * 8 + SEVERITIES[rows[record.event]?.level ?? 'info']
+function renderSyslog(record: AuditRecord, levelOf: LevelOf): string {
+  const priority = FACILITY * 8 + SEVERITIES[levelOf(record.event) ?? 'info']
   const time = new Date(record.time).toISOString()
   return `<${priority}>1 ${time} ${toToken(hostname(), 255)} cardea ${process.pid} ${toToken(record.event, 32)} - ${renderAscii(toShownRecord(record))}`
 }

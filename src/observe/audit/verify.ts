@@ -3,6 +3,7 @@
  * its node. A checkpoint shows that newer records were removed, or that a whole chain was written again.
  */
 import { createPace } from '../../base/pace.ts'
+import { isChainOf } from './audit-chains.ts'
 import type { VerifyingKey } from './audit-key.ts'
 import { type AuditRecord, CHAIN_START, type ChainPlace, hashRecord } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
@@ -113,12 +114,12 @@ export class ChainVerifier {
   constructor(chain: AuditChain, { keys, local, hasOwnKeyOnly = false }: VerifyOptions) {
     this.#chain = chain
     this.#keys = keys
-    const isOwn = local?.node === chain.node
+    const isOwn = local !== undefined && isChainOf(local.node, chain.node)
     this.#requiresKey = keys.length > 0 && (isOwn || !hasOwnKeyOnly)
     const stored = chain.checkpoint === undefined ? undefined : readCheckpoint(chain.checkpoint)
     if (chain.checkpoint !== undefined && !stored) this.#find('checkpoint', 'the checkpoint in the store is damaged')
     if (chain.checkpoint === undefined && this.#requiresKey) this.#find('checkpoint', 'the store has no checkpoint')
-    if (isOwn && local.missing !== undefined) this.#find('checkpoint', local.missing)
+    if (local?.node === chain.node && local.missing !== undefined) this.#find('checkpoint', local.missing)
     const kept = (local?.files ?? []).map(({ checkpoint }) => checkpoint).filter((each) => each?.node === chain.node)
     this.#checkpoints = [stored, ...kept].filter((each) => each !== undefined).filter((each) => this.#isTrusted(each))
     this.#hasFile = this.#checkpoints.some((each) => each !== stored)
