@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { attempt } from '../base/errors.ts'
-import { type Codec, itemsOf, refuse } from './codecs.ts'
+import { type Codec, itemsOf, refuseValue } from './codecs.ts'
 
 /** A claim every token must have, with this value if one is given. */
-export interface RequiredClaim {
+export interface RequiredClaimOption {
   readonly name: string
   readonly value?: string
 }
@@ -12,12 +12,12 @@ const CLAIM = /^\s*(?:([\w.:/-]+)|\{\s*"?([\w.:/-]+)"?\s*,\s*"([^"]+)"\s*\})\s*(
 const CLAIMS = 'claim names and {name, "value"} pairs separated by commas'
 
 /** `exp, nbf, {iss, "https://issuer"}`. */
-export const requiredClaims: Codec<readonly RequiredClaim[]> = {
+export const requiredClaims: Codec<readonly RequiredClaimOption[]> = {
   expects: CLAIMS,
   parse: (value) => {
-    const claims: RequiredClaim[] = []
+    const claims: RequiredClaimOption[] = []
     for (let rest = value.trim(); rest !== ''; ) {
-      const [taken, bare, name = '', wanted = ''] = CLAIM.exec(rest) ?? refuse(CLAIMS)
+      const [taken, bare, name = '', wanted = ''] = CLAIM.exec(rest) ?? refuseValue(CLAIMS)
       claims.push(Object.freeze(bare === undefined ? { name, value: wanted } : { name: bare }))
       rest = rest.slice(taken.length)
     }
@@ -43,8 +43,8 @@ export const handlers: Codec<readonly HandlerName[]> = {
     const names = value
       .replace(TUPLE, '$1')
       .split(',')
-      .map((item) => HANDLERS.find((name) => name === item.trim()) ?? refuse(HANDLER_LIST))
-    return new Set(names).size === names.length ? Object.freeze(names) : refuse(HANDLER_LIST)
+      .map((item) => HANDLERS.find((name) => name === item.trim()) ?? refuseValue(HANDLER_LIST))
+    return new Set(names).size === names.length ? Object.freeze(names) : refuseValue(HANDLER_LIST)
   },
   print: (names) => names.join(', '),
 }
@@ -71,8 +71,9 @@ const isAvailable = (name: string): boolean => AVAILABLE.has(name)
 function readDigests(value: string): readonly string[] {
   const names = itemsOf(value)
   const [first] = names
-  if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuse(DIGEST_LIST)
-  if (!isAvailable(first)) refuse(`a first algorithm (it signs) that is available on this machine; ${first} is not`)
+  if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuseValue(DIGEST_LIST)
+  if (!isAvailable(first))
+    refuseValue(`a first algorithm (it signs) that is available on this machine; ${first} is not`)
   return Object.freeze(names)
 }
 

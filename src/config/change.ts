@@ -1,11 +1,12 @@
 import { findFixedReason } from './classify.ts'
 import { tryParse } from './codecs.ts'
 import { findTarget, type Target } from './compatibility.ts'
+import { findLimitProblem, findOtherKind, toStrayProblem } from './key-limits.ts'
 import { checkKeyName } from './open-sections.ts'
-import { MASK, type OptionRow, withValue } from './options.ts'
+import { type AllValues, MASK, type OptionRow, type OptionTable, withValue } from './options.ts'
 import { describeMismatch, findNearestOption, findNearestSection } from './problems.ts'
 import { isFileReference } from './secrets.ts'
-import { type AllValues, type Assignment, renderSource, type Settings } from './settings.ts'
+import { type Assignment, renderSource, type Settings } from './settings.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {
@@ -39,11 +40,12 @@ export function checkChange(
   key: string,
   text: string | undefined,
 ): ChangeProblem | undefined {
-  const target = findTarget(section, key)
+  const { table } = settings
+  const target = findTarget(table, section, key)
   return (
     checkForm(section, key, text) ??
-    checkReach(target, section, key) ??
-    (text === undefined ? undefined : checkNearMiss(section)) ??
+    checkReach(target, findNearestOption(table, section, key), { section, key }) ??
+    (text === undefined ? undefined : checkNearMiss(table, section)) ??
     checkPin(settings, target, key) ??
     (text === undefined ? undefined : checkText(settings, target, { section, key, text }))
   )
@@ -61,14 +63,15 @@ function checkForm(section: string, key: string, text: string | undefined): Chan
     : undefined
 }
 
-function checkReach(target: Target, section: string, key: string): ChangeProblem | undefined {
+type Place = Pick<Assignment, 'section' | 'key'>
+
+function checkReach(target: Target, near: Place | undefined, { section, key }: Place): ChangeProblem | undefined {
   const fixed = findFixedReason(target, key)
   if (fixed !== undefined) {
     const message = `[${section}] ${key} cannot be changed at run time, because ${fixed}. ${whereToSet(target)}`
     return { kind: 'not-settable', message }
   }
   if (target.kind !== 'unknown option') return undefined
-  const near = findNearestOption(section, key)
   const nearest = near && (near.section === section ? near.key : `[${near.section}] ${near.key}`)
   return { kind: 'unknown-option', message: `unknown option [${section}] ${key}`, ...(nearest && { nearest }) }
 }
@@ -79,8 +82,8 @@ function whereToSet(target: Target): string {
 }
 
 /** A setting in a misspelt section would have no effect. Deleting one that an earlier version accepted stays possible. */
-function checkNearMiss(section: string): ChangeProblem | undefined {
-  const nearest = findNearestSection(section)
+function checkNearMiss(table: OptionTable, section: string): ChangeProblem | undefined {
+  const nearest = findNearestSection(table, section)
   if (nearest === undefined) return undefined
   return { kind: 'unknown-option', message: `unknown section [${section}]`, nearest: `[${nearest}]` }
 }
@@ -103,6 +106,7 @@ function findSource(settings: Settings, target: Target, key: string): Settings['
 type Change = Omit<Assignment, 'source'>
 
 function checkText(settings: Settings, target: Target, change: Change): ChangeProblem | undefined {
+  if (target.kind === 'open' && target.section === 'jwt_key_limits') return checkLimits(settings, change)
   if (target.kind === 'open') return target.section === 'jwt_keys' ? checkKey(settings, change) : undefined
   if (target.kind !== 'option' && target.kind !== 'fallback') return undefined
   const { row } = target
@@ -126,11 +130,27 @@ function checkSecret(text: string): ChangeProblem | undefined {
     : undefined
 }
 
-function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | undefined {
+function checkName(change: Change): ChangeProblem | undefined {
+  const found = checkKeyName({ ...change, source: { kind: 'run time' } })
+  return found && { kind: 'unknown-option', message: found.message, ...(found.nearest && { nearest: found.nearest }) }
+}
+
+function checkLimits({ open }: Settings, change: Change): ChangeProblem | undefined {
+  const names = open.jwt_keys.map(({ key }) => key)
+  const hasSets = names.some((name) => name.startsWith('jwks:'))
+  // limits may come before their key, but not those of a key that has another kind
+  if (!hasSets && findOtherKind(change.key, names) !== undefined)
+    return toStrayProblem({ key: change.key, source: { kind: 'run time' } }, names)
+  const problem = findLimitProblem(change.text)
+  const message = `[${change.section}] ${change.key}: ${problem}`
+  return checkName(change) ?? (problem === undefined ? undefined : { kind: 'bad-value', message })
+}
+
+function checkKey(settings: Settings, change: Change): ChangeProblem | undefined {
+  const { key, text } = change
   const source = { kind: 'run time' } as const
-  const misnamed = checkKeyName({ section: 'jwt_keys', key, text, source })
-  if (misnamed)
-    return { kind: 'unknown-option', message: misnamed.message, ...(misnamed.nearest && { nearest: misnamed.nearest }) }
+  const misnamed = checkName(change)
+  if (misnamed) return misnamed
   const others = settings.open.jwt_keys.filter((entry) => entry.key !== key)
   const open = { ...settings.open, jwt_keys: [...others, { key, text, source }] }
   return checkSecret(text) ?? checkRules(settings, { values: settings.values, open }, undefined)

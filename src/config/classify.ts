@@ -2,9 +2,9 @@ import { findTarget, type Target } from './compatibility.ts'
 import { variableOf } from './environment.ts'
 import { renderFlag } from './flags.ts'
 import { FIXED, type OpenSection } from './option-table.ts'
-import type { OptionName } from './options.ts'
+import type { OptionName, OptionTable } from './options.ts'
 import { findNearestOption, findNearestSection, type Notices, warn } from './problems.ts'
-import { type Assignment, renderSource, type Source } from './settings.ts'
+import { type Assignment, renderSource } from './settings.ts'
 
 /** All assignments by kind, lowest layer first. */
 export interface Classified {
@@ -12,25 +12,28 @@ export interface Classified {
   /** Set in an earlier section, which is used if the current section does not set the option. */
   readonly fallback: Map<OptionName, Assignment[]>
   readonly open: Readonly<Record<OpenSection, Assignment[]>>
+  /** Those of sections `[kind:name]`. */
+  readonly named: Assignment[]
   readonly ignored: Assignment[]
   /** Assignments under an old name. */
   readonly foreign: Assignment[]
 }
 
-export function classify(assignments: readonly Assignment[], report: Notices): Classified {
+export function classify(table: OptionTable, assignments: readonly Assignment[], report: Notices): Classified {
   const buckets: Classified = {
     own: new Map(),
     fallback: new Map(),
-    open: { admins: [], jwt_keys: [], services: [], provider: [] },
+    open: { admins: [], jwt_keys: [], jwt_key_limits: [], services: [] },
+    named: [],
     ignored: [],
     foreign: [],
   }
-  for (const assignment of assignments) classifyOne(assignment, buckets, report)
+  for (const assignment of assignments) classifyOne(table, assignment, buckets, report)
   return buckets
 }
 
-function classifyOne(assignment: Assignment, buckets: Classified, report: Notices): void {
-  const target = findTarget(assignment.section, assignment.key)
+function classifyOne(table: OptionTable, assignment: Assignment, buckets: Classified, report: Notices): void {
+  const target = findTarget(table, assignment.section, assignment.key)
   // in no bucket, so that no list shows it as set
   if (assignment.source.kind === 'run time' && findFixedReason(target, assignment.key) !== undefined)
     warn(report, assignment, 'this cannot be set at run time and is ignored')
@@ -39,18 +42,22 @@ function classifyOne(assignment: Assignment, buckets: Classified, report: Notice
     addTo(buckets.fallback, target.row.name, assignment)
     buckets.foreign.push(assignment)
   } else if (target.kind === 'open') buckets.open[target.section].push(assignment)
+  else if (target.kind === 'named') buckets.named.push(assignment)
   else if (target.kind === 'unused') {
     buckets.ignored.push(assignment)
     if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
-  } else classifyUnknown(target, assignment, buckets, report)
+  } else if (isDropped(target, assignment)) {
+    buckets.ignored.push(assignment)
+    if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
+  } else reportUnknown(table, assignment, report)
 }
 
 /** Why an option cannot be changed at run time; `undefined`: it can. */
 export function findFixedReason(target: Target, key: string): string | undefined {
   if (target.kind === 'option' || target.kind === 'fallback') return target.row.option.fixed
+  if (target.kind === 'named') return target.row.fixed
   if (target.kind !== 'open') return undefined
   if (target.section === 'services') return FIXED.gateway
-  if (target.section === 'provider') return FIXED.provider
   return key.startsWith('jwks:') ? FIXED.file : undefined
 }
 
@@ -64,20 +71,18 @@ function classifyOption(target: OptionTarget, assignment: Assignment, buckets: C
 }
 
 /** An unknown section of a file was reported with its header. */
-function classifyUnknown(target: Target, assignment: Assignment, buckets: Classified, report: Notices): void {
+const isDropped = (target: Target, { source }: Assignment): boolean =>
+  source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')
+
+function reportUnknown(table: OptionTable, assignment: Assignment, report: Notices): void {
   const { section, key, source } = assignment
-  if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
-    buckets.ignored.push(assignment)
-    if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
-    return
-  }
-  const nearest = renderNearest(section, key, source)
+  const nearest = renderNearest(table, assignment)
   const message = source.kind === 'file' ? `unknown option [${section}] ${key}` : 'unknown option'
   report.problems.push({ kind: 'unknown-option', place: renderSource(source), message, ...(nearest && { nearest }) })
 }
 
-function renderNearest(section: string, key: string, source: Source): string | undefined {
-  const near = findNearestOption(findNearestSection(section) ?? section, key)
+function renderNearest(table: OptionTable, { section, key, source }: Assignment): string | undefined {
+  const near = findNearestOption(table, findNearestSection(table, section) ?? section, key)
   if (!near) return undefined
   if (source.kind === 'flag') return renderFlag(source, near.section, near.key)
   if (source.kind === 'environment') return variableOf(near.section, near.key)

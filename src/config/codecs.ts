@@ -22,7 +22,7 @@ export interface Codec<T> {
 }
 
 /** Throws what the codec expects. */
-export function refuse(expects: string): never {
+export function refuseValue(expects: string): never {
   throw new RangeError(expects)
 }
 
@@ -44,7 +44,7 @@ const same = (text: string): string => text
 /** Text that is a right value. */
 export const textThat = (expects: string, isRight: (value: string) => boolean): Codec<string> => ({
   expects,
-  parse: (value) => (isRight(value) ? value : refuse(expects)),
+  parse: (value) => (isRight(value) ? value : refuseValue(expects)),
   print: same,
 })
 
@@ -55,9 +55,9 @@ export const matching = (expects: string, pattern: RegExp): Codec<string> =>
 const ONE_LINE = /^[^\x00-\x1f\x7f]*$/
 
 /** Any text on one line. */
-export const text = matching('text without control characters', ONE_LINE)
+export const oneLine = matching('text without control characters', ONE_LINE)
 
-/** The same codec, with a warning if the option is set. */
+/** A codec that warns if the option is set. */
 export const deprecated = (codec: Codec<string>, advice: string): Codec<string> => ({
   ...codec,
   warn: (value) => (value === '' ? undefined : advice),
@@ -89,19 +89,19 @@ export const isBooleanWord = (word: string): boolean => BOOLEANS.has(word)
 
 export const boolean: Codec<boolean> = {
   expects: 'true or false',
-  parse: (value) => BOOLEANS.get(value) ?? refuse(boolean.expects),
+  parse: (value) => BOOLEANS.get(value) ?? refuseValue(boolean.expects),
   print: String,
   isBoolean: true,
 }
 
 /** One of a few words, in any case; `aliases` maps other spellings to them. */
-export function oneOf<const W extends string>(
+export function oneWordOf<const W extends string>(
   words: readonly W[],
   aliases: Readonly<Record<string, W>> = {},
 ): Codec<W> {
   const known = new Map<string, W>([...Object.entries(aliases), ...words.map((word) => [word, word] as const)])
   const expects = `one of ${words.map((word) => word || 'nothing').join(', ')}`
-  return { expects, words, parse: (value) => known.get(value.toLowerCase()) ?? refuse(expects), print: same }
+  return { expects, words, parse: (value) => known.get(value.toLowerCase()) ?? refuseValue(expects), print: same }
 }
 
 const DECIMAL = /^\+?\d{1,16}$/
@@ -111,7 +111,7 @@ export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): Codec
     max === Number.MAX_SAFE_INTEGER ? `a whole number, at least ${min}` : `a whole number from ${min} to ${max}`
   const parse = (value: string) => {
     const number = DECIMAL.test(value) ? Number(value) : Number.NaN
-    return number >= min && number <= max ? number : refuse(expects)
+    return number >= min && number <= max ? number : refuseValue(expects)
   }
   return { expects, parse, print: String }
 }
@@ -124,7 +124,7 @@ export function seconds(above: number, zero: 'zero' | undefined = undefined, mos
   const expects = `a number of seconds greater than ${above}${bound}${zero ? ', or 0' : ''}`
   const parse = (value: string) => {
     const number = FRACTION.test(value) ? Number(value) : Number.NaN
-    return (number > above && number <= most) || (zero && number === 0) ? number : refuse(expects)
+    return (number > above && number <= most) || (zero && number === 0) ? number : refuseValue(expects)
   }
   return { expects, parse, print: String }
 }
@@ -132,8 +132,18 @@ export function seconds(above: number, zero: 'zero' | undefined = undefined, mos
 /** Node.js counts milliseconds of a timer in 31 bits, and fires longer ones at once. */
 const MAX_TIMER_SECONDS = 2_147_483
 
-/** Seconds that a timer waits. */
-export const timer = (zero: 'zero' | undefined = undefined): Codec<number> => seconds(0, zero, MAX_TIMER_SECONDS)
+/** Written as seconds; the value is milliseconds. */
+export const inMs = ({ expects, parse, print }: Codec<number>): Codec<number> => ({
+  expects,
+  parse: (value) => Math.round(parse(value) * SECOND),
+  print: (ms) => print(ms / SECOND),
+})
+
+/** In milliseconds. */
+export const SECOND = 1000
+
+/** Seconds that a timer waits; the value is milliseconds. */
+export const timer = (zero: 'zero' | undefined = undefined): Codec<number> => inMs(seconds(0, zero, MAX_TIMER_SECONDS))
 
 const SIZE = /^(\d{1,15})([a-z]*)$/
 const UNITS: ReadonlyMap<string, number> = new Map(
@@ -151,7 +161,7 @@ export function size(min: number, max = Number.MAX_SAFE_INTEGER): Codec<number> 
   const parse = (value: string) => {
     const [, digits = '', unit = ''] = SIZE.exec(value.toLowerCase()) ?? []
     const number = Number(digits || Number.NaN) * (UNITS.get(unit) ?? Number.NaN)
-    return number >= min && number <= max ? number : refuse(expects)
+    return number >= min && number <= max ? number : refuseValue(expects)
   }
   return { expects, parse, print: String }
 }
@@ -180,7 +190,7 @@ export const itemsOf = (value: string): string[] =>
     .filter((item) => item !== '')
 
 /** A comma-separated list. `read` normalises an item or throws. */
-export const listOf = (expects: string, read: (item: string) => string): Codec<readonly string[]> => ({
+export const commaListOf = (expects: string, read: (item: string) => string): Codec<readonly string[]> => ({
   expects,
   parse: (value) => Object.freeze(itemsOf(value).map(read)),
   print: (items) => items.join(', '),
@@ -188,13 +198,13 @@ export const listOf = (expects: string, read: (item: string) => string): Codec<r
 })
 
 export const words = (expects: string, pattern: RegExp): Codec<readonly string[]> =>
-  listOf(expects, (item) => (pattern.test(item) ? item : refuse(expects)))
+  commaListOf(expects, (item) => (pattern.test(item) ? item : refuseValue(expects)))
 
 export const roles: Codec<readonly string[]> = words('roles separated by commas', /^[^,\p{Cc}]+$/u)
 
 const HEADER_LIST = 'header names separated by commas'
-export const headerNames: Codec<readonly string[]> = listOf(HEADER_LIST, (item) =>
-  TOKEN.test(item) ? item.toLowerCase() : refuse(HEADER_LIST),
+export const headerNames: Codec<readonly string[]> = commaListOf(HEADER_LIST, (item) =>
+  TOKEN.test(item) ? item.toLowerCase() : refuseValue(HEADER_LIST),
 )
 
 export const methods: Codec<readonly string[]> = words('HTTP methods separated by commas', TOKEN)

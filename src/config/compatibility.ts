@@ -8,24 +8,18 @@ import {
   NOTES,
   RENAMED,
 } from './compatibility-names.ts'
-import { OPEN_SECTIONS, OPTIONS, type OpenSection } from './option-table.ts'
-import {
-  findNamed,
-  findOpenSection,
-  findOption,
-  isSection,
-  type OptionName,
-  type OptionRow,
-  ROWS,
-  splitName,
-} from './options.ts'
+import { CORE_OPTIONS, OPEN_SECTIONS, type OpenSection } from './option-table.ts'
+import { kindOf, type NamedSection, type OptionName, type OptionRow, type OptionTable, splitName } from './options.ts'
 
 /** Options that an earlier section must not make less strict: its value is used only if the check returns `true`. */
 const STRICT_ENOUGH: ReadonlyMap<OptionName, (value: unknown) => boolean> = new Map([
   ['chttpd.require_valid_user', (value) => value === true],
   ['chttpd.require_valid_user_except_for_up', (value) => value === true],
   ['chttpd.validate_host', (value) => value === true],
-  ['chttpd_auth.iterations', (value) => typeof value === 'number' && value >= OPTIONS.chttpd_auth.iterations.initial],
+  [
+    'chttpd_auth.iterations',
+    (value) => typeof value === 'number' && value >= CORE_OPTIONS.chttpd_auth.iterations.initial,
+  ],
   ['chttpd_auth.password_scheme', (value) => value === 'pbkdf2'],
   ['chttpd_auth.proxy_use_secret', (value) => value === true],
   ['chttpd_auth.users_db_public', (value) => value === false],
@@ -57,46 +51,53 @@ export type Target =
   | { readonly kind: 'option'; readonly row: OptionRow; readonly isOldName?: true }
   | { readonly kind: 'fallback'; readonly row: OptionRow }
   | { readonly kind: 'open'; readonly section: OpenSection }
+  | { readonly kind: 'named'; readonly row: NamedSection }
   | { readonly kind: 'unused'; readonly note: string | undefined; readonly isSwitch: boolean }
   | { readonly kind: 'unknown option' }
   | { readonly kind: 'unknown section' }
 
-export function findTarget(section: string, key: string): Target {
-  const row = findOption(section, key)
+export function findTarget(table: OptionTable, section: string, key: string): Target {
+  const row = table.find(section, key)
   if (row) return { kind: 'option', row }
-  const open = findOpenSection(section)
+  const open = OPEN_SECTIONS.find((each) => each === section)
   if (open) return { kind: 'open', section: open }
+  const named = table.named.get(kindOf(section))
+  if (named) return { kind: 'named', row: named }
   const name = `${section}.${key}`
-  const renamed = findNamed(RENAMED.get(name) ?? '')
+  const renamed = table.findNamed(RENAMED.get(name) ?? '')
   if (renamed) return { kind: 'option', row: renamed, isOldName: true }
-  const fallback = findNamed(FALLBACKS.get(name) ?? '')
+  const fallback = table.findNamed(FALLBACKS.get(name) ?? '')
   if (fallback) return { kind: 'fallback', row: fallback }
   if (UNUSED_NAMES.has(name)) return { kind: 'unused', note: NOTES.get(name), isSwitch: SWITCHES.has(name) }
   if (isForeignSection(section)) return { kind: 'unused', note: undefined, isSwitch: false }
-  return { kind: isOwnSection(section) ? 'unknown option' : 'unknown section' }
+  return { kind: isOwnSection(table, section) ? 'unknown option' : 'unknown section' }
 }
 
 /** Sections in which an unknown key is an error: those of the table, and their earlier names. */
-const isOwnSection = (section: string): boolean => isSection(section) || EARLIER_SECTIONS.has(section)
+const isOwnSection = ({ sections }: OptionTable, section: string): boolean =>
+  sections.has(section) || EARLIER_SECTIONS.has(section)
+
+const isOpenSection = ({ named }: OptionTable, section: string): boolean =>
+  OPEN_SECTIONS.some((open) => open === section) || named.has(kindOf(section))
 
 /** Whether Cardea, CouchDB or ArangoDB has this section. */
-export const isKnownSection = (section: string): boolean =>
-  isOwnSection(section) || findOpenSection(section) !== undefined || isForeignSection(section)
+export const isKnownSection = (table: OptionTable, section: string): boolean =>
+  isOwnSection(table, section) || isOpenSection(table, section) || isForeignSection(section)
 
 /** Names of the sections that have an effect. */
-export const EFFECTIVE_SECTIONS: readonly string[] = [
-  ...new Set([...OPEN_SECTIONS, ...ROWS.map((row) => row.section), ...EARLIER_SECTIONS]),
+export const listEffectiveSections = ({ sections, named }: OptionTable): readonly string[] => [
+  ...new Set([...OPEN_SECTIONS, ...named.keys(), ...sections.keys(), ...EARLIER_SECTIONS]),
 ]
 
 /**
  * Whether Cardea itself answers requests for a section or key, instead of the upstream CouchDB. An option of CouchDB
  * without effect in Cardea belongs to CouchDB, in every section. An unknown option is Cardea's in a section of Cardea.
  */
-export function isOwnSetting(section: string, key?: string): boolean {
-  const isOwn = isOwnSection(section) || findOpenSection(section) !== undefined
+export function isOwnSetting(table: OptionTable, section: string, key?: string): boolean {
+  const isOwn = isOwnSection(table, section) || isOpenSection(table, section)
   if (key === undefined) return isOwn
   const name = `${section}.${key}`
-  const { kind } = findTarget(section, key)
+  const { kind } = findTarget(table, section, key)
   if (kind === 'unused') return UNUSED_NAMES.has(name) && !DOCUMENT_UNUSED_NAMES.has(name)
   return kind === 'unknown option' ? isOwn : kind !== 'unknown section'
 }

@@ -1,7 +1,8 @@
 import { hasSecretName } from './compatibility.ts'
-import { findOption, findValue, isConcealed, MASK, PROVIDER_PREFIX, ROWS } from './options.ts'
+import type { Source } from './options.ts'
+import { findOption, findValue, isConcealed, kindOf, MASK, type OptionTable } from './options.ts'
 import { isFileReference } from './secrets.ts'
-import { type Assignment, DEFAULT, renderSource, type Settings, type Source } from './settings.ts'
+import { type Assignment, DEFAULT, renderSource, type Settings } from './settings.ts'
 
 /** One setting without secrets. */
 export interface ShownSetting {
@@ -17,11 +18,11 @@ export interface ShownSetting {
 export const describeSettings = (settings: Settings): readonly ShownSetting[] => [
   ...describeOptions(settings),
   ...describeOpen(settings),
-  ...settings.ignored.map(describeIgnored),
+  ...settings.ignored.map((entry) => describeIgnored(settings, entry)),
 ]
 
 const describeOptions = (settings: Settings): ShownSetting[] =>
-  ROWS.map((row) => {
+  settings.table.rows.map((row) => {
     const source = settings.find(row.section, row.key)?.source ?? DEFAULT
     const text = row.option.codec.print(findValue(settings.values, row))
     return show(row.name, isConcealed(row.option, text) ? MASK : text, source)
@@ -34,30 +35,34 @@ const show = (name: string, value: string, source: Source): ShownSetting => ({
   isDefault: source.kind === 'default',
 })
 
-const showEntry = (entry: Assignment): ShownSetting =>
-  show(`${entry.section}.${entry.key}`, toShownText(entry), entry.source)
+const showEntry = ({ table }: Settings, entry: Assignment): ShownSetting =>
+  show(`${entry.section}.${entry.key}`, toShownText(table, entry), entry.source)
 
-const describeOpen = ({ admins, open, entries }: Settings): ShownSetting[] => [
-  ...admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
-  ...open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
-  ...open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
-  ...entries.filter(({ section }) => section.startsWith(PROVIDER_PREFIX)).map(showEntry),
+const describeOpen = (settings: Settings): ShownSetting[] => [
+  ...settings.admins.map(({ name, source }) => show(`admins.${name}`, MASK, source)),
+  ...settings.open.jwt_keys.map(({ key, source }) => show(`jwt_keys.${key}`, MASK, source)),
+  ...settings.open.jwt_key_limits.map(({ key, text, source }) => show(`jwt_key_limits.${key}`, text, source)),
+  ...settings.open.services.map(({ key, text, source }) => show(`services.${key}`, text, source)),
+  ...settings.entries
+    .filter(({ section }) => settings.table.named.has(kindOf(section)))
+    .map((entry) => showEntry(settings, entry)),
 ]
 
-const describeIgnored = (entry: Assignment): ShownSetting => ({
-  ...showEntry(entry),
+const describeIgnored = (settings: Settings, entry: Assignment): ShownSetting => ({
+  ...showEntry(settings, entry),
   isDefault: false,
   note: 'ignored',
 })
 
 /** The configured text of a setting, or the mask if it is a secret or its name suggests one. */
-export function toShownText({ section, key, text }: Pick<Assignment, 'section' | 'key' | 'text'>): string {
+export function toShownText(
+  table: OptionTable,
+  { section, key, text }: Pick<Assignment, 'section' | 'key' | 'text'>,
+): string {
   if (section === 'jwt_keys' || section === 'admins') return MASK
-  const row = findOption(section, key)
+  const option = findOption(table, section, key)
   // the path of a secret file is hidden too
-  const isHidden = row
-    ? isConcealed(row.option, text) || (row.option.secret && isFileReference(text))
-    : hasSecretName(key)
+  const isHidden = option ? isConcealed(option, text) || (option.secret && isFileReference(text)) : hasSecretName(key)
   return isHidden ? MASK : text
 }
 

@@ -1,8 +1,9 @@
 import { isJsonObject } from '../base/json.ts'
 import { isBooleanWord } from './codecs.ts'
 import { findTarget, type Target } from './compatibility.ts'
+import type { OptionTable, Source } from './options.ts'
 import type { Problem } from './problems.ts'
-import type { Assignment, Source } from './settings.ts'
+import type { Assignment } from './settings.ts'
 
 /** A command line, split into configuration and the rest. */
 export interface Flags {
@@ -21,7 +22,7 @@ const OPTION_FLAG = /^--([^.=]+)\.([^=]+)(?:=(.*))?$/s
 const CONFIG_FLAG = /^(?:--config(?:=(?<long>.*))?|-c(?:=(?<after>.*)|(?<attached>.+))?)$/s
 
 /** Splits configuration flags from a command line. Words after `--` are never flags. */
-export function splitFlags(argv: readonly string[]): Flags {
+export function splitFlags(argv: readonly string[], table: OptionTable): Flags {
   const configs: string[] = []
   const flags: Assignment[] = []
   const rest: string[] = []
@@ -42,7 +43,7 @@ export function splitFlags(argv: readonly string[]): Flags {
     const [, section = '', key = ''] = option ?? []
     const value = config
       ? (config.groups?.['long'] ?? config.groups?.['after'] ?? config.groups?.['attached'] ?? takeValue(words))
-      : (option?.[3] ?? takeFlagValue(findTarget(section, key), words))
+      : (option?.[3] ?? takeFlagValue(findTarget(table, section, key), words))
     if (value === undefined) problems.push({ kind: 'bad-value', place: name, message: 'needs a value' })
     else if (config) configs.push(value)
     else flags.push({ section, key, text: value, source: { kind: 'flag', name } })
@@ -59,7 +60,7 @@ function takeFlagValue(target: Target, words: string[]): string | undefined {
   if (target.kind === 'unused') return takeUnusedValue(target.isSwitch, words)
   // An unknown flag is reported as such, not for its missing value.
   if (target.kind === 'unknown option' || target.kind === 'unknown section') return takeValue(words) ?? ''
-  const isBoolean = target.kind !== 'open' && target.row.option.codec.isBoolean
+  const isBoolean = 'row' in target && target.kind !== 'named' && target.row.option.codec.isBoolean
   return takeValue(words) ?? (isBoolean ? 'true' : undefined)
 }
 

@@ -3,6 +3,7 @@ import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
 import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
 import { warnAboutDuplicates } from './open-sections.ts'
+import type { OptionTable } from './options.ts'
 import { findNearestSection, type Notices, type Problem, renderAt } from './problems.ts'
 import type { Assignment } from './settings.ts'
 
@@ -14,6 +15,7 @@ export interface RuntimeEntry {
 }
 
 export interface LayerInput {
+  readonly table: OptionTable
   /** Below the files: they replace defaults of the table. */
   readonly defaults?: readonly Assignment[]
   /** In the order they apply. */
@@ -34,6 +36,7 @@ export const STRICT_DEFAULTS: readonly Assignment[] = [
 
 /** What `cardea init` writes besides: options that a program which imports the package decides itself. */
 export const NEW_SERVER_VALUES: readonly Pick<Assignment, 'section' | 'key' | 'text'>[] = [
+  { section: 'auth', key: 'password-check', text: 'on' },
   { section: 'auth', key: 'names', text: 'folded' },
   // 30 days
   { section: 'chttpd_auth', key: 'max_lifetime', text: '2592000' },
@@ -41,12 +44,12 @@ export const NEW_SERVER_VALUES: readonly Pick<Assignment, 'section' | 'key' | 't
 
 /** Defaults < files < run time < environment < flags: all assignments, lowest layer first. */
 export function readLayers(input: LayerInput, report: Notices) {
-  const environment = readEnvironment(input.environment)
+  const environment = readEnvironment(input.environment, input.table)
   report.problems.push(...environment.problems)
   const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
     text === undefined ? [] : [{ section, key, text, source: { kind: 'run time' } }],
   )
-  const files = readFiles(input.files, report)
+  const files = readFiles(input.files, input.table, report)
   return {
     assignments: [...(input.defaults ?? []), ...files.counting, ...runtime, ...environment.assignments, ...input.flags],
     /** Lines of earlier `[admins]` sections, which are ignored. */
@@ -61,11 +64,11 @@ interface ReadFile extends Ini {
   readonly path: string
 }
 
-function readFiles(files: readonly IniFile[], report: Notices) {
+function readFiles(files: readonly IniFile[], table: OptionTable, report: Notices) {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read)
-    report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))
-  for (const file of read) warnAboutDuplicates(listOptions(file), report)
+    report.problems.push(...findUnparsable(file), ...findUnknownSections(file, table), ...findEmpty(file, table))
+  for (const file of read) warnAboutDuplicates(listOptions(file, table), report)
   const countsAsAdmin = pickAdmins(read, report)
   const counting: Assignment[] = []
   const overruledAdmins: Assignment[] = []
@@ -92,36 +95,35 @@ const findUnparsable = ({ path, unparsable }: ReadFile): readonly Problem[] =>
  * `require_valid_user =` sets nothing, so the server would be less protected than its file suggests. It is accepted for
  * options that may be empty, as in CouchDB's own files (`secret =`).
  */
-const findEmpty = ({ path, empty }: ReadFile): readonly Problem[] =>
+const findEmpty = ({ path, empty }: ReadFile, table: OptionTable): readonly Problem[] =>
   empty.flatMap(({ section, key, line }) => {
-    const expected = findExpected(section, key)
+    const expected = findExpected(table, section, key)
     if (expected === undefined) return []
     return [{ kind: 'bad-value' as const, place: `${path}:${line}`, message: `expected ${expected}, got nothing` }]
   })
 
 /** What the option expects; `undefined` if it may be empty or is not an option of Cardea. */
-function findExpected(section: string, key: string): string | undefined {
-  const target = findTarget(section, key)
+function findExpected(table: OptionTable, section: string, key: string): string | undefined {
+  const target = findTarget(table, section, key)
   return target.kind === 'option' || target.kind === 'fallback'
     ? tryParse(target.row.option.codec, '').expected
     : undefined
 }
 
 /** Duplicate administrators are reported with the section that is used. */
-const listOptions = (file: ReadFile): readonly Assignment[] =>
+const listOptions = (file: ReadFile, table: OptionTable): readonly Assignment[] =>
   file.entries
-    .filter(({ section, key }) => section !== 'admins' && hasEffect(section, key))
+    .filter(({ section, key }) => section !== 'admins' && !WITHOUT_EFFECT.has(findTarget(table, section, key).kind))
     .map((entry) => toAssignment(file, entry))
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['unused', 'unknown option', 'unknown section'])
-const hasEffect = (section: string, key: string): boolean => !WITHOUT_EFFECT.has(findTarget(section, key).kind)
 
 /** Settings in a misspelt section have no effect, so the server would be less protected than its file suggests. */
-const findUnknownSections = ({ path, sections }: ReadFile): readonly Problem[] =>
+const findUnknownSections = ({ path, sections }: ReadFile, table: OptionTable): readonly Problem[] =>
   sections
-    .filter(({ name }) => !isKnownSection(name))
+    .filter(({ name }) => !isKnownSection(table, name))
     .map(({ name, line }) => {
-      const nearest = findNearestSection(name)
+      const nearest = findNearestSection(table, name)
       const place = `${path}:${line}`
       const message = `unknown section [${name}]`
       return { kind: 'unknown-option', place, message, ...(nearest && { nearest: `[${nearest}]` }) }

@@ -6,11 +6,13 @@ import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
 import type { RuntimeEntry } from './layers.ts'
+import type { OptionTable, Rule } from './options.ts'
 import type { Notices } from './problems.ts'
 import { type ConfigReading, readSettings } from './read.ts'
-import type { Assignment, Rule } from './settings.ts'
+import type { Assignment } from './settings.ts'
 
 export interface LoadInput {
+  readonly table: OptionTable
   readonly flags: Pick<Flags, 'configs' | 'flags' | 'problems'>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
@@ -31,14 +33,15 @@ export type SettingsReader = (runtime: readonly RuntimeEntry[]) => ConfigReading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings(input: LoadInput): SettingsReader {
-  const { flags, env, cwd, defaults = [], rules = [] } = input
+  const { table, flags, env, cwd, defaults = [], rules = [] } = input
   const report: Notices = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((name) =>
     listFiles(name, cwd, report).flatMap((path) => loadFile(path, path === name, input, report)),
   )
-  const around = { defaults, files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
+  const layers = { table, defaults, files, environment: env, flags: flags.flags }
+  const around = { ...layers, cwd, rules, readSecret: once(readSecret) }
   return (runtime) => {
     const { settings, problems, warnings } = readSettings({ ...around, runtime })
     return {

@@ -2,16 +2,17 @@ import { attempt } from '../base/errors.ts'
 import { findNearest } from '../base/nearest.ts'
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
+import type { OpenEntry } from './options.ts'
 import { addProblem, type Notices, type Problem, renderProblem, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles, STORED_FORM } from './secrets.ts'
-import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
+import { type AdminEntry, type Assignment, joinNames, renderSource } from './settings.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
 const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
 
-/** The last entry of each name in `[jwt_keys]` or `[services]`. */
+/** The last entry of each name in one of these sections. */
 export function resolveOpen(
-  section: 'jwt_keys' | 'services',
+  section: 'jwt_keys' | 'jwt_key_limits' | 'services',
   given: readonly Assignment[],
   secretFiles: SecretFiles,
   report: Notices,
@@ -19,7 +20,7 @@ export function resolveOpen(
   const last = new Map<string, OpenEntry>()
   for (const assignment of given) {
     const { key, source } = assignment
-    const problem = section === 'jwt_keys' ? checkKeyName(assignment) : undefined
+    const problem = section === 'services' ? undefined : checkKeyName(assignment)
     // A problem would prevent the start, and run-time settings can be changed only while the server runs.
     if (problem && source.kind === 'run time') report.warnings.push(`ignored: ${renderProblem(problem)}`)
     else if (problem) report.problems.push(problem)
@@ -38,16 +39,16 @@ function resolvePath({ text, source }: Assignment, { cwd }: SecretFiles): string
   return pathCodec.resolve?.(path, folderOf(source, cwd)) ?? path
 }
 
-/** Checks that a name in `[jwt_keys]` begins with a kind of key. */
-export function checkKeyName(assignment: Assignment): Problem | undefined {
-  const { key, source } = assignment
+/** Checks that a name in `[jwt_keys]` or `[jwt_key_limits]` begins with a kind of key. A set has no limits of its own. */
+export function checkKeyName({ section, key, source }: Assignment): Problem | undefined {
+  const kinds = section === 'jwt_keys' ? KEY_KINDS : KEY_KINDS.filter((kind) => kind !== 'jwks')
   const [kind = '', ...rest] = key.split(':')
-  if (KEY_KINDS.some((known) => known === kind) && rest.join(':') !== '') return undefined
-  const near = rest.length > 0 ? findNearest(kind, KEY_KINDS, 2) : undefined
+  if (kinds.some((known) => known === kind) && rest.join(':') !== '') return undefined
+  const near = rest.length > 0 ? findNearest(kind, kinds, 2) : undefined
   return {
     kind: 'unknown-option',
     place: renderSource(source),
-    message: `[jwt_keys] ${key}: the name of a key is its kind (${KEY_KINDS.join(', ')}), a colon and its id`,
+    message: `[${section}] ${key}: the name of a key is its kind (${kinds.join(', ')}), a colon and its id`,
     ...(near && { nearest: [near, ...rest].join(':') }),
   }
 }

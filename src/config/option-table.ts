@@ -1,11 +1,12 @@
-// The table. Everything about an option is in its row, and its name is its place: `[section] key` in a file,
-// `--section.key` as a flag, `CARDEA_SECTION__KEY` in the environment. No default is written anywhere else.
+// The options of the core; modules add theirs. Everything about an option is in its row, and its name is its place:
+// `[section] key` in a file, `--section.key` as a flag, `CARDEA_SECTION__KEY` in the environment. No default is written
+// anywhere else.
 import {
   auditDestinations,
   bindAddress,
-  collectorUrl,
   cookieDomain,
   endpoints,
+  listenUrl,
   origins,
   peers,
   port,
@@ -22,16 +23,18 @@ import {
   headerName,
   headerNames,
   headerValue,
+  inMs,
   matching,
   methods,
-  oneOf,
+  oneLine,
+  oneWordOf,
   path,
   roles,
+  SECOND,
   seconds,
   secretText,
   signingSecret,
   size,
-  text,
   timer,
   whole,
   words,
@@ -69,7 +72,7 @@ export const live = rowOf('live')
 export const restart = rowOf('restart')
 
 /** Rows that for the same reason cannot be changed at run time. */
-function fixedRows<T extends Readonly<Record<string, object>>>(fixed: string, rows: T): T {
+export function fixedRows<T extends Readonly<Record<string, object>>>(fixed: string, rows: T): T {
   const entries = Object.entries(rows).map(([key, row]) => [key, Object.freeze({ ...row, fixed })])
   return Object.fromEntries(entries) as T // the same rows with one more member
 }
@@ -81,7 +84,6 @@ export const FIXED = {
   file: 'it names a file of this machine',
   gateway: 'it decides where and how requests and credentials are forwarded',
   listener: 'it decides where this server listens',
-  provider: 'it decides whose tokens are accepted',
   secret: 'it signs tokens of administrators',
   staleness: 'it applies while the store is unreachable',
   transport: 'browsers keep it long after it is removed',
@@ -120,7 +122,7 @@ const CORS_HEADERS = headerNames.parse(
   x-couchdb-www-authenticate, x-http-method-override, x-requested-with, x-couchdb-vhost-path`,
 )
 
-export const OPTIONS = {
+export const CORE_OPTIONS = {
   chttpd: {
     bind_address: restart(bindAddress, '127.0.0.1', {
       help: 'Address the document door listens on.',
@@ -134,7 +136,7 @@ export const OPTIONS = {
       help: 'Peers whose forwarded headers and proxy-authentication headers are trusted.',
       more: 'loopback means 127.0.0.0/8, ::1 and Unix sockets; none trusts no peer.',
     }),
-    forwarded_headers: live(oneOf(['auto', 'x-forwarded', 'forwarded']), 'auto', {
+    forwarded_headers: live(oneWordOf(['auto', 'x-forwarded', 'forwarded']), 'auto', {
       help: 'Which headers of a trusted proxy name the client.',
       more: 'auto uses X-Forwarded-* if present, otherwise Forwarded.',
     }),
@@ -204,7 +206,7 @@ export const OPTIONS = {
       help: 'Name the cookie __Host-AuthSession for clients that use TLS.',
       more: 'Browsers accept this name from no other host. Clients that look for AuthSession do not find it. Without TLS the name stays AuthSession.',
     }),
-    same_site: live(oneOf(['', 'none', 'lax', 'strict']), '', {
+    same_site: live(oneWordOf(['', 'none', 'lax', 'strict']), '', {
       help: 'SameSite attribute of the AuthSession cookie.',
       more: 'If empty, the attribute is omitted.',
     }),
@@ -237,18 +239,18 @@ export const OPTIONS = {
       help: 'Maximum PBKDF2 iterations a user can sign in with.',
       more: 'A user whose hash has more is rejected after the password was verified; with more than ten times as many, before. Administrator hashes with more cannot be set. Whatever the value, a hash with more iterations than chttpd_auth.iterations can have cannot be set and is never verified.',
     }),
-    password_scheme: live(oneOf(['pbkdf2', 'simple']), 'pbkdf2', {
+    password_scheme: live(oneWordOf(['pbkdf2', 'simple']), 'pbkdf2', {
       help: 'How new passwords are hashed.',
       more: 'simple is a single SHA-1, for old clients only.',
     }),
-    pbkdf2_prf: live(oneOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']), 'sha256', {
+    pbkdf2_prf: live(oneWordOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']), 'sha256', {
       help: 'Hash function of PBKDF2 for new password hashes.',
     }),
     upgrade_hash_on_auth: live(boolean, true, {
       help: 'Rehash a stored password with the current parameters at the next sign-in.',
       more: 'A stronger hash is never replaced by a weaker one.',
     }),
-    password_regexp: live(text, '', {
+    password_regexp: live(oneLine, '', {
       help: 'Regular expressions a new password must all match.',
       more: 'A list: ["regex", {"regex", "reason"}]. The syntax is RE2: no back references and no look-around, except (?=…) and (?!…) directly after a leading ^. Write each requirement as an element of its own. The expressions see the UTF-8 bytes of the password.',
     }),
@@ -276,7 +278,7 @@ export const OPTIONS = {
   },
 
   chttpd_auth_lockout: {
-    mode: live(oneOf(['enforce', 'warn', 'off']), 'enforce', {
+    mode: live(oneWordOf(['enforce', 'warn', 'off']), 'enforce', {
       help: 'What happens after too many failed sign-ins.',
       more: 'enforce locks the account for that client address, warn only logs, off does not count.',
     }),
@@ -294,14 +296,14 @@ export const OPTIONS = {
       more: '{name, "value"} requires that value.',
     }),
     roles_claim_name: live(
-      deprecated(text, 'deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name'),
+      deprecated(oneLine, 'deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name'),
       '',
       {
         help: 'Deprecated: use roles_claim_path.',
         more: 'Top-level claim with the roles. If empty, _<document.name in lower case>.roles. Ignored if roles_claim_path is set.',
       },
     ),
-    roles_claim_path: live(text, '', {
+    roles_claim_path: live(oneLine, '', {
       help: 'Path to the claim with the roles.',
       more: 'A dot separates levels; \\. is a dot in a name.',
     }),
@@ -330,7 +332,7 @@ export const OPTIONS = {
       help: 'Identifier that GET / returns.',
       more: 'If empty, a random one is created and kept in the store.',
     }),
-    maintenance_mode: live(oneOf(['false', 'true', 'nolb']), 'false', {
+    maintenance_mode: live(oneWordOf(['false', 'true', 'nolb']), 'false', {
       help: 'Make /_up return 404, so that load balancers stop sending requests.',
       more: 'true and nolb have the same effect.',
     }),
@@ -368,7 +370,7 @@ export const OPTIONS = {
       more: 'Every authority needs a list that is not out of date. A changed file is used within seconds, without a restart.',
       fixed: FIXED.file,
     }),
-    'min-version': live(oneOf(['1.2', '1.3']), '1.2', {
+    'min-version': live(oneWordOf(['1.2', '1.3']), '1.2', {
       help: 'Oldest TLS version that both doors accept.',
       fixed: FIXED.listener,
     }),
@@ -377,7 +379,7 @@ export const OPTIONS = {
       more: 'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
       fixed: FIXED.transport,
     }),
-    'cipher-list': live(text, SAFE_CIPHERS, {
+    'cipher-list': live(oneLine, SAFE_CIPHERS, {
       help: 'Ciphers of all listeners, in the format of OpenSSL.',
       more: 'Names that begin with TLS_ are for TLS 1.3. The default has those with forward secrecy and authenticated encryption only. Empty means those of Node, for clients that know no other.',
       fixed: FIXED.listener,
@@ -391,12 +393,12 @@ export const OPTIONS = {
       fixed: FIXED.listener,
     }),
     workers: restart(matching('auto or a whole number from 1 to 64', /^(?:auto|[1-9]|[1-5]\d|6[0-4])$/), '1', {
-      help: 'How many threads serve the doors.',
-      more: 'auto means one for each processor core, at most 8. 1 means no other thread than the main one. The main thread decides everything that a worker is not sure of.',
+      help: 'How many processes serve.',
+      more: 'auto means one for each processor core, at most 8. With more than one, another process starts them and replaces those that end. A store in memory allows one.',
       fixed: FIXED.listener,
     }),
-    'worker-timeout': live(seconds(0, 'zero'), 30, {
-      help: 'Seconds after which a worker thread that is stuck is replaced.',
+    'worker-timeout': live(inMs(seconds(0, 'zero')), 30 * SECOND, {
+      help: 'Seconds after which a worker process that is stuck is replaced.',
       more: '0 means never.',
     }),
     authentication: live(boolean, true, 'Require credentials at the multi-model door.'),
@@ -405,7 +407,7 @@ export const OPTIONS = {
       more: 'false requires them for every path.',
     }),
     'authentication-unix-sockets': live(boolean, true, 'Require credentials for requests over Unix sockets.'),
-    'authentication-timeout': live(seconds(0, 'zero'), 0, {
+    'authentication-timeout': live(inMs(seconds(0, 'zero')), 0, {
       help: 'Seconds a verified Basic password is cached.',
       more: '0 means until the user changes.',
     }),
@@ -432,7 +434,7 @@ export const OPTIONS = {
       help: 'Read that file or folder again when it changes.',
       fixed: FIXED.file,
     }),
-    role: restart(oneOf(['single', 'dbserver', 'agent']), 'single', {
+    role: restart(oneWordOf(['single', 'dbserver', 'agent']), 'single', {
       help: 'Role of this server: dbserver and agent accept superuser tokens only.',
     }),
     harden: live(boolean, false, 'Show versions and statistics to administrators only.'),
@@ -457,13 +459,22 @@ export const OPTIONS = {
       help: 'Minimum length of a new password, in characters.',
       more: 'Applies to users and administrators; characters are Unicode code points. 0 switches the rule off.',
     }),
-    names: live(oneOf(['exact', 'folded']), 'exact', {
+    'password-check': live(oneWordOf(['off', 'on']), 'off', {
+      help: 'Whether a new password is refused if attackers would try it early.',
+      more: 'Refused are 49 233 known passwords, also with up to four digits or signs before or after them or repeated, one character repeated, rows of digits, letters or keys, and passwords that contain the name or address of the account, or the name of this product (four characters or more). Upper and lower case count as equal. Passwords that exist, and stored forms, are not checked. cardea init switches it on.',
+    }),
+    'password-file': live(path, '', {
+      help: 'File of leaked passwords that new ones must not be in; needs password-check.',
+      more: 'Lines SHA1:COUNT, ordered by hash, as the downloader of Have I Been Pwned writes them. It is searched on this machine; nothing is sent.',
+      fixed: FIXED.file,
+    }),
+    names: live(oneWordOf(['exact', 'folded']), 'exact', {
       help: 'Whether names that differ only in case or compatibility forms can both be created.',
       more: 'With folded, a new name is refused if another user or administrator has it in another case or form (Ada, ADA, ａｄａ). Names that exist stay, and sign-in is exact in any case. Look-alikes of other scripts are not found.',
     }),
     'reauthenticate-after': live(seconds(0, 'zero'), 0, {
       help: 'Seconds after a sign-in from which changes to your account need the current password.',
-      more: 'Concerns the own password, second factor and access tokens, and deleting or deactivating your account. 0 means never.',
+      more: 'Concerns the own password, second factor and access tokens, ending your other sessions, and deleting or deactivating your account. 0 means never.',
     }),
     'account-failures': live(whole(0), 20, {
       help: 'Failed password checks of one account, from all addresses, before the response is 429.',
@@ -498,7 +509,7 @@ export const OPTIONS = {
       help: 'Like auth.reauthenticate-after, for requests to /_cardea/.',
       more: '0 means never.',
     }),
-    'user-admin-role': live(text, '', {
+    'user-admin-role': live(oneLine, '', {
       help: 'Role of users who may manage other users at /_cardea/.',
       more: 'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
     }),
@@ -581,14 +592,22 @@ export const OPTIONS = {
       help: 'Maximum number of members and elements of a JSON body, all together.',
       more: 'A larger body is rejected with 413. Lower limits apply to users (10000) and anonymous requests (2000).',
     }),
-    'header-timeout': restart(timer(), 10, 'Seconds within which the headers of a request must arrive.'),
-    'body-timeout': live(timer(), 30, 'Seconds without a byte of the request body after which the request is aborted.'),
-    'body-deadline': live(timer(), 300, 'Seconds within which a body that Cardea itself reads must arrive.'),
-    'write-timeout': live(timer(), 60, {
+    'header-timeout': restart(timer(), 10 * SECOND, 'Seconds within which the headers of a request must arrive.'),
+    'body-timeout': live(
+      timer(),
+      30 * SECOND,
+      'Seconds without a byte of the request body after which the request is aborted.',
+    ),
+    'body-deadline': live(timer(), 300 * SECOND, 'Seconds within which a body that Cardea itself reads must arrive.'),
+    'write-timeout': live(timer(), 60 * SECOND, {
       help: 'Seconds without progress in sending a response after which the connection is closed.',
     }),
-    'keep-alive-timeout': restart(timer(), 65, 'Seconds an idle connection is kept open.'),
-    'stop-timeout': live(timer('zero'), 10, 'Seconds that running requests may take to finish when the server stops.'),
+    'keep-alive-timeout': restart(timer(), 65 * SECOND, 'Seconds an idle connection is kept open.'),
+    'stop-timeout': live(
+      timer('zero'),
+      10 * SECOND,
+      'Seconds that running requests may take to finish when the server stops.',
+    ),
   },
 
   hashing: {
@@ -605,16 +624,32 @@ export const OPTIONS = {
       secret: true,
       fixed: FIXED.store,
     }),
-    'start-timeout': restart(seconds(0), 60, {
+    'start-timeout': restart(inMs(seconds(0)), 60 * SECOND, {
       help: 'Seconds that a start waits for PostgreSQL that cannot be reached.',
       more: 'Then the process ends with exit code 1. A wrong password or a missing database ends it at once.',
       fixed: FIXED.staleness,
     }),
-    'max-staleness': live(seconds(0), 60, {
+    'max-connections': restart(whole(2, 1000), 10, {
+      help: 'Connections that this server opens to PostgreSQL at most.',
+      more: 'Its workers share them, and each has at least two: one of them watches PostgreSQL and listens for changes.',
+      fixed: FIXED.store,
+    }),
+    pooling: restart(oneWordOf(['session', 'transaction']), 'session', {
+      help: 'What a pooler before PostgreSQL keeps for a client: its connection, or that only within a transaction.',
+      more: 'session is right without a pooler, too. With transaction, statements are not prepared, and changes are polled for unless store.listen-url is set.',
+      fixed: FIXED.store,
+    }),
+    'listen-url': restart(listenUrl, '', {
+      help: 'Where to listen for changes: the URL of PostgreSQL itself if store.url names a pooler.',
+      more: 'If empty, store.url, or with store.pooling = transaction nowhere. The value is hidden.',
+      secret: true,
+      fixed: FIXED.store,
+    }),
+    'max-staleness': live(inMs(seconds(0)), 60 * SECOND, {
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
       fixed: FIXED.staleness,
     }),
-    'max-clock-skew': live(seconds(1), 30, {
+    'max-clock-skew': live(inMs(seconds(1)), 30 * SECOND, {
       help: "Seconds by which the clock of a node may differ from the store's time.",
       more: "With a larger difference the node is not ready. The store's time is PostgreSQL's clock, or with SQLite the clock of this machine, and never less than the store has seen.",
       fixed: FIXED.clock,
@@ -626,7 +661,7 @@ export const OPTIONS = {
       help: 'URL of the CouchDB server behind the document door.',
       more: 'Several URLs are tried in order if one fails.',
     }),
-    'document-identity': live(oneOf(['jwt', 'proxy']), 'jwt', {
+    'document-identity': live(oneWordOf(['jwt', 'proxy']), 'jwt', {
       help: 'How CouchDB learns the user: jwt sends a signed token, proxy sends proxy-authentication headers.',
     }),
     'document-secret': live(secretText(SECRET_BYTES), '', { help: 'Secret shared with CouchDB.', secret: true }),
@@ -638,26 +673,26 @@ export const OPTIONS = {
       help: 'URL of the ArangoDB server behind the multi-model door.',
       more: 'Several URLs are tried in order if one fails.',
     }),
-    'multi-model-identity': live(oneOf(['user', 'client']), 'user', {
+    'multi-model-identity': live(oneWordOf(['user', 'client']), 'user', {
       help: 'How ArangoDB learns the user: user sends a token that Cardea signs, client sends what the client sent.',
     }),
     'multi-model-secret-keyfile': restart(path, '', 'File with the secret that signs tokens for ArangoDB.'),
     'multi-model-secret-folder': restart(path, '', {
       help: 'Folder with several secrets for ArangoDB: the first by name signs.',
     }),
-    'multi-model-admin': live(text, 'root', {
+    'multi-model-admin': live(oneLine, 'root', {
       help: 'ArangoDB user that administrators act as.',
       more: 'No other user is ever forwarded under this name.',
     }),
-    'connect-timeout': live(timer(), 10, {
+    'connect-timeout': live(timer(), 10 * SECOND, {
       help: 'Seconds to wait for a connection to an upstream server.',
       more: 'Then the next server is tried, or the response is 504.',
     }),
-    'first-byte-timeout': live(timer('zero'), 300, {
+    'first-byte-timeout': live(timer('zero'), 300 * SECOND, {
       help: 'Seconds from the end of a request to the first byte of the response; then 504.',
       more: 'Change feeds are exempt. 0 means no limit.',
     }),
-    'idle-timeout': live(timer('zero'), 300, {
+    'idle-timeout': live(timer('zero'), 300 * SECOND, {
       help: 'Seconds without progress after which a forwarded request is aborted.',
       more: 'While the request body is sent, the response is 504; during the response, the connection is closed. Change feeds are exempt. 0 means no limit.',
     }),
@@ -702,7 +737,7 @@ export const OPTIONS = {
       help: 'File with the secret that signs the requests of a webhook.',
       more: 'Needed for http:// and https:// in audit.destinations. White space around the secret is ignored.',
     }),
-    'on-failure': live(oneOf(['continue', 'refuse']), 'continue', {
+    'on-failure': live(oneWordOf(['continue', 'refuse']), 'continue', {
       help: 'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
       more: 'refuse responds with 503 to changes of users, administrators, settings and secrets, and to sign-ins. Existing sessions are served, and sessions can be ended. To leave it, change the file and reload.',
     }),
@@ -727,21 +762,9 @@ export const OPTIONS = {
     }),
   },
 
-  tracing: {
-    endpoint: restart(collectorUrl, '', {
-      help: 'Collector of OpenTelemetry that gets the traces of requests, by OTLP over HTTP in JSON.',
-      more: 'Empty means no traces. Without a path, /v1/traces is used. Headers for the collector are in the variable OTEL_EXPORTER_OTLP_HEADERS.',
-      fixed: FIXED.gateway,
-    }),
-    'sample-percent': restart(whole(0, 100), 100, {
-      help: 'How many of 100 traces that begin here are recorded.',
-      more: 'A traceparent header of the client decides for its own trace.',
-    }),
-  },
-
   log: {
     level: live(
-      oneOf(['debug', 'info', 'warn', 'error'], {
+      oneWordOf(['debug', 'info', 'warn', 'error'], {
         notice: 'info',
         warning: 'warn',
         err: 'error',
@@ -754,7 +777,7 @@ export const OPTIONS = {
       'info',
       { help: 'Minimum level of logged messages.' },
     ),
-    format: restart(oneOf(['auto', 'text', 'json']), 'auto', {
+    format: restart(oneWordOf(['auto', 'text', 'json']), 'auto', {
       help: 'Format of log lines: auto writes text to a terminal and JSON elsewhere.',
     }),
     access: live(boolean, false, {
@@ -764,14 +787,12 @@ export const OPTIONS = {
   },
 } as const
 
-export type Section = keyof typeof OPTIONS
-
-/** Sections whose keys the administrator chooses; of `provider` it is the name of each section. */
-export const OPEN_SECTIONS = ['admins', 'jwt_keys', 'services', 'provider'] as const
+/** Sections whose keys the administrator chooses. */
+export const OPEN_SECTIONS = ['admins', 'jwt_keys', 'jwt_key_limits', 'services'] as const
 export type OpenSection = (typeof OPEN_SECTIONS)[number]
 
-/** A description of each section. */
-export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
+/** A description of each section of the core. */
+export const CORE_SECTIONS: Readonly<Record<keyof typeof CORE_OPTIONS, string>> = {
   chttpd: 'The document door (CouchDB-compatible): listener, trusted proxies, access.',
   chttpd_auth: 'Session cookies, passwords, proxy authentication and user documents.',
   chttpd_auth_lockout: 'Temporary account lockout after failed sign-ins, at both doors.',
@@ -784,7 +805,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   admin: "Cardea's own API at /_cardea/ and its sessions.",
   console: 'The web console at /_cardea/.',
   http: 'HTTP at the multi-model door.',
-  document: 'Product name and version of the document door.',
+  document: 'Product name and version of the document door, and grants there.',
   'multi-model': 'Product name and version of the multi-model door.',
   node: 'The name of this node.',
   door: 'Limits and timeouts of both doors.',
@@ -794,14 +815,17 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   audit: 'The audit trail.',
   gate: 'Decisions for other proxies, at /_gate.',
   metrics: 'Metrics for Prometheus.',
-  tracing: 'Traces for OpenTelemetry.',
   log: 'Logging.',
+}
+
+/** A description of each open section. */
+export const OPEN_SECTION_HELP: Readonly<Record<OpenSection, string>> = {
   admins:
     'Administrators at both doors: name = password. Plain-text passwords are hashed at start, and the file is rewritten. The file should have mode 600, or 640 if the server reads it by its group; otherwise start and config check warn. Removing a line removes the administrator. A password changed at run time wins over the line, until the line has another plain-text password. The same applies to variables and flags, which win over files.',
   jwt_keys:
     'Keys that verify JWTs at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
+  jwt_key_limits:
+    'What tokens may say that a key verifies: hmac:<kid>, rsa:<kid>, ec:<kid> or eddsa:<kid> = words. names= lists the names that are accepted, roles= the roles that are kept, each whole or with * at its end; _admin only if it is listed. until= is when the key expires. Without names every name is accepted, without roles none is kept. A key without a line has no limits. While a key has none, a line without its key prevents a start.',
   services:
     'Applications behind the doors: name = /mount http://host:port, then words. document and multi-model name its doors (without either: multi-model); user rejects anonymous requests; required also users without a grant on _system; preflight lets the application answer CORS preflights.',
-  provider:
-    'Identity providers, one section each: [provider:<name>]. Access tokens that they sign are accepted at both doors. A flag is --provider:<name>.<option>, a variable CARDEA_PROVIDER__<NAME>__<OPTION>. Needs a restart. Cannot be changed at run time.',
 }

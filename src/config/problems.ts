@@ -1,7 +1,7 @@
 import { findNearest } from '../base/nearest.ts'
-import { EFFECTIVE_SECTIONS, isKnownSection } from './compatibility.ts'
+import { isKnownSection, listEffectiveSections } from './compatibility.ts'
 import type { Option } from './option-table.ts'
-import { isConcealed, ROWS } from './options.ts'
+import { isConcealed, type OptionTable } from './options.ts'
 import { type Assignment, renderSource } from './settings.ts'
 
 /** Something that prevents a start or a change. */
@@ -46,14 +46,18 @@ export const describeMismatch = (option: Option<unknown>, text: string, expected
   `expected ${expected}${isConcealed(option, text) ? '' : `, got ${quote(text)}`}`
 
 /** The nearest option: in its own section first, then one of that name in another. */
-export function findNearestOption(section: string, key: string): { section: string; key: string } | undefined {
+export function findNearestOption(
+  { rows }: OptionTable,
+  section: string,
+  key: string,
+): { section: string; key: string } | undefined {
   const own = findNearest(
     key,
-    ROWS.filter((row) => row.section === section).map((row) => row.key),
+    rows.filter((row) => row.section === section).map((row) => row.key),
   )
   if (own !== undefined) return { section, key: own }
-  const elsewhere = findNearest(key, new Set(ROWS.map((row) => row.key)), 2)
-  const row = ROWS.find((candidate) => candidate.key === elsewhere)
+  const elsewhere = findNearest(key, new Set(rows.map((row) => row.key)), 2)
+  const row = rows.find((candidate) => candidate.key === elsewhere)
   return row && { section: row.section, key: row.key }
 }
 
@@ -61,11 +65,12 @@ export function findNearestOption(section: string, key: string): { section: stri
  * The section that a misspelt name probably means: at most two edits away, or one if the section has fewer than six
  * letters. Case and surrounding blanks are ignored.
  */
-export function findNearestSection(written: string): string | undefined {
-  if (isKnownSection(written)) return undefined
+export function findNearestSection(table: OptionTable, written: string): string | undefined {
+  if (isKnownSection(table, written)) return undefined
   const name = written.trim()
-  const [short, long] = [EFFECTIVE_SECTIONS.filter(isShort), EFFECTIVE_SECTIONS.filter((known) => !isShort(known))]
-  return findNearest(name, EFFECTIVE_SECTIONS, 0) ?? findNearest(name, long, 2) ?? findNearest(name, short, 1)
+  const all = listEffectiveSections(table)
+  const [short, long] = [all.filter(isShort), all.filter((known) => !isShort(known))]
+  return findNearest(name, all, 0) ?? findNearest(name, long, 2) ?? findNearest(name, short, 1)
 }
 
 const isShort = (name: string): boolean => name.length < 6

@@ -2,24 +2,16 @@
 // problems. Problems and warnings never contain a secret.
 
 import { type Classified, classify } from './classify.ts'
+import { checkKeyLimits } from './key-limits.ts'
 import { type LayerInput, readLayers } from './layers.ts'
+import { resolveNamed } from './named-sections.ts'
 import { checkServices, findOverruledPasswords, resolveAdmins, resolveOpen } from './open-sections.ts'
-import { splitName } from './options.ts'
+import { type AllValues, type Rule, type RuleFinding, splitName } from './options.ts'
 import { type Notices, type Problem, renderAt } from './problems.ts'
-import { checkProviders, resolveProviders, warnAboutProviders } from './providers.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
 import { RULES, toRulePlace } from './rules.ts'
 import { checkFileModes, type SecretFiles } from './secrets.ts'
-import {
-  type AllValues,
-  type Assignment,
-  createSettings,
-  joinNames,
-  type Rule,
-  type RuleFinding,
-  renderSource,
-  type Settings,
-} from './settings.ts'
+import { type Assignment, createSettings, joinNames, renderSource, type Settings } from './settings.ts'
 
 export interface ConfigReading {
   /** Usable only if there are no problems: a bad value is replaced by its default. */
@@ -32,25 +24,28 @@ export interface ConfigReading {
 /** `rules`: in addition to those of the table. */
 export function readSettings(input: LayerInput & SecretFiles & { readonly rules?: readonly Rule[] }): ConfigReading {
   const report: Notices = { problems: [], warnings: [] }
+  const { table } = input
   const layers = readLayers(input, report)
-  const sorted = classify(layers.assignments, report)
-  const options = resolveOptions(sorted, input, report)
+  const sorted = classify(table, layers.assignments, report)
+  const options = resolveOptions(table, sorted, input, report)
   const open = {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
+    jwt_key_limits: resolveOpen('jwt_key_limits', sorted.open.jwt_key_limits, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
-    provider: resolveProviders(sorted.open.provider, input, report),
   }
-  report.problems.push(...checkServices(open.services), ...checkProviders(open.provider))
-  report.warnings.push(...warnAboutProviders(open.provider))
-  const rules = [...RULES, ...(input.rules ?? [])]
+  report.problems.push(...checkKeyLimits(open.jwt_key_limits), ...checkServices(open.services))
+  const named = resolveNamed(table, sorted.named, input, report)
+  const rules = [...RULES, ...table.rules, ...(input.rules ?? [])]
   checkRules(rules, { values: options.values, open }, options, report)
-  report.warnings.push(...checkFileModes(input.files))
+  report.warnings.push(...checkFileModes(input.files, table))
   const settings = createSettings({
+    table,
     values: options.values,
     admins: resolveAdmins(sorted.open.admins, input, report),
     overruledPasswords: findOverruledPasswords(sorted.open.admins, layers.overruledAdmins),
     deletedAdmins: layers.deletedAdmins,
     open,
+    named,
     ignored: [...sorted.ignored, ...options.tooLoose],
     entries: collectEntries(sorted, options),
     rules,
@@ -87,8 +82,8 @@ function placeOf(about: RuleFinding['about'], { snapshot }: Resolution, { open }
 function collectEntries(sorted: Classified, options: Resolution): readonly Assignment[] {
   const last = new Map<string, Assignment>()
   const add = (entry: Assignment) => last.set(joinNames(entry.section, entry.key), entry)
-  const { jwt_keys, services, provider } = sorted.open
-  for (const entry of [...sorted.ignored, ...sorted.foreign, ...jwt_keys, ...services, ...provider]) add(entry)
+  const { admins: _hidden, ...open } = sorted.open
+  for (const entry of [...sorted.ignored, ...sorted.foreign, ...Object.values(open).flat(), ...sorted.named]) add(entry)
   for (const [name, { text, source }] of options.snapshot) {
     const { section, key } = splitName(name)
     add({ section, key, text, source })

@@ -1,7 +1,6 @@
 // The help of options, from their table.
-import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from './option-table.ts'
-import { findOpenSection, isSection, type OptionRow, ROWS } from './options.ts'
-import { PROVIDER_ROWS } from './providers.ts'
+import { OPEN_SECTION_HELP, OPEN_SECTIONS, type OpenSection } from './option-table.ts'
+import { kindOf, type NamedSection, type OptionRow, type OptionTable } from './options.ts'
 
 const WIDTH = 96
 
@@ -16,10 +15,16 @@ export function wrap(text: string, prefix: string): string[] {
   return lines.map((line) => prefix + line)
 }
 
-export const SECTION_NAMES = [...new Set(ROWS.map((row) => row.section))]
-export const rowsOf = (section: Section): readonly OptionRow[] => ROWS.filter((row) => row.section === section)
-/** A row of the table of options, or of that of providers. */
-export type ShownRow = Pick<OptionRow, 'key' | 'option'>
+export const rowsOf = ({ rows }: OptionTable, section: string): readonly ShownRow[] =>
+  rows.filter((row) => row.section === section)
+
+export const rowsOfNamed = (kind: string, { rows }: NamedSection): readonly ShownRow[] =>
+  Object.entries(rows).map(([key, option]) => ({ key, name: `${kind}:<name>.${key}`, option }))
+
+/** A row of the table of options, or of a named section. */
+export interface ShownRow extends Pick<OptionRow, 'key' | 'option'> {
+  readonly name: string
+}
 
 export const defaultOf = ({ option }: ShownRow): string => option.codec.print(option.initial)
 
@@ -38,24 +43,35 @@ export const listMarks = ({ option }: ShownRow): string[] => [
 ]
 
 /** Help of one section, or of all; `undefined` if there is no such section. */
-export function renderHelp(section?: string): string | undefined {
-  if (section === undefined) return [...SECTION_NAMES, ...OPEN_SECTIONS].map(renderSectionHelp).join('\n')
-  const known = isSection(section) ? section : findOpenSection(section)
-  return known && renderSectionHelp(known)
+export function renderHelp(table: OptionTable, section?: string): string | undefined {
+  if (section !== undefined) return renderSectionHelp(table, section)
+  return [...table.sections.keys(), ...OPEN_SECTIONS, ...table.named.keys()]
+    .map((each) => renderSectionHelp(table, each))
+    .join('\n')
 }
 
-function renderSectionHelp(section: Section | OpenSection): string {
-  const head = [`[${section}]`, ...wrap(SECTIONS[section], '  '), '']
-  if (!isSection(section) && section !== 'provider') return [...head, ...renderOpenHelp(section), ''].join('\n')
-  const rows = (isSection(section) ? rowsOf(section) : PROVIDER_ROWS).flatMap((row) => [
-    `  --${row.name} <${row.option.codec.expects}>`,
-    ...wrap([describe(row), ...listMarks(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
-    '',
-  ])
-  return [...head, ...rows].join('\n')
+function renderSectionHelp(table: OptionTable, section: string): string | undefined {
+  const kind = kindOf(section)
+  const open = OPEN_SECTIONS.find((each) => each === section)
+  const [help, named] = [table.sections.get(section), table.named.get(kind)]
+  if (help !== undefined) return renderRowsHelp(section, help, rowsOf(table, section))
+  if (named) return renderRowsHelp(kind, named.help, rowsOfNamed(kind, named))
+  return open && [...renderHead(open, OPEN_SECTION_HELP[open]), ...renderOpenHelp(open), ''].join('\n')
 }
 
-const OPEN_HELP: Readonly<Record<Exclude<OpenSection, 'provider'>, readonly [flag: string, help: string]>> = {
+const renderHead = (section: string, help: string): readonly string[] => [`[${section}]`, ...wrap(help, '  '), '']
+
+const renderRowsHelp = (section: string, help: string, rows: readonly ShownRow[]): string =>
+  [
+    ...renderHead(section, help),
+    ...rows.flatMap((row) => [
+      `  --${row.name} <${row.option.codec.expects}>`,
+      ...wrap([describe(row), ...listMarks(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
+      '',
+    ]),
+  ].join('\n')
+
+const OPEN_HELP: Readonly<Record<OpenSection, readonly [flag: string, help: string]>> = {
   admins: [
     'NAME <password>',
     'Secret: @file:path names a file that contains it. Over HTTP: /_node/_local/_config/admins/NAME.',
@@ -64,10 +80,14 @@ const OPEN_HELP: Readonly<Record<Exclude<OpenSection, 'provider'>, readonly [fla
     'KIND:ID <key>',
     'hmac: the secret in base64; rsa, ec, eddsa: the public key in PEM; jwks: a file with a key set. @file:path names a file that contains a key. A key set cannot be named at run time.',
   ],
+  jwt_key_limits: [
+    'KIND:ID <names=NAME,PREFIX* roles=ROLE,PREFIX* until=YYYY-MM-DD>',
+    'Blank, comma and * in a name or role are written as %20, %2C and %2A.',
+  ],
   services: ['NAME </mount http://host:port [required]>', 'Needs a restart. Cannot be changed at run time.'],
 }
 
-function renderOpenHelp(section: keyof typeof OPEN_HELP): readonly string[] {
+function renderOpenHelp(section: OpenSection): readonly string[] {
   const [flag, help] = OPEN_HELP[section]
   return [`  --${section}.${flag}`, ...wrap(help, '      ')]
 }

@@ -4,7 +4,7 @@ import { tryParse } from './codecs.ts'
 import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
 import type { Option } from './option-table.ts'
-import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
+import { type Config, isConcealed, type OptionName, type OptionRow, type OptionTable } from './options.ts'
 import { addProblem, describeMismatch, type Notices, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type SecretFiles } from './secrets.ts'
 import type { Assignment } from './settings.ts'
@@ -28,11 +28,16 @@ interface ReadValue {
 }
 
 /** One value for every row of the table: the last assignment, that of an earlier section, or the default. */
-export function resolveOptions(sorted: Classified, secretFiles: SecretFiles, report: Notices): Resolution {
+export function resolveOptions(
+  table: OptionTable,
+  sorted: Classified,
+  secretFiles: SecretFiles,
+  report: Notices,
+): Resolution {
   const work: Work = { secretFiles, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
   const resolve = (rows: readonly OptionRow[]) =>
     Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
-  const bySection = Map.groupBy(ROWS, ({ section }) => section)
+  const bySection = Map.groupBy(table.rows, ({ section }) => section)
   const values = Object.fromEntries([...bySection].map(([section, rows]) => [section, resolve(rows)]))
   // has the shape of the table, because it has one value for each row
   return { ...work, values: withNodeName(values as unknown as Config, work) }
@@ -54,7 +59,7 @@ function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {
   const chosen = isGiven ? own.at(-1) : (chooseEarlier(row, earlier, work) ?? own.at(-1))
   if (!chosen) return initialOf(row, work.secretFiles.cwd)
   work.snapshot.set(row.name, chosen.assignment)
-  warnAboutValue(row, chosen, work.report)
+  warnAboutValue(row.option, chosen, work.report)
   return chosen.value
 }
 
@@ -120,11 +125,11 @@ function initialOf(row: OptionRow, cwd: string): unknown {
   return codec.parse(codec.resolve?.(text, cwd) ?? text)
 }
 
-function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report: Notices): void {
+export function warnAboutValue(option: Option<unknown>, { value, assignment }: ReadValue, report: Notices): void {
   const { source, text } = assignment
-  const warning = row.option.codec.warn?.(value)
+  const warning = option.codec.warn?.(value)
   if (warning) warn(report, assignment, warning)
-  if (isOnCommandLine(source) && isConcealed(row.option, text) && !isFileReference(text)) {
+  if (isOnCommandLine(source) && isConcealed(option, text) && !isFileReference(text)) {
     warn(
       report,
       assignment,

@@ -1,8 +1,7 @@
 import { isSameSecret, trimHmacKey } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
-import type { Endpoint } from './addresses.ts'
-import { type Config, type OptionName, splitName } from './options.ts'
-import type { AllValues, Rule } from './settings.ts'
+import { type EndpointOption, isStoreInMemory } from './addresses.ts'
+import { type AllValues, type Config, type OptionName, type Rule, splitName } from './options.ts'
 
 /** A rule with one message. */
 const conflict = (about: Rule['about'], message: string, isBroken: (values: Config) => boolean): Rule => ({
@@ -12,7 +11,7 @@ const conflict = (about: Rule['about'], message: string, isBroken: (values: Conf
 
 type Listener = { readonly host: string; readonly port: number }
 
-const plainEndpoints = (endpoints: readonly Endpoint[]): readonly Listener[] =>
+const plainEndpoints = (endpoints: readonly EndpointOption[]): readonly Listener[] =>
   endpoints.flatMap((endpoint) => (endpoint.kind === 'tcp' ? [endpoint] : []))
 
 /** Listeners without TLS, by the option that names their address. */
@@ -51,6 +50,14 @@ export const RULES: readonly Rule[] = [
     ({ chttpd_auth: auth }) => auth.min_iterations > auth.max_iterations,
   ),
   ...exposureRules,
+  {
+    about: ['server.workers', 'store.url'],
+    kind: 'bad-value',
+    check: ({ values: { server, store } }) =>
+      isStoreInMemory(store.url) && Number(server.workers) > 1
+        ? `server.workers: ${server.workers} processes cannot share a store in memory; use 1, or a file in store.url`
+        : undefined,
+  },
   {
     about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
     // quirk: CouchDB accepts it. New passwords are hashed within the limits all the same.
@@ -203,7 +210,7 @@ function secretsOf({ values, open }: AllValues): NamedSecret[] {
 /** Before the name of a key where secrets are listed. */
 export const KEY_PREFIX = '[jwt_keys] '
 
-/** Of an option or a key. */
+/** Where the option or key of this name is. */
 export function toRulePlace(name: string): readonly [section: string, key: string] {
   if (name.startsWith(KEY_PREFIX)) return ['jwt_keys', name.slice(KEY_PREFIX.length)]
   const { section, key } = splitName(name)

@@ -1,9 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import { messageOf } from '../base/errors.ts'
 import { type IniEntry, type IniFile, readIni } from './ini.ts'
-import { findOption, isConcealed } from './options.ts'
+import type { Source } from './options.ts'
+import { findOption, isConcealed, type OptionTable } from './options.ts'
 import { addProblem, type Notices, quote, renderAt } from './problems.ts'
-import type { Assignment, Source } from './settings.ts'
+import type { Assignment } from './settings.ts'
 
 /** How files with secrets are found and read. */
 export interface SecretFiles {
@@ -52,7 +53,7 @@ export function expandSecret(assignment: Assignment, secretFiles: SecretFiles, r
 /** The contents of a file decide which permissions are too wide. The group may read hashes: the server may be in it. */
 interface Kind {
   /** What it holds, for the message; `undefined`: not of this kind. */
-  describe(entries: readonly IniEntry[]): string | undefined
+  describe(entries: readonly IniEntry[], table: OptionTable): string | undefined
   readonly tooMany: number
 }
 
@@ -69,16 +70,17 @@ const KINDS: readonly Kind[] = [
 ]
 
 /** A warning for each file that others can read or write although they should not. */
-export const checkFileModes = (files: readonly IniFile[]): readonly string[] => files.flatMap(checkFileMode)
+export const checkFileModes = (files: readonly IniFile[], table: OptionTable): readonly string[] =>
+  files.flatMap((file) => checkFileMode(file, table))
 
-function checkFileMode({ path, text, mode = 0, reread }: IniFile): readonly string[] {
+function checkFileMode({ path, text, mode = 0, reread }: IniFile, table: OptionTable): readonly string[] {
   if ((mode & 0o077) === 0) return []
   // passwords may have been hashed in the file since it was read
   const { entries } = readIni(reread?.() ?? text)
-  const kind = KINDS.find(({ describe }) => describe(entries) !== undefined)
+  const kind = KINDS.find(({ describe }) => describe(entries, table) !== undefined)
   const rights = (kind?.tooMany ?? 0) & mode
   if (rights === 0) return []
-  const message = `this file is ${renderRights(rights)} by others and contains ${kind?.describe(entries)}: chmod 600 ${path}`
+  const message = `this file is ${renderRights(rights)} by others and contains ${kind?.describe(entries, table)}: chmod 600 ${path}`
   return [renderAt(path, message)]
 }
 
@@ -87,8 +89,8 @@ function renderRights(rights: number): string {
   return words.filter(Boolean).join(' and ')
 }
 
-function describeClear(entries: readonly IniEntry[]): string | undefined {
-  const entry = entries.find(isInClear)
+function describeClear(entries: readonly IniEntry[], table: OptionTable): string | undefined {
+  const entry = entries.find((each) => isInClear(each, table))
   return entry && `a plain-text secret ([${entry.section}] ${entry.key})`
 }
 
@@ -96,10 +98,10 @@ function describeAdmins(entries: readonly IniEntry[]): string | undefined {
   return entries.some(({ section }) => section === 'admins') ? '[admins]' : undefined
 }
 
-function isInClear({ section, key, text }: IniEntry): boolean {
+function isInClear({ section, key, text }: IniEntry, table: OptionTable): boolean {
   if (isFileReference(text)) return false
   if (section === 'admins') return !STORED_FORM.test(text)
   if (section === 'jwt_keys') return key.startsWith('hmac:')
-  const row = findOption(section, key)
-  return row !== undefined && isConcealed(row.option, text)
+  const option = findOption(table, section, key)
+  return option !== undefined && isConcealed(option, text)
 }

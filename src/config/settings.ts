@@ -1,22 +1,16 @@
 import {
+  type AllValues,
   type Config,
-  findOption,
   findValue,
-  type OptionName,
+  kindOf,
+  type NamedEntry,
+  type NamedValues,
   type OptionRow,
-  PROVIDER_PREFIX,
-  ROWS,
+  type OptionTable,
+  type Rule,
+  type Source,
   withValue,
 } from './options.ts'
-import type { ProviderValues } from './provider-table.ts'
-
-/** Where a setting comes from. */
-export type Source =
-  | { readonly kind: 'default' }
-  | { readonly kind: 'file'; readonly path: string; readonly line: number }
-  | { readonly kind: 'run time' }
-  | { readonly kind: 'environment'; readonly name: string }
-  | { readonly kind: 'flag'; readonly name: string }
 
 /** A text for `[section] key`, as it was written. */
 export interface Assignment {
@@ -33,38 +27,25 @@ export interface AdminEntry {
   readonly source: Source
 }
 
-export interface OpenEntry {
-  readonly key: string
-  /** The value, or the contents of its file. Never shown. */
-  readonly text: string
-  readonly source: Source
-}
-
-/** A section `[provider:<name>]`. */
-export interface ProviderEntry {
-  readonly name: string
-  readonly values: ProviderValues
-  /** Of its first line. */
-  readonly source: Source
-}
+/** The sections `[kind:name]`, by kind. */
+export type NamedEntries = { readonly [K in keyof NamedValues]: readonly NamedEntry<NamedValues[K]>[] }
 
 /** Settings: checked, complete, frozen. */
 export interface Settings {
+  /** What these are the values of. */
+  readonly table: OptionTable
   readonly values: Config
   /**
    * Administrators in the order of layers (files, run time, environment, flags). A name can occur once in each layer.
-   * Of the files, only the last `[admins]` section is used.
+   * The files have one section: only the last `[admins]` of them is used.
    */
   readonly admins: readonly AdminEntry[]
   /** Plain-text passwords in ignored lines of `[admins]`. */
   readonly overruledPasswords: readonly AdminEntry[]
   /** Names deleted at run time. */
   readonly deletedAdmins: readonly string[]
-  readonly open: {
-    readonly jwt_keys: readonly OpenEntry[]
-    readonly services: readonly OpenEntry[]
-    readonly provider: readonly ProviderEntry[]
-  }
+  readonly open: AllValues['open']
+  readonly named: NamedEntries
   /** Settings of CouchDB and ArangoDB, and unknown ones, without effect. */
   readonly ignored: readonly Assignment[]
   /**
@@ -78,25 +59,7 @@ export interface Settings {
   find(section: string, key: string): Pick<Assignment, 'text' | 'source'> | undefined
 }
 
-/** The values of all options and of the open sections: what rules check. */
-export type AllValues = Pick<Settings, 'values' | 'open'>
-
-/** What is wrong, and with which settings. */
-export interface RuleFinding {
-  readonly message: string
-  readonly about: readonly (readonly [section: string, key: string])[]
-}
-
-/** A condition on several options, or one that only the code which uses an option can check. */
-export interface Rule {
-  readonly about: readonly OptionName[]
-  /** By default options that contradict each other. `bad-value`: one value is wrong. `warning`: not an error. */
-  readonly kind?: 'bad-value' | 'warning'
-  /** What is wrong, if anything. A plain message concerns all of `about`. */
-  check(all: AllValues): RuleFinding | string | undefined
-}
-
-/** Of a value that nothing sets. */
+/** Where a value comes from that nothing sets. */
 export const DEFAULT: Source = Object.freeze({ kind: 'default' })
 
 /** Joins two names without ambiguity. */
@@ -107,7 +70,7 @@ export function createSettings(parts: Omit<Settings, 'find'>): Settings {
   const find: Settings['find'] = (section, key) => {
     const entry = set.get(joinNames(section, key))
     if (entry) return { text: entry.text, source: entry.source }
-    const row = findOption(section, key)
+    const row = parts.table.find(section, key)
     return row && { text: row.option.codec.print(row.option.initial), source: DEFAULT }
   }
   return freezeDeep({ ...parts, find })
@@ -126,7 +89,7 @@ export function renderSource(source: Source): string {
 }
 
 export function compareSettings(before: Settings, after: Settings) {
-  const changed = ROWS.filter((row) => printed(row, before.values) !== printed(row, after.values))
+  const changed = after.table.rows.filter((row) => printed(row, before.values) !== printed(row, after.values))
   const late = changed.filter((row) => row.option.reload === 'restart')
   const live = changed.filter((row) => row.option.reload === 'live')
   const services = changedEntries(listLateEntries(before), listLateEntries(after))
@@ -146,10 +109,10 @@ function keepOld(before: Settings, after: Settings, late: readonly OptionRow[]):
   const values = late.reduce((all, row) => withValue(all, row, findValue(before.values, row)), after.values)
   const names = new Set(late.map((row) => joinNames(row.section, row.key)))
   const isLate = ({ section, key }: Assignment) =>
-    section === 'services' || section.startsWith(PROVIDER_PREFIX) || names.has(joinNames(section, key))
+    section === 'services' || after.table.named.has(kindOf(section)) || names.has(joinNames(section, key))
   const entries = [...after.entries.filter((entry) => !isLate(entry)), ...before.entries.filter(isLate)]
-  const open = { ...after.open, services: before.open.services, provider: before.open.provider }
-  return createSettings({ ...after, values, open, entries })
+  const open = { ...after.open, services: before.open.services }
+  return createSettings({ ...after, values, open, named: before.named, entries })
 }
 
 /** A name, and a text that changes with it. */
@@ -171,11 +134,18 @@ function openEntries({ admins, deletedAdmins, open }: Settings): readonly Entry[
     ),
     ...deletedAdmins.map((name): Entry => [`admins.${name}`, 'deleted']),
     ...open.jwt_keys.map(({ key, text }): Entry => [`jwt_keys.${key}`, text]),
+    ...open.jwt_key_limits.map(({ key, text }): Entry => [`jwt_key_limits.${key}`, text]),
   ]
 }
 
-/** Services and providers, which take effect at the next start. */
-const listLateEntries = ({ open }: Settings): readonly Entry[] => [
+/** Services and named sections, which take effect at the next start. */
+const listLateEntries = ({ open, named }: Settings): readonly Entry[] => [
   ...open.services.map(({ key, text }): Entry => [`services.${key}`, text]),
-  ...open.provider.map(({ name, values }): Entry => [`${PROVIDER_PREFIX}${name}`, JSON.stringify(values)]),
+  ...Object.entries<readonly NamedEntry[]>(named).flatMap(([kind, entries]) =>
+    entries.map(({ name, values }): Entry => [`${kind}:${name}`, JSON.stringify(values)]),
+  ),
 ]
+
+/** Whether the option is set explicitly, to any value. */
+export const isGiven = (settings: Settings, section: string, key: string): boolean =>
+  settings.find(section, key)?.source.kind !== 'default'
