@@ -31,24 +31,26 @@ export const many = (statement: Statement, rows: readonly (readonly Value[])[]):
   rows,
 })
 
-/** The same statement for many values of its only parameter. */
+/** Runs a statement for many values of its only parameter. */
 export const manyKeys = (statement: Statement, keys: Iterable<string>): StoreStep =>
   many(
     statement,
     Array.from(keys, (key) => [key]),
   )
 
-export type Operation<T> = Generator<StoreStep, T, readonly Row[]>
+export type StoreSteps<T> = Generator<StoreStep, T, readonly Row[]>
 
 export interface Engine {
   readonly name: string
   /** Runs one statement outside a transaction. An engine may run it again, so it must be safe to repeat. */
   ask(step: OneStep): Promise<readonly Row[]>
   /** Runs an operation in a transaction, as the only writer. May start it again after a rollback. */
-  transact<T>(begin: () => Operation<T>): Promise<T>
+  transact<T>(begin: () => StoreSteps<T>): Promise<T>
   onWake(listener: () => void): () => void
   /** Throws if the file that is open is no longer the one at its path. Left out: the store is not a file. */
   requirePlace?(): void
+  /** What went wrong lately and may go wrong again, although the store can be read and written. */
+  findProblem?(): string | undefined
   close(): Promise<void>
 }
 
@@ -74,7 +76,7 @@ export function textOf(row: Row | undefined, column: string): string {
 }
 
 /** Sorted by the first column: two nodes that write the same rows lock them in the same order. */
-export function* putSorted(statement: Statement, rows: readonly (readonly [string, ...Value[]])[]): Operation<void> {
+export function* putSorted(statement: Statement, rows: readonly (readonly [string, ...Value[]])[]): StoreSteps<void> {
   yield many(
     statement,
     rows.toSorted(([a], [b]) => (a < b ? -1 : 1)),
@@ -85,7 +87,7 @@ export function* putSorted(statement: Statement, rows: readonly (readonly [strin
 export const purgeExpired = (engine: Engine, statement: Statement, nowSeconds: number): Promise<number> =>
   purgeRows(engine, one(statement, nowSeconds))
 
-/** The same for a statement with other values. It deletes at most a batch and returns its rows. */
+/** Purges with a statement that has other values. It deletes at most a batch and returns its rows. */
 export async function purgeRows(engine: Engine, step: OneStep): Promise<number> {
   let total = 0
   for (;;) {

@@ -106,7 +106,6 @@ export class FeedFollower implements Follower {
       this.#position = NOWHERE
       await onReset()
       this.#position = head
-      // a worker thread keeps what it has of the main thread, which follows the store itself
       this.#checkedMark = this.#options.alsoRead().mark
       return true
     }

@@ -359,6 +359,95 @@ export const MIGRATIONS: readonly Migration[] = [
   ),
   // Names without case and compatibility forms became entries.
   forBoth(24, 'names that differ only in case', 'UPDATE cardea_state SET searched = 0'),
+  // Work that follows a write, until it is done. A job that is claimed is due again when the claim ends.
+  forBoth(
+    25,
+    'jobs',
+    `
+    CREATE TABLE cardea_jobs (
+      id bigint NOT NULL PRIMARY KEY,
+      kind text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      payload text NOT NULL,
+      due_ms bigint NOT NULL,
+      claim text NOT NULL DEFAULT '',
+      attempts bigint NOT NULL DEFAULT 0,
+      begun_ms bigint NOT NULL DEFAULT 0,
+      problem text NOT NULL DEFAULT ''
+    );
+    CREATE INDEX cardea_jobs_due ON cardea_jobs (due_ms, id);
+    CREATE INDEX cardea_jobs_key ON cardea_jobs (kind, key, id);`,
+  ),
+  // Links of several purposes take the place of those to set a password. Requests for messages are counted by digests of
+  // the mailbox and of the client.
+  forBoth(
+    26,
+    'links and requests for messages',
+    `
+    CREATE TABLE cardea_links (
+      purpose text COLLATE "C" NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      digest text COLLATE "C" NOT NULL UNIQUE,
+      version text NOT NULL,
+      data text NOT NULL,
+      expires_at bigint NOT NULL,
+      PRIMARY KEY (purpose, name)
+    );
+    CREATE INDEX cardea_links_expiry ON cardea_links (expires_at);
+    CREATE INDEX cardea_links_name ON cardea_links (name);
+    INSERT INTO cardea_links (purpose, name, digest, version, data, expires_at)
+      SELECT 'password', name, digest, version, '', expires_at FROM cardea_password_links;
+    CREATE TABLE cardea_mail_requests (
+      key text COLLATE "C" NOT NULL PRIMARY KEY,
+      requests bigint NOT NULL,
+      until bigint NOT NULL
+    );
+    CREATE INDEX cardea_mail_requests_until ON cardea_mail_requests (until);`,
+  ),
+  // The databases of users: those that they have, and those that are not theirs.
+  forBoth(
+    27,
+    'databases of users',
+    `
+    CREATE TABLE cardea_user_databases (
+      name text COLLATE "C" NOT NULL,
+      door text COLLATE "C" NOT NULL,
+      database text NOT NULL,
+      state text COLLATE "C" NOT NULL,
+      reason text NOT NULL,
+      PRIMARY KEY (name, door)
+    );
+    CREATE INDEX cardea_user_databases_state ON cardea_user_databases (state, name, door);`,
+  ),
+  // The signature counters of passkeys, by the key of each.
+  forBoth(
+    28,
+    'counters of passkeys',
+    `
+    CREATE TABLE cardea_passkey_counters (
+      passkey text COLLATE "C" NOT NULL PRIMARY KEY,
+      counter bigint NOT NULL
+    );`,
+  ),
+  // Users whose home is a CouchDB: how far its feed is followed and by whom, and the documents that are not users here.
+  forBoth(
+    29,
+    'users in CouchDB',
+    `
+    CREATE TABLE cardea_mirror (
+      id bigint NOT NULL PRIMARY KEY,
+      holder text NOT NULL,
+      until_ms bigint NOT NULL,
+      fresh_ms bigint NOT NULL,
+      data text NOT NULL
+    );
+    CREATE TABLE cardea_mirror_refused (
+      document text COLLATE "C" NOT NULL PRIMARY KEY,
+      kind text COLLATE "C" NOT NULL,
+      reason text NOT NULL
+    );
+    CREATE INDEX cardea_mirror_refused_kind ON cardea_mirror_refused (kind, document);`,
+  ),
 ]
 
 /** The schema of this version. */

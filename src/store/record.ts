@@ -1,4 +1,4 @@
-import { isJsonObject } from '../base/json.ts'
+import { isJsonObject, type Members } from '../base/json.ts'
 import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/users/user.ts'
 import { DamagedRecordError } from './damaged-records.ts'
 import { numberOf, type Row, textOf } from './engine.ts'
@@ -47,8 +47,6 @@ function parse(name: string, text: string): unknown {
     throw new DamagedRecordError(name, { cause })
   }
 }
-
-type Members = Readonly<Record<string, unknown>>
 
 /** Only Cardea writes to the store, so this looks for damage: it checks the members that every request relies on. */
 const isStoredUser = (stored: unknown): stored is StoredForm<User> & { readonly multiModel: PlainPayload } =>

@@ -46,7 +46,7 @@ const TEXTS = {
     ) AS page LEFT JOIN cardea_users AS users ON users.name = page.name AND users.is_live = 1
     ORDER BY page.signed_in_at, page.name`,
   findFold: `SELECT key, name FROM cardea_user_entries WHERE kind = 'fold' AND key = $1`,
-  findExternal: `SELECT key, name FROM cardea_user_entries WHERE kind = 'external' AND key = $1`,
+  findClaim: `SELECT key, name FROM cardea_user_entries WHERE kind IN ('external', 'address') AND key = $1`,
   listKeys: `${KEYS_OF_RANGE} SELECT key FROM keys WHERE key IS NOT NULL ORDER BY key`,
   countUsersByKey: `${KEYS_OF_RANGE}
     SELECT key, (SELECT min(name) FROM cardea_user_entries WHERE kind = $1 AND key = keys.key) AS name,
@@ -136,14 +136,6 @@ const TEXTS = {
   countRecoveryCodes: 'SELECT count(*) AS count FROM cardea_recovery_codes WHERE name = $1 AND mark = $2',
   removeRecoveryCodes: 'DELETE FROM cardea_recovery_codes WHERE name = $1 RETURNING digest',
 
-  putPasswordLink: `INSERT INTO cardea_password_links (name, digest, version, expires_at) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (name) DO UPDATE
-    SET digest = excluded.digest, version = excluded.version, expires_at = excluded.expires_at`,
-  findPasswordLink: 'SELECT name, digest, version, expires_at FROM cardea_password_links WHERE digest = $1',
-  removePasswordLink: 'DELETE FROM cardea_password_links WHERE digest = $1 RETURNING digest',
-  removePasswordLinkOf: 'DELETE FROM cardea_password_links WHERE name = $1 RETURNING digest',
-  purgePasswordLinks: 'DELETE FROM cardea_password_links WHERE expires_at <= $1 RETURNING digest',
-
   putSignIn: `INSERT INTO cardea_sign_ins (name, signed_in_at, peer) VALUES ($1, $2, $3)
     ON CONFLICT (name) DO UPDATE SET signed_in_at = excluded.signed_in_at, peer = excluded.peer
     WHERE excluded.signed_in_at >= cardea_sign_ins.signed_in_at`,
@@ -173,6 +165,29 @@ const TEXTS = {
     RETURNING instance`,
   removeNode: 'DELETE FROM cardea_nodes WHERE instance = $1 RETURNING instance',
   listNodes: 'SELECT instance, name, seen_at, state FROM cardea_nodes ORDER BY name, instance LIMIT 1000',
+
+  findLastJob: 'SELECT id FROM cardea_jobs ORDER BY id DESC LIMIT 1',
+  putJob: `INSERT INTO cardea_jobs (id, kind, key, payload, due_ms) VALUES ($1, $2, $3, $4, $5)`,
+  findJob: 'SELECT id FROM cardea_jobs WHERE kind = $1 AND key = $2 LIMIT 1',
+  findNextJob: 'SELECT due_ms FROM cardea_jobs ORDER BY due_ms LIMIT 1',
+  // A claim is the time from which on others may claim the job. It is compared twice: another node may have claimed the
+  // job after the inner query.
+  claimJobs: `UPDATE cardea_jobs SET claim = $2, due_ms = $4, attempts = attempts + 1,
+      begun_ms = CASE WHEN begun_ms = 0 THEN $3 ELSE begun_ms END
+    WHERE (due_ms <= $3 OR due_ms > $6) AND id IN (SELECT job.id FROM cardea_jobs job
+      WHERE job.kind = $1 AND (job.due_ms <= $3 OR job.due_ms > $6)
+      AND NOT EXISTS (SELECT 1 FROM cardea_jobs earlier
+        WHERE earlier.kind = job.kind AND earlier.key = job.key AND earlier.id < job.id)
+      ORDER BY job.due_ms, job.id LIMIT $5)
+    RETURNING id, kind, key, payload, attempts, begun_ms`,
+  finishJob: 'DELETE FROM cardea_jobs WHERE id = $1 AND claim = $2 RETURNING id',
+  postponeJob: `UPDATE cardea_jobs SET claim = '', due_ms = $3, problem = $4 WHERE id = $1 AND claim = $2 RETURNING id`,
+  releaseJobs: `UPDATE cardea_jobs SET claim = '', due_ms = 0 WHERE claim <> '' AND substr(claim, 1, length($1)) = $1
+    RETURNING id`,
+  countJobs: `SELECT kind, count(*) AS count, count(CASE WHEN problem <> '' THEN 1 END) AS failed,
+      coalesce(min(CASE WHEN problem <> '' THEN begun_ms END), 0) AS failed_since_ms, max(problem) AS problem
+    FROM cardea_jobs GROUP BY kind ORDER BY kind`,
+
   openAuditChain: `INSERT INTO cardea_audit_chains (node, sequence, hash, purged_sequence, purged_hash, written_ms)
     VALUES ($1, 0, '', 0, '', $2) ON CONFLICT (node) DO NOTHING`,
   lockAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
@@ -190,7 +205,8 @@ const TEXTS = {
   findNextAudit: `SELECT ${AUDIT_COLUMNS} FROM cardea_audit WHERE node = $1 AND sequence > $2 ORDER BY sequence LIMIT 1`,
   findAuditHash: 'SELECT hash FROM cardea_audit WHERE node = $1 AND sequence = $2',
   listQuietAuditChains: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains
-    WHERE written_ms < $1 AND node <> $2 ORDER BY node LIMIT 100`,
+    WHERE written_ms < $1 ORDER BY node LIMIT 100`,
+  markAuditOwned: 'UPDATE cardea_audit_chains SET written_ms = $2 WHERE node = $1 AND written_ms < $2',
   removeAuditChain: 'DELETE FROM cardea_audit_chains WHERE node = $1 AND written_ms < $2',
   eraseAudit: `UPDATE cardea_audit SET actor = $3, subject = $4, fields = $5, salts = $6, erased = $7
     WHERE node = $1 AND sequence = $2`,
@@ -209,6 +225,7 @@ const TEXTS = {
     FROM cardea_state state LEFT JOIN cardea_marks head ON head.sequence = state.sequence
     LEFT JOIN cardea_settings setting ON setting.value IS NOT NULL OR setting.section = 'admins'
     ORDER BY setting.section, setting.key`,
+  listAdministrators: `SELECT key AS name FROM cardea_settings WHERE section = 'admins' AND value IS NOT NULL`,
   findSectionSequence: `SELECT coalesce(max(sequence), 0) AS sequence FROM cardea_settings WHERE section = $1`,
   putSetting: `INSERT INTO cardea_settings (section, key, value, changed_at, sequence, mark)
     VALUES ($1, $2, $3, $4, $5, $6)
@@ -243,11 +260,17 @@ const TEXTS = {
 
 export type StatementName = keyof typeof TEXTS
 
-/** Every fixed statement. Those that list users depend on the bounds: see `operations/users.ts`. */
-export const STATEMENTS: { readonly [N in StatementName]: Statement } = Object.freeze(
-  // the type of fromEntries does not keep the names
-  Object.fromEntries(Object.entries(TEXTS).map(([name, text]) => [name, { name, text }])) as Record<
-    StatementName,
-    Statement
-  >,
-)
+/** Statements by their names, which PostgreSQL prepares them under. Those of a module begin with its name. */
+export const toStatements = <N extends string>(
+  texts: Readonly<Record<N, string>>,
+  prefix = '',
+): { readonly [K in N]: Statement } =>
+  Object.freeze(
+    Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [name, { name: `${prefix}${name}`, text }]),
+      // the type of fromEntries does not keep the names
+    ) as Record<N, Statement>,
+  )
+
+/** Every fixed statement of the core. Those that list users depend on the bounds: see `operations/users.ts`. */
+export const STATEMENTS = toStatements(TEXTS)

@@ -107,10 +107,10 @@ export class StoreClock implements SharedClock {
     return this.#offsetMs === undefined ? 'this machine' : 'PostgreSQL'
   }
 
-  /** Compares the time with that of the store, and writes it from time to time, until it is stopped. */
-  start({ isKept }: { readonly isKept: boolean }): void {
+  /** Compares the time with that of the store until it is stopped. While `isKept`, also writes it from time to time. */
+  start(isKept: () => boolean): void {
     this.#stop = keepRepeating(async () => {
-      await this.compare(isKept)
+      await this.compare(isKept())
       return READ_EVERY_MS
     })
   }

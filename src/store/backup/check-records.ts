@@ -1,6 +1,6 @@
 import { describeNameFlaw } from '../../directory/users/check-user.ts'
 import { foldName } from '../../directory/users/names.ts'
-import { listExternalKeys, type RoleIssuers } from '../../directory/users/user.ts'
+import { listClaims, type User } from '../../directory/users/user.ts'
 import { numberOf, type Row, textOf } from '../engine.ts'
 import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
@@ -79,7 +79,7 @@ export function createCounterCheck() {
   }
 }
 
-/** Finds an external account that several users have, when all rows were added: a sign-in with it would be refused. */
+/** Finds an external account or an address that several users have, when all rows were added: a sign-in with it would be refused. */
 export function createOwnerCheck() {
   const owners = new Map<string, string>()
   let problem: string | undefined
@@ -88,12 +88,12 @@ export function createOwnerCheck() {
       if (table.name !== USERS) return
       for (const row of rows
         .map((cells) => toRow(table, cells))
-        .filter((each) => textOf(each, 'record').includes('"links"'))) {
+        .filter((each) => /"(?:links|address)"/.test(textOf(each, 'record')))) {
         const record = readRecordRow(row)
-        for (const key of listExternalKeys(record)) {
+        for (const key of listClaims(record)) {
           const other = owners.get(key)
           if (other !== undefined && other !== record.name)
-            problem ??= `${other} and ${record.name} have the same external account`
+            problem ??= `${other} and ${record.name} have the same external account or address`
           owners.set(key, record.name)
         }
       }
@@ -102,24 +102,34 @@ export function createOwnerCheck() {
   }
 }
 
-/** Names of users of which another one differs only in case or compatibility forms. */
-export async function listLookAlikes(snapshot: StoreSnapshot): Promise<readonly string[]> {
-  const byFold = Map.groupBy(await listUsers(snapshot, (row) => numberOf(row, 'is_live') === 1), foldName)
+/** Names of users and administrators of which another one differs only in case or compatibility forms. */
+export async function listLookAlikes(
+  snapshot: StoreSnapshot,
+  administrators: readonly string[],
+): Promise<readonly string[]> {
+  const users = await listUsers(snapshot, (row) => numberOf(row, 'is_live') === 1)
+  const byFold = Map.groupBy(new Set([...users, ...administrators]), foldName)
   return [...byFold.values()].filter(({ length }) => length > 1).flat()
 }
+
+/** The names of users that look like addresses. */
+export const listNamesWithAt = (snapshot: StoreSnapshot): Promise<readonly string[]> =>
+  listUsers(snapshot, (row) => numberOf(row, 'is_live') === 1 && textOf(row, 'name').includes('@'))
 
 /** The names of the users whose records a server could not read. */
 export const listUnreadableUsers = (snapshot: StoreSnapshot): Promise<readonly string[]> =>
   listUsers(snapshot, (row) => checkUser(row) !== undefined)
 
-/** The names of the users who have, as their own, a role that the provider of one of their external accounts can give. */
-export const listUsersWithGivenRoles = (snapshot: StoreSnapshot, issuers: RoleIssuers): Promise<readonly string[]> =>
+/** The names of such users. Only records with this member are read, and one that cannot be read is left out. */
+export const listUsersWith = (
+  snapshot: StoreSnapshot,
+  member: keyof User & string,
+  isListed: (user: User) => boolean,
+): Promise<readonly string[]> =>
   listUsers(snapshot, (row) => {
-    if (!textOf(row, 'record').includes('"links"') || checkUser(row) !== undefined) return false
+    if (!textOf(row, 'record').includes(`"${member}"`) || checkUser(row) !== undefined) return false
     const record = readRecordRow(row)
-    if (record.kind !== 'user') return false
-    const { links = [], document } = record
-    return links.some(({ issuer }) => document.roles.some(issuers.get(issuer) ?? (() => false)))
+    return record.kind === 'user' && isListed(record)
   })
 
 async function listUsers(snapshot: StoreSnapshot, isListed: (row: Row) => boolean): Promise<readonly string[]> {

@@ -11,6 +11,7 @@ import { type RestoreTarget, toRow } from './snapshot.ts'
 const EMPTIED: ReadonlySet<string> = new Set([
   'cardea_sessions',
   'cardea_password_links',
+  'cardea_links',
   'cardea_recovery_codes',
   'cardea_token_uses',
 ])

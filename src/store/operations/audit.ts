@@ -7,9 +7,9 @@ import {
   many,
   numberOf,
   type OneStep,
-  type Operation,
   one,
   purgeRows,
+  type StoreSteps,
   textOf,
   type Value,
 } from '../engine.ts'
@@ -29,12 +29,12 @@ export const createAuditStore = (engine: Engine): AuditStore => ({
   appendAudit: (append) => engine.transact(() => appendAudit(append)),
   listAuditRecords: (range) => listRecords(engine, range),
   purgeAudit: (purge) => repeat(() => engine.transact(() => purgePage(purge))),
-  forgetAuditNodes: (beforeMs, ownNode) => forgetNodes(engine, beforeMs, ownNode),
+  forgetAuditChains: (beforeMs) => forgetChains(engine, beforeMs),
   eraseAudit: (erasure) => eraseRecords(engine, erasure),
 })
 
 /** The row of the chain is locked, so that two processes with the same node name cannot both continue it. */
-function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): Operation<boolean> {
+function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): StoreSteps<boolean> {
   yield one(STATEMENTS.openAuditChain, node, nowMs)
   const [row] = yield one(STATEMENTS.lockAuditChain, node)
   const chain = readAuditChain(row)
@@ -94,9 +94,10 @@ async function repeat(work: () => Promise<number>): Promise<number> {
  * Deletes from the beginning of the chain only: after a jump of the clock, an old time can follow a newer one. The last
  * deleted record is remembered, because the first that stays contains its hash.
  */
-function* purgePage({ node, beforeMs, after, sign }: AuditPurge): Operation<number> {
+function* purgePage({ node, beforeMs, nowMs, after, sign }: AuditPurge): StoreSteps<number> {
   const [row] = yield one(STATEMENTS.lockAuditChain, node)
   if (!row) return 0
+  yield one(STATEMENTS.markAuditOwned, node, nowMs)
   const { sequence, hash } = readAuditChain(row)
   if (sequence !== after.sequence || hash !== after.hash) return 0
   const [first] = yield one(STATEMENTS.findFirstAudit, node, beforeMs)
@@ -120,8 +121,8 @@ function requireLink(last: AuditRecord, next: AuditRecord | undefined, endHash: 
   throw new Error(`the records after record ${last.sequence} do not continue it`)
 }
 
-async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): Promise<number> {
-  const quiet = (await engine.ask(one(STATEMENTS.listQuietAuditChains, beforeMs, ownNode))).map(readAuditChain)
+async function forgetChains(engine: Engine, beforeMs: number): Promise<number> {
+  const quiet = (await engine.ask(one(STATEMENTS.listQuietAuditChains, beforeMs))).map(readAuditChain)
   let total = 0
   for (const { node, sequence } of quiet) {
     total += await purgeRows(engine, one(STATEMENTS.purgeAudit, node, sequence + 1))
@@ -147,7 +148,7 @@ async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<numb
   }
 }
 
-function* writeErased(records: readonly AuditRecord[]): Operation<void> {
+function* writeErased(records: readonly AuditRecord[]): StoreSteps<void> {
   for (const record of records) {
     const [node, sequence, , , , actor, subject, fields, salts, erased] = toAuditRow(record)
     const values = [node, sequence, actor, subject, fields, salts, erased].map((value) => value ?? null)

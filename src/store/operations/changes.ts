@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Change, ChangeFeed, ChangeKind, Position } from '../../directory/store-port/changes.ts'
-import { type Engine, numberOf, type OneStep, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, type OneStep, one, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -34,7 +34,7 @@ export async function askWithMark(engine: Engine, step: OneStep): Promise<readon
   }
 }
 
-function* markHead(): Operation<void> {
+function* markHead(): StoreSteps<void> {
   const { sequence } = yield* lockCounters()
   const [row] = yield one(STATEMENTS.readHead)
   // another node may have been faster
@@ -68,13 +68,13 @@ export interface Counters {
  * The first step of every write. The lock makes this transaction the only writer until it ends, so sequences become
  * visible in order, and rows read after this step cannot change before the commit.
  */
-export function* lockCounters(): Operation<Counters> {
+export function* lockCounters(): StoreSteps<Counters> {
   const [row] = yield one(STATEMENTS.lockCounters)
   return { sequence: numberOf(row, 'sequence'), users: numberOf(row, 'users') }
 }
 
 /** The last step of every write. Returns the position of its last change. */
-export function* writeCounters({ sequence, users }: Counters, mark = createMark()): Operation<Position> {
+export function* writeCounters({ sequence, users }: Counters, mark = createMark()): StoreSteps<Position> {
   yield one(STATEMENTS.writeCounters, sequence, users)
   yield one(STATEMENTS.putMark, sequence, mark)
   if (sequence % SEQUENCES_BETWEEN_PURGES === 0) yield one(STATEMENTS.purgeMarks, sequence - MARKED_SEQUENCES)

@@ -1,5 +1,5 @@
 import { LOST_SECONDS, type NodeRecord, type NodeState, type NodeStore } from '../../directory/store-port/nodes.ts'
-import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, one, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -25,7 +25,7 @@ export const createNodeStore = (engine: Engine): NodeStore => ({
     })
   },
   async removeNode(instance) {
-    await engine.ask(one(STATEMENTS.removeNode, instance))
+    return (await engine.ask(one(STATEMENTS.removeNode, instance))).length > 0
   },
   async listNodes() {
     return (await engine.ask(one(STATEMENTS.listNodes))).map(readNode)
@@ -37,7 +37,7 @@ function requireNames({ instance, name }: NodeRecord): void {
   requireKey(name, 'the name of a node')
 }
 
-function* put({ instance, name, seenAt, state }: NodeRecord): Operation<void> {
+function* put({ instance, name, seenAt, state }: NodeRecord): StoreSteps<void> {
   yield one(STATEMENTS.putNode, instance, name, seenAt, JSON.stringify(state))
   // one of the same name is the same node, which was started again
   yield one(STATEMENTS.removeLostNodes, instance, name, seenAt - LOST_SECONDS, seenAt - FORGOTTEN_SECONDS)

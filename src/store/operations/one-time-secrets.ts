@@ -1,6 +1,6 @@
-/** Recovery codes and password links: used once, on any node. */
-import type { PasswordLink, PasswordLinkStore, RecoveryCodeStore } from '../../directory/store-port/one-time-secrets.ts'
-import { type Engine, many, numberOf, one, type Row, textOf } from '../engine.ts'
+/** Recovery codes: used once, on any node. */
+import type { RecoveryCodeStore } from '../../directory/store-port/one-time-secrets.ts'
+import { type Engine, many, numberOf, one } from '../engine.ts'
 import { isKey, requireKey } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -25,28 +25,4 @@ export const createRecoveryCodeStore = (engine: Engine): RecoveryCodeStore => ({
     if (!isKey(name)) return 0
     return numberOf((await engine.ask(one(STATEMENTS.countRecoveryCodes, name, version)))[0], 'count')
   },
-})
-
-export const createPasswordLinkStore = (engine: Engine): PasswordLinkStore => ({
-  async putPasswordLink({ name, digest, version, expiresAt }, nowSeconds) {
-    requireKey(name, 'a name')
-    await engine.transact(function* () {
-      yield one(STATEMENTS.purgePasswordLinks, nowSeconds)
-      yield one(STATEMENTS.putPasswordLink, name, digest, version, expiresAt)
-    })
-  },
-  async findPasswordLink(digest) {
-    const [row] = await engine.ask(one(STATEMENTS.findPasswordLink, digest))
-    return row && readLink(row)
-  },
-  async removePasswordLink(digest) {
-    await engine.ask(one(STATEMENTS.removePasswordLink, digest))
-  },
-})
-
-const readLink = (row: Row): PasswordLink => ({
-  name: textOf(row, 'name'),
-  digest: textOf(row, 'digest'),
-  version: textOf(row, 'version'),
-  expiresAt: numberOf(row, 'expires_at'),
 })

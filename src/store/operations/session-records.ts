@@ -11,12 +11,12 @@ import {
   manyKeys,
   numberOf,
   type OneStep,
-  type Operation,
   one,
   purgeExpired,
   putSorted,
   type Row,
   type Statement,
+  type StoreSteps,
   textOf,
   type Value,
 } from '../engine.ts'
@@ -61,7 +61,7 @@ function requireStorable({ id, name, peer, userAgent }: SessionRecord): void {
 }
 
 /** A transaction of its own: one that holds rows it wrote could deadlock with another node's. */
-function* trimSessions(names: ReadonlySet<string>): Operation<void> {
+function* trimSessions(names: ReadonlySet<string>): StoreSteps<void> {
   yield manyKeys(STATEMENTS.trimSessions, names)
 }
 

@@ -1,5 +1,5 @@
 import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port/sessions.ts'
-import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, one, purgeExpired, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { requireKey, requirePageSize } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
@@ -24,7 +24,7 @@ export const createSessionStore = (engine: Engine): SessionStore => ({
   purgeEnded: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeEnded, nowSeconds),
 })
 
-function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCount> {
+function* endSession({ id, name, expiresAt }: EndedSession): StoreSteps<EndedCount> {
   const counters = yield* lockCounters()
   const sequence = counters.sequence + 1
   yield one(STATEMENTS.putEnded, id, name, expiresAt, sequence)

@@ -5,7 +5,8 @@ import type {
   SettingOutcome,
   SettingStore,
 } from '../../directory/store-port/settings.ts'
-import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { toFoldKey } from '../../directory/users/search-entries.ts'
+import { type Engine, numberOf, one, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { requireKey, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { askWithMark, createMark, lockCounters, readHead, writeCounters } from './changes.ts'
@@ -13,33 +14,42 @@ import { askWithMark, createMark, lockCounters, readHead, writeCounters } from '
 export const createSettingStore = (engine: Engine): SettingStore => ({
   listSettings: async () => readSettings(await askWithMark(engine, one(STATEMENTS.listSettings))),
   async setSetting(setting) {
-    requireKeys(setting)
-    requireStorableText(setting.text, 'a setting')
+    requireStorable(setting, setting.text)
     return engine.transact(() => putSetting(setting, setting.text))
   },
   async unsetSetting(setting) {
-    requireKeys(setting)
+    requireStorable(setting)
     return engine.transact(() => putSetting(setting, undefined))
   },
 })
 
-function requireKeys({ section, key }: SettingChange): void {
-  requireKey(section, 'a section')
-  requireKey(key, 'an option')
+function requireStorable({ also = [], ...own }: SettingChange, ownText = ''): void {
+  for (const { section, key, text = '' } of [{ ...own, text: ownText }, ...also]) {
+    requireKey(section, 'a section')
+    requireKey(key, 'an option')
+    requireStorableText(text, 'a setting')
+  }
 }
 
 /** A removed setting keeps its row, without a value, so that other nodes see the removal. */
-function* putSetting(change: SettingChange, text: string | undefined): Operation<SettingOutcome> {
-  const { section, key, nowSeconds, unchangedSince } = change
+function* putSetting(change: SettingChange, text: string | undefined): StoreSteps<SettingOutcome> {
+  const { key, nowSeconds, unchangedSince, isDistinct = false } = change
   const counters = yield* lockCounters()
-  if (unchangedSince !== undefined) {
+  const written = [...(change.also ?? []), { section: change.section, key, text }]
+  const sections = unchangedSince === undefined ? [] : written.map(({ section }) => section)
+  for (const section of sections) {
     const [row] = yield one(STATEMENTS.findSectionSequence, section)
-    const [known] = yield one(STATEMENTS.findMark, unchangedSince.mark)
+    const [known] = yield one(STATEMENTS.findMark, unchangedSince?.mark ?? '')
     const current = numberOf(row, 'sequence')
-    if (!known || current > unchangedSince.sequence) return { kind: 'conflict', current }
+    if (!known || current > (unchangedSince?.sequence ?? 0)) return { kind: 'conflict', current }
   }
-  const [sequence, mark] = [counters.sequence + 1, createMark()]
-  yield one(STATEMENTS.putSetting, section, key, text ?? null, nowSeconds, sequence, mark)
+  const twins = isDistinct ? yield one(STATEMENTS.findFold, toFoldKey(key)) : []
+  if (twins.some((row) => textOf(row, 'name') !== key)) return { kind: 'look-alike' }
+  let [sequence, mark] = [counters.sequence, '']
+  for (const each of written) {
+    ;[sequence, mark] = [sequence + 1, createMark()]
+    yield one(STATEMENTS.putSetting, each.section, each.key, each.text ?? null, nowSeconds, sequence, mark)
+  }
   return { kind: 'written', ...(yield* writeCounters({ ...counters, sequence }, mark)) }
 }
 

@@ -10,7 +10,7 @@ import type {
   TokenUse,
   TokenUseStore,
 } from '../../directory/store-port/sign-ins.ts'
-import { type Engine, numberOf, type Operation, one, purgeExpired, putSorted, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, one, purgeExpired, putSorted, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { isKey, requireKey, requirePageSize, requireStorableText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
@@ -80,7 +80,7 @@ export const createFailureStore = (engine: Engine): FailureStore => ({
 })
 
 /** The lock keeps the batches of several nodes in order: no batch becomes visible before an earlier one. */
-function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): Operation<void> {
+function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): StoreSteps<void> {
   const [row] = yield one(STATEMENTS.lockFailureSequence)
   const sequence = numberOf(row, 'sequence') + 1
   yield one(STATEMENTS.putFailures, sequence, node, atMs, expiresAt, JSON.stringify(failures))

@@ -10,10 +10,10 @@ import {
   type SearchPosition,
   type UserSearchStore,
 } from '../../directory/store-port/users.ts'
+import { listEntries } from '../../directory/users/search-entries.ts'
 import type { UserRecord } from '../../directory/users/user.ts'
-import { listEntries } from '../../directory/users/user-search.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
-import { type Engine, many, manyKeys, numberOf, type Operation, one, putSorted, type Row, textOf } from '../engine.ts'
+import { type Engine, many, manyKeys, numberOf, one, putSorted, type Row, type StoreSteps, textOf } from '../engine.ts'
 import { requirePageSize } from '../limits.ts'
 import { readRecordRow } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
@@ -74,7 +74,7 @@ async function indexAll(engine: Engine, damaged: DamagedRecords): Promise<void> 
 }
 
 /** Returns whether there may be more. */
-function* indexSome(damaged: DamagedRecords): Operation<boolean> {
+function* indexSome(damaged: DamagedRecords): StoreSteps<boolean> {
   const { sequence } = yield* lockCounters()
   const [state] = yield one(STATEMENTS.readSearched)
   const rows = yield one(STATEMENTS.listUnsearched, numberOf(state, 'searched'))
@@ -91,7 +91,7 @@ const REMOVALS = [
 ] as const
 
 /** Replaces the entries of these users. Those of a deleted user are removed. */
-export function* writeEntries(records: readonly UserRecord[]): Operation<void> {
+export function* writeEntries(records: readonly UserRecord[]): StoreSteps<void> {
   for (const [statement, kind] of REMOVALS) {
     const names = records.filter((record) => record.kind === kind).map(({ name }) => name)
     if (names.length > 0) yield manyKeys(statement, names)

@@ -6,9 +6,10 @@ import type {
   UserStore,
   UserWrite,
   UserWriteOutcome,
+  WrittenChange,
 } from '../../directory/store-port/users.ts'
-import { listExternalKeys, type User, type UserRecord } from '../../directory/users/user.ts'
-import { toFoldKey } from '../../directory/users/user-search.ts'
+import { toFoldKey } from '../../directory/users/search-entries.ts'
+import { listClaims, type User, type UserRecord } from '../../directory/users/user.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
 import type { DamagedRecords } from '../damaged-records.ts'
@@ -18,9 +19,9 @@ import {
   manyKeys,
   numberOf,
   type OneStep,
-  type Operation,
   one,
   type Row,
+  type StoreSteps,
   textOf,
   type Value,
 } from '../engine.ts'
@@ -30,15 +31,53 @@ import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
 import { createEntryIndex, writeEntries } from './user-search.ts'
 
-export function createUserStore(engine: Engine, damaged: DamagedRecords): UserStore {
+/** One write of a user that was accepted. */
+export interface UserTurn {
+  readonly name: string
+  /** `changed`: a user that stays, or a tombstone that does. */
+  readonly kind: 'created' | 'changed' | 'deleted'
+  /** The sequence of this write; those of later writes are higher. */
+  readonly sequence: number
+  readonly after: UserRecord
+  /** Whether it is not certain that a deleted user is another one than the next of its name. */
+  readonly isUncertain?: boolean | undefined
+  /** Left out: not known. */
+  readonly change?: WrittenChange | undefined
+}
+
+/** What else is written when users change, in the same transaction. The changes are in order. */
+export type OnUserChange = (changes: readonly UserTurn[]) => StoreSteps<void>
+
+export interface UserTransactions {
+  /** All writes, and what follows from their outcomes, in one transaction. If that throws, nothing is written. */
+  writeUsersWith<T>(
+    writes: readonly UserWrite[],
+    follow: (outcomes: readonly UserWriteOutcome[]) => StoreSteps<T>,
+  ): Promise<T>
+}
+
+export function createUserStore(
+  engine: Engine,
+  damaged: DamagedRecords,
+  onUserChange: readonly OnUserChange[],
+): UserStore & UserTransactions {
   const addMissingEntries = createEntryIndex(engine, damaged)
-  const importUsers: UserStore['importUsers'] = async (writes, isTrial = false) => {
+  const prepare = async (writes: readonly UserWrite[]) => {
     for (const { record } of writes) requireKey(record.name, 'a name')
-    if (writes.some(({ isDistinct }) => isDistinct)) await addMissingEntries()
-    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes, isTrial))
+    if (writes.some(({ isDistinct, apart }) => isDistinct || apart?.names !== undefined)) await addMissingEntries()
+  }
+  const importUsers: UserStore['importUsers'] = async (writes, isTrial = false) => {
+    await prepare(writes)
+    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes, isTrial, onUserChange))
   }
   return {
     importUsers,
+    async writeUsersWith(writes, follow) {
+      await prepare(writes)
+      return engine.transact(function* () {
+        return yield* follow(writes.length === 0 ? [] : yield* writeUsers(writes, false, onUserChange))
+      })
+    },
     async findUser(name) {
       if (!isKey(name)) return undefined
       const [row] = await engine.ask(one(STATEMENTS.findUser, name))
@@ -49,7 +88,7 @@ export function createUserStore(engine: Engine, damaged: DamagedRecords): UserSt
       const users: Stored<User>[] = []
       let next: UserRange | undefined = range
       while (next) {
-        const rows = await engine.ask(listUsers(next))
+        const rows = await engine.ask(selectUsers(next))
         users.push(...damaged.skip(rows, readListed, range.onDamaged))
         next = findRest(next, rows, range.limit - users.length)
       }
@@ -88,7 +127,11 @@ const readVersion = (row: Row): [string, Version] => [
 
 const isLive = (row: Row): boolean => numberOf(row, 'is_live') === 1
 
-function* writeUsers(writes: readonly UserWrite[], isTrial: boolean): Operation<readonly UserWriteOutcome[]> {
+function* writeUsers(
+  writes: readonly UserWrite[],
+  isTrial: boolean,
+  onUserChange: readonly OnUserChange[],
+): StoreSteps<readonly UserWriteOutcome[]> {
   const counters = yield* lockCounters()
   const names = new Set(writes.map(({ record }) => record.name))
   const rows = yield manyKeys(STATEMENTS.findVersion, names)
@@ -96,33 +139,46 @@ function* writeUsers(writes: readonly UserWrite[], isTrial: boolean): Operation<
   const twins = yield* findTwins(writes)
   const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes, { owners, twins })
   if (isTrial) return decision.outcomes
-  if (decision.accepted.size > 0) yield* putUsers(decision)
-  yield* endPasswordLinks(rows.map((row) => textOf(row, 'name')).filter((name) => decision.accepted.has(name)))
+  if (decision.accepted.size === 0) return decision.outcomes
+  yield* putUsers(decision)
+  for (const write of onUserChange) yield* write(decision.changes)
   return decision.outcomes
 }
 
-/** The names of the users with each external account. It is one; a store that was changed by hand may have several. */
+/** The names of the users with each claim. It is one; a store that was changed by hand may have several. */
 type Owners = ReadonlyMap<string, ReadonlySet<string>>
 
-/** The users who have external accounts that are to be written. */
-function* findOwners(writes: readonly UserWrite[]): Operation<Owners> {
-  const keys = new Set(writes.flatMap(({ record }) => listExternalKeys(record)))
-  const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findExternal, keys) : []
+const listAsked = (record: UserRecord, apart: UserWrite['apart']): readonly string[] => [
+  ...listClaims(record),
+  ...(apart?.addressKey === undefined ? [] : [apart.addressKey]),
+]
+
+/** The users who have claims that are to be written, or that must be apart from a new name. */
+function* findOwners(writes: readonly UserWrite[]): StoreSteps<Owners> {
+  const keys = new Set(writes.flatMap(({ record, apart }) => listAsked(record, apart)))
+  const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findClaim, keys) : []
   const byKey = Map.groupBy(rows, (row) => textOf(row, 'key'))
   return new Map([...keys].map((key) => [key, new Set(byKey.get(key)?.map((row) => textOf(row, 'name')))]))
 }
 
-/** The users whose names differ only in case or compatibility forms from names that must not. */
-function* findTwins(writes: readonly UserWrite[]): Operation<Owners> {
-  const keys = new Set(writes.flatMap(({ isDistinct, record }) => (isDistinct ? toFoldKey(record.name) : [])))
-  const rows = keys.size > 0 ? yield manyKeys(STATEMENTS.findFold, keys) : []
-  const byKey = Map.groupBy(rows, (row) => textOf(row, 'key'))
-  return new Map([...keys].map((key) => [key, new Set(byKey.get(key)?.map((row) => textOf(row, 'name')))]))
-}
-
-/** A link is for the user as it was: who created it may not be allowed to manage the user after the change. */
-function* endPasswordLinks(names: readonly string[]): Operation<void> {
-  if (names.length > 0) yield manyKeys(STATEMENTS.removePasswordLinkOf, names)
+/**
+ * The users whose names differ only in case or compatibility forms from names that must not, and the administrators of the
+ * store: one may have been created since the name was checked. Also those that a new address must be apart from.
+ */
+function* findTwins(writes: readonly UserWrite[]): StoreSteps<Owners> {
+  const names = writes.flatMap(({ isDistinct, record, apart }) => [
+    ...(isDistinct ? [record.name] : []),
+    ...(apart?.names ?? []),
+  ])
+  const keys = new Set(names.map(toFoldKey))
+  if (keys.size === 0) return new Map()
+  const users = yield manyKeys(STATEMENTS.findFold, keys)
+  const administrators = yield one(STATEMENTS.listAdministrators)
+  const byKey = Map.groupBy(
+    [...users, ...administrators].map((row) => textOf(row, 'name')),
+    toFoldKey,
+  )
+  return new Map([...keys].map((key) => [key, new Set(byKey.get(key))]))
 }
 
 export interface Version {
@@ -134,7 +190,13 @@ interface WriteDecision {
   readonly outcomes: readonly UserWriteOutcome[]
   /** The last accepted write of each name. */
   readonly accepted: ReadonlyMap<string, { readonly sequence: number; readonly record: UserRecord }>
+  readonly changes: readonly UserTurn[]
   readonly counters: Counters
+}
+
+const toChangeKind = (wasLive: boolean, isLive: boolean): UserTurn['kind'] => {
+  if (wasLive === isLive) return 'changed'
+  return isLive ? 'created' : 'deleted'
 }
 
 /** Accepts each write that expects the current version, in order: a write sees the effect of those before it. */
@@ -146,31 +208,45 @@ export function decideWrites(
 ): WriteDecision {
   const versions = new Map(current)
   const acceptLinks = createLinkDecision(owners)
-  const acceptName = createNameDecision(twins)
+  const names = createNameList(twins)
   const accepted = new Map<string, { sequence: number; record: UserRecord }>()
+  const changes: UserTurn[] = []
   let { sequence, users } = counters
-  const outcomes = writes.map(({ expected, record, isDistinct }): UserWriteOutcome => {
+  const outcomes = writes.map(({ expected, record, isDistinct, apart, isUncertain, change }): UserWriteOutcome => {
     const before = versions.get(record.name)
     const found: Expected = before?.sequence ?? 'absent'
     if (found !== expected) return { kind: 'conflict', current: found }
-    if (!acceptName(record, isDistinct)) return { kind: 'look-alike' }
-    if (!acceptLinks(record)) return { kind: 'taken' }
+    if (apart?.names?.some((name) => names.isOfOther(name, record))) return { kind: 'taken' }
+    if (isDistinct && names.isOfOther(record.name, record)) return { kind: 'look-alike' }
+    if (!acceptLinks(record, apart)) return { kind: 'taken' }
+    names.add(record)
     sequence += 1
     const isUser = record.kind === 'user'
-    users += Number(isUser) - Number(before?.isLive ?? false)
+    const wasUser = before?.isLive ?? false
+    users += Number(isUser) - Number(wasUser)
+    changes.push({
+      name: record.name,
+      kind: toChangeKind(wasUser, isUser),
+      sequence,
+      after: record,
+      isUncertain,
+      change,
+    })
     versions.set(record.name, { sequence, isLive: isUser })
     accepted.set(record.name, { sequence, record })
     return { kind: 'written', sequence }
   })
-  return { outcomes, accepted, counters: { sequence, users } }
+  return { outcomes, accepted, changes, counters: { sequence, users } }
 }
 
-/** An external account has one owner. A user who has it already keeps it, so that every other change stays possible. */
+/** An external account or an address has one owner. A user who has it already keeps it, so that every other change stays possible. */
 function createLinkDecision(owners: Owners) {
   const names = new Map([...owners].map(([key, found]) => [key, new Set(found)]))
-  return (record: UserRecord): boolean => {
-    const keys = new Set(listExternalKeys(record))
-    const isFree = ([key, found]: [string, Set<string>]) => !keys.has(key) || found.size === 0 || found.has(record.name)
+  return (record: UserRecord, apart: UserWrite['apart']): boolean => {
+    const asked = new Set(listAsked(record, apart))
+    const keys = new Set(listClaims(record))
+    const isFree = ([key, found]: [string, Set<string>]) =>
+      !asked.has(key) || found.size === 0 || found.has(record.name)
     if (![...names].every(isFree)) return false
     for (const [key, found] of names)
       if (keys.has(key)) found.add(record.name)
@@ -180,18 +256,20 @@ function createLinkDecision(owners: Owners) {
 }
 
 /** Those before it in the same transaction count too. */
-function createNameDecision(twins: Owners) {
+function createNameList(twins: Owners) {
   const names = new Map([...twins].map(([key, found]) => [key, new Set(found)]))
-  return ({ kind, name }: UserRecord, isDistinct = false): boolean => {
-    const found = names.get(toFoldKey(name))
-    if (found && isDistinct && [...found].some((other) => other !== name)) return false
-    if (kind === 'user') found?.add(name)
-    else found?.delete(name)
-    return true
+  return {
+    isOfOther: (name: string, record: UserRecord): boolean =>
+      [...(names.get(toFoldKey(name)) ?? [])].some((other) => other !== record.name),
+    add({ kind, name }: UserRecord): void {
+      const found = names.get(toFoldKey(name))
+      if (kind === 'user') found?.add(name)
+      else found?.delete(name)
+    },
   }
 }
 
-function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
+function* putUsers({ accepted, counters }: WriteDecision): StoreSteps<void> {
   const rows = [...accepted].map(([name, { sequence, record }]) => [
     name,
     sequence,
@@ -216,7 +294,7 @@ function toHashColumns(record: UserRecord): readonly [unit: string | null, amoun
 }
 
 /** The statement for one page. Each combination of bounds has its own text, so that each is a range of the index. */
-export function listUsers({ from, to, descending = false, limit }: UserRange): OneStep {
+export function selectUsers({ from, to, descending = false, limit }: UserRange): OneStep {
   const [low, high] = descending ? [to, from] : [from, to]
   const lowest = low && toTextBound(low, false)
   const highest = high && toTextBound(high, true)

@@ -8,10 +8,12 @@ import {
   type RestoreTarget,
 } from '../backup/snapshot.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import { withRetries } from '../retry.ts'
 import { STATEMENTS } from '../statements.ts'
-import { applyPending, checkServer, connect, ignore } from './database.ts'
-import { toPostgres } from './engine.ts'
-import { explain, findConflict, toStoreError } from './errors.ts'
+import { ignore } from './client.ts'
+import { applyPending, checkServer, connect } from './database.ts'
+import { FOR_WRITES, toPostgres } from './engine.ts'
+import { explain, findPostgresConflict, readPostgresError } from './errors.ts'
 
 export const POSTGRES_BACKUP: BackupEngine = {
   openForReading,
@@ -49,7 +51,7 @@ const toBackupDatabase = (client: Client): BackupDatabase => ({
 
 /** One transaction whose view does not change. It neither waits for a writer nor blocks one. */
 async function openForReading(url: string): Promise<BackupDatabase> {
-  const client = await connect(url, (client) => client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'))
+  const { client } = await connect(url, (client) => client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'))
   return toBackupDatabase(client)
 }
 
@@ -57,13 +59,16 @@ async function openForReading(url: string): Promise<BackupDatabase> {
 async function openTarget(
   ...[url, schema, mayReplace, log]: Parameters<BackupEngine['openTarget']>
 ): Promise<RestoreTarget> {
-  const client = await connect(url, async (client) => {
+  const { client } = await connect(url, async (client) => {
     await checkServer(client, log)
-    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
-    if (!mayReplace && !(await isEmpty(client))) throw notEmpty()
-    for (const { name } of await listTables(toBackupDatabase(client))) await client.query(`DROP TABLE ${name}`)
-    await client.query(`DROP TABLE IF EXISTS ${OWN_TABLES.join(', ')}`)
-    await applyPending(client, schema)
+    await withRetries(FOR_WRITES, async () => {
+      await client.query('ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
+      if (!mayReplace && !(await isEmpty(client))) throw notEmpty()
+      // a server that is running may use a table and wait for one that is dropped here: a deadlock
+      for (const { name } of await listTables(toBackupDatabase(client))) await client.query(`DROP TABLE ${name}`)
+      await client.query(`DROP TABLE IF EXISTS ${OWN_TABLES.join(', ')}`)
+      await applyPending(client, schema)
+    })
   })
   return {
     ...toBackupDatabase(client),
@@ -74,8 +79,8 @@ async function openTarget(
       try {
         await client.query(text, [JSON.stringify(objects)])
       } catch (error) {
-        const conflict = findConflict(error)
-        throw conflict ? refusedRow(name, conflict) : toStoreError(error)
+        const conflict = findPostgresConflict(error)
+        throw conflict ? refusedRow(name, conflict) : readPostgresError(error)
       }
     },
     migrate: () => explain(async () => void (await applyPending(client, MIGRATIONS))),

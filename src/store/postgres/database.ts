@@ -1,108 +1,25 @@
 /** Connects to the server, checks it and migrates the schema. */
-import { EventEmitter } from 'node:events'
-import { Client, type ClientBase, type ClientConfig, Pool, types } from 'pg'
-import { codeOf } from '../../base/errors.ts'
+import type { Client } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
-import { toStoreError } from './errors.ts'
+import { ignore } from './client.ts'
+import { readPostgresError } from './errors.ts'
+import { type ConnectedPrimary, connectPrimary } from './servers.ts'
 
-const INT8 = 20
-const MAX_CONNECTIONS = 10
-const STATEMENT_MS = 5000
-
-/** Sequences and times fit a number; by default the driver returns 64-bit integers as text. */
-const NUMBERS: ClientConfig['types'] = {
-  // the driver's overloads are narrower than its function
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
-}
-
-const COMMON: ClientConfig = {
-  application_name: 'cardea',
-  connectionTimeoutMillis: 5000,
-  keepAlive: true,
-  types: NUMBERS,
-}
-
-/**
- * The connections for all operations. Every wait has a timeout: on the server for statements, locks and abandoned
- * transactions, in the driver for a server that does not respond.
- */
-export function createPool(url: string, log: Log): Pool {
-  const pool = withReadableUrl(
-    () =>
-      new Pool({
-        ...COMMON,
-        Client: PoolClient,
-        connectionString: url,
-        max: MAX_CONNECTIONS,
-        idleTimeoutMillis: 30_000,
-        statement_timeout: STATEMENT_MS,
-        lock_timeout: STATEMENT_MS - 1000,
-        idle_in_transaction_session_timeout: STATEMENT_MS,
-        query_timeout: STATEMENT_MS + 1000,
-      }),
-  )
-  // Without a listener, a connection that breaks would end the process. The pool has one for idle connections only.
-  pool.on('connect', (client) => client.on('error', ignore))
-  pool.on('error', (error) => log.warn('a connection to the store broke', { reason: error.message }))
-  return pool
-}
-
-/**
- * For every connection the driver reads the files that the URL names, such as `sslrootcert`. The pool creates clients
- * within handlers of events, where an error would end the process: one that fails to connect takes their place.
- */
-const PoolClient = function createPoolClient(config: ClientConfig): Client | UnreadableClient {
+/** A client of the server that accepts writes, which has done `begin`. A broken connection does not end the process. */
+export async function connect(
+  url: string,
+  begin: (client: Client, server: string) => Promise<unknown>,
+): Promise<ConnectedPrimary> {
+  const primary = await connectPrimary(url)
+  const { client } = primary
   try {
-    return new Client(config)
-  } catch (error) {
-    return new UnreadableClient(error)
-  }
-  // the types leave out that the pool passes its options
-} as unknown as new () => ClientBase
-
-class UnreadableClient extends EventEmitter {
-  readonly #error: unknown
-
-  constructor(error: unknown) {
-    super()
-    this.#error = error
-  }
-
-  connect(done: (error: unknown) => void): void {
-    process.nextTick(done, this.#error)
-  }
-}
-
-/** A connection outside the pool, without timeouts for its statements. */
-export const createClient = (url: string): Client =>
-  withReadableUrl(() => new Client({ ...COMMON, connectionString: url }))
-
-export const ignore = () => {}
-
-/** A client that is connected and has done `begin`. A broken connection does not end the process. */
-export async function connect(url: string, begin: (client: Client) => Promise<unknown>): Promise<Client> {
-  const client = createClient(url)
-  client.on('error', ignore)
-  try {
-    await client.connect()
-    await begin(client)
-    return client
+    await begin(client, primary.url)
+    return primary
   } catch (error) {
     await client.end().catch(ignore)
-    throw toStoreError(error)
-  }
-}
-
-function withReadableUrl<T>(create: () => T): T {
-  try {
-    return create()
-  } catch (error) {
-    // the driver's message may quote the URL, and with it a password
-    const code = codeOf(error) && ` (${codeOf(error)})`
-    throw new IncompatibleStoreError(`The address of the store cannot be used as a postgres:// URL${code}.`)
+    throw readPostgresError(error)
   }
 }
 

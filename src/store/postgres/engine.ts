@@ -2,99 +2,57 @@
  * The PostgreSQL engine. Connections are opened on demand and closed when they fail. A failure of the server or the
  * network becomes a refusal for the caller and never ends the process.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client, Pool, PoolClient, QueryConfig } from 'pg'
-import { messageOf, Refusal } from '../../base/errors.ts'
+import type { PoolClient, QueryConfig } from 'pg'
+import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import { createNotifier } from '../../base/notifier.ts'
-import { keepRepeating } from '../../base/sleep.ts'
+import { createNotifier, type Notifier } from '../../base/notifier.ts'
 import { MAX_SESSION_RECORDS } from '../../directory/store-port/sessions.ts'
-import type { Engine, Operation, Row, StoreStep } from '../engine.ts'
+import type { Engine, Row, Statement, StoreStep, StoreSteps } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { type RetryRules, toDelayMs, withRetries } from '../retry.ts'
+import { type RetryRules, withRetries } from '../retry.ts'
 import { STATEMENTS, type StatementName } from '../statements.ts'
-import { checkServer, connect, createClient, createPool, ignore, migratePostgres } from './database.ts'
-import { explain, isConnectionLost, isRolledBack, isUnreachable } from './errors.ts'
-
-const CHANNEL = 'cardea_changes'
-
-const BACK_OFF = { firstDelayMs: 250, maxDelayMs: 10_000 }
-
-/**
- * Listens for the notifications of other nodes' writes. Reconnects when the connection is lost; polling continues.
- * Returns a function that stops it.
- */
-function startListener(connect: () => Client, wake: () => void, log: Log): () => Promise<void> {
-  let failures = 0
-  const tryToListen = async (stopped: AbortSignal): Promise<boolean> => {
-    try {
-      return await listenOnce(connect(), wake, stopped)
-    } catch (error) {
-      // a file that the URL names may be unreadable for a moment
-      if (failures < 2) log.warn('changes of other nodes arrive later', { reason: messageOf(error) })
-      return false
-    }
-  }
-  return keepRepeating(async (stopped) => {
-    const hasListened = await tryToListen(stopped)
-    failures = hasListened ? 1 : failures + 1
-    if (!stopped.aborted) log.debug('listening for changes was interrupted', { failures })
-    return toDelayMs(BACK_OFF, failures)
-  })
-}
-
-/** Listens until the connection breaks or `signal` aborts. Returns whether it ever listened. Never throws. */
-async function listenOnce(client: Client, wake: () => void, signal: AbortSignal): Promise<boolean> {
-  const { promise: ended, resolve } = Promise.withResolvers<void>()
-  const end = () => resolve()
-  client.on('error', end)
-  client.on('end', end)
-  client.on('notification', wake)
-  signal.addEventListener('abort', end)
-  const listening = client.connect().then(() => client.query(`LISTEN ${CHANNEL}`))
-  try {
-    // stopping must not wait for a server that does not respond
-    await Promise.race([listening, ended.then(() => Promise.reject(new Error('not listening')))])
-    // writes before LISTEN sent no notification to this connection
-    wake()
-    await ended
-    await client.end().catch(() => {})
-    return true
-  } catch {
-    listening.catch(() => {})
-    // client.end() would wait for a response
-    client.connection.stream.destroy()
-    return false
-  } finally {
-    client.removeListener('notification', wake)
-    signal.removeEventListener('abort', end)
-  }
-}
+import { ignore } from './client.ts'
+import { StoreConnections } from './connections.ts'
+import { checkServer, connect, migratePostgres } from './database.ts'
+import { isConnectionLost, isRolledBack, isUnreachable, ProblemMemory, readPostgresError } from './errors.ts'
+import { reportConnections } from './limits.ts'
+import { DEFAULTS, type PostgresOptions } from './options.ts'
+import { requireSessions } from './pooler.ts'
+import type { Primary } from './servers.ts'
+import { CHANNEL } from './watch.ts'
 
 const DELAYS = { firstDelayMs: 10, maxDelayMs: 200 }
 
 /** A write is repeated only if the server certainly rolled it back. */
-const FOR_WRITES: RetryRules = { ...DELAYS, attempts: 8, isRetryable: isRolledBack }
+export const FOR_WRITES: RetryRules = { ...DELAYS, attempts: 8, isRetryable: isRolledBack }
 
 /** A connection lost later than this was not a stale idle one: the server does not respond. */
 const STALE_MS = 1000
 
-/** How long `close` waits for a server that does not respond. */
-const CLOSE_MS = 6000
+interface OpenOptions {
+  readonly log: Log
+  readonly waitMs?: number
+  readonly postgres?: PostgresOptions | undefined
+}
 
 export async function openPostgres(
   url: string,
-  { log, waitMs = 0 }: { readonly log: Log; readonly waitMs?: number },
+  { log, waitMs = 0, postgres = DEFAULTS }: OpenOptions,
 ): Promise<Engine> {
-  const prepare = async () => {
-    const client = await connect(url, async (client) => {
+  const prepare = async (): Promise<Primary> => {
+    const primary = await connect(url, async (client, server) => {
+      if (postgres.pooling === 'session') await requireSessions(client, server)
       await checkServer(client, log)
+      if (postgres.nodeConnections !== undefined) await reportConnections(client, postgres.nodeConnections, log)
       await migratePostgres(client, MIGRATIONS, log)
     })
-    await client.end().catch(ignore)
+    await primary.client.end().catch(ignore)
+    return primary
   }
-  await withRetries(untilReached(waitMs, log), prepare)
-  return createPostgresEngine(createPool(url, log), url, log)
+  const primary = await withRetries(untilReached(waitMs, log), prepare)
+  const wake = createNotifier(log)
+  const connections = new StoreConnections(url, { ...postgres, primary, wake: wake.notify, log })
+  return createPostgresEngine(connections, wake, postgres.pooling === 'session')
 }
 
 /** At the start of a machine, the server and PostgreSQL often start at the same time. */
@@ -117,24 +75,29 @@ function untilReached(waitMs: number, log: Log): RetryRules {
 
 const reasonOf = (error: unknown): string | undefined => (error instanceof Refusal ? error.detail : undefined)
 
-function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
-  const wake = createNotifier(log)
-  let stopListener: (() => Promise<void>) | undefined
-  let closing: Promise<void> | undefined
+function createPostgresEngine(connections: StoreConnections, wake: Notifier, isNamed: boolean): Engine {
+  const problems = new ProblemMemory()
+  const retry = async <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await withRetries(rules, work)
+    } catch (error) {
+      problems.note(error)
+      throw readPostgresError(error)
+    }
+  }
+  const toQuery = isNamed ? toNamedQuery : toUnnamedQuery
   return {
     name: 'postgres',
-    ask: (step) => retry(forReads(), async () => (await pool.query(toQuery(step))).rows),
-    transact: (begin) => retry(FOR_WRITES, () => inTransaction(pool, begin)),
+    ask: (step) => retry(forReads(), async () => (await connections.query(toQuery(step))).rows),
+    transact: (begin) =>
+      retry(FOR_WRITES, () => connections.transact((client) => runOperation(client, begin(), toQuery))),
     onWake(next) {
       // started with the first listener: a command that does not follow changes needs no connection for them
-      if (!closing) stopListener ??= startListener(() => createClient(url), wake.notify, log)
+      connections.watch()
       return wake.add(next)
     },
-    close() {
-      const timeout = sleep(CLOSE_MS, undefined, { ref: false })
-      closing ??= Promise.race([Promise.all([stopListener?.(), pool.end()]), timeout]).then(ignore)
-      return closing
-    },
+    findProblem: () => problems.find(),
+    close: () => connections.close(),
   }
 }
 
@@ -145,27 +108,11 @@ function forReads(): RetryRules {
   return { ...DELAYS, attempts: 3, isRetryable: (error) => isRolledBack(error) || isStale(error) }
 }
 
-const retry = <T>(rules: RetryRules, work: () => Promise<T>): Promise<T> => explain(() => withRetries(rules, work))
-
-async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
-  const client = await pool.connect()
-  let isCommitted = false
-  try {
-    // each statement must see what was committed before it got the lock, also if the server's default differs
-    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
-    const result = await runOperation(client, begin())
-    const { command } = await client.query('COMMIT')
-    // COMMIT of a failed transaction succeeds, but reports ROLLBACK
-    if (command !== 'COMMIT') throw new Error('The store rolled back a transaction')
-    isCommitted = true
-    return result
-  } finally {
-    // closing the connection rolls back an open transaction
-    client.release(!isCommitted)
-  }
-}
-
-async function runOperation<T>(client: PoolClient, operation: Operation<T>): Promise<T> {
+async function runOperation<T>(
+  client: PoolClient,
+  operation: StoreSteps<T>,
+  toQuery: (step: StoreStep) => QueryConfig,
+): Promise<T> {
   let turn = operation.next()
   while (!turn.done) {
     const rows: readonly Row[] = (await client.query(toQuery(turn.value))).rows
@@ -175,12 +122,18 @@ async function runOperation<T>(client: PoolClient, operation: Operation<T>): Pro
 }
 
 /** Named, so that each connection prepares a statement once. */
-function toQuery(step: StoreStep): QueryConfig {
+function toNamedQuery(step: StoreStep): QueryConfig {
+  const { name } = step.statement
+  return { ...toUnnamedQuery(step), name: step.kind === 'one' ? `cardea_${name}` : `cardea_${name}_bulk` }
+}
+
+/** For connections that others use in between. */
+function toUnnamedQuery(step: StoreStep): QueryConfig {
   const { name, text } = step.statement
-  if (step.kind === 'one') return { name: `cardea_${name}`, text: toPostgres(name, text), values: [...step.values] }
+  if (step.kind === 'one') return { text: toPostgres(name, text), values: [...step.values] }
   const width = step.rows[0]?.length ?? 0
   const columns = Array.from({ length: width }, (_, column) => step.rows.map((row) => row[column]))
-  return { name: `cardea_${name}_bulk`, text: findBulk(name), values: columns }
+  return { text: findBulk(step.statement), values: columns }
 }
 
 /** The server's own clock. `now()` would be the beginning of the transaction. */
@@ -215,6 +168,7 @@ const BULK_INSERTS = {
   putTotals: 'integer, bigint, text, text',
   putRecoveryCode: 'text, text, text',
   putEntry: 'text, text, text',
+  putJob: 'bigint, text, text, text, bigint',
   putAudit: 'text, bigint, bigint, text, text, text, text, text, text, text, text, text',
 } as const satisfies Partial<Record<StatementName, string>>
 
@@ -228,20 +182,6 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
   ...Object.entries(BULK_INSERTS).map(
     ([name, types]) => [name, toBulkInsert(STATEMENTS[name as StatementName].text, types)] as const,
   ),
-  ...(
-    [
-      'findVersion',
-      'findExternal',
-      'findFold',
-      'removeSignIn',
-      'removeRecoveryCodes',
-      'removeCodeSteps',
-      'removeEarlierCodeStep',
-      'removePasswordLinkOf',
-      'removeEntries',
-      'removeChangingEntries',
-    ] as const
-  ).map((name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const),
   [
     'trimSessions',
     `DELETE FROM cardea_sessions WHERE id IN (SELECT surplus.id FROM unnest($1::text[]) AS owner (name),
@@ -252,8 +192,9 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text
 
-export function findBulk(name: string): string {
-  const text = BULK.get(name)
-  if (text === undefined) throw new TypeError(`There is no statement for many rows of ${name}`)
-  return text
+/** A statement with one parameter compares it with a key. */
+export function findBulk({ name, text }: Statement): string {
+  const bulk = BULK.get(name) ?? (text.includes('$2') ? text : text.replace('= $1', '= ANY ($1::text[])'))
+  if (bulk === text) throw new TypeError(`There is no statement for many rows of ${name}`)
+  return bulk
 }

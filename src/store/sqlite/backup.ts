@@ -9,8 +9,8 @@ import type { BackupDatabase, BackupEngine, RestoreTarget } from '../backup/snap
 import { MIGRATIONS } from '../migrations.ts'
 import { STATEMENTS } from '../statements.ts'
 import { findStoreFile } from '../store-url.ts'
-import { migrateSqlite, requireStore } from './database.ts'
-import { findConflict, toStoreError } from './errors.ts'
+import { MAX_BLOCKED_MS, migrateSqlite, requireStore } from './database.ts'
+import { findSqliteConflict, readSqliteError } from './errors.ts'
 
 export const SQLITE_BACKUP: BackupEngine = { openForReading, openTarget, readTime: STATEMENTS.readTime.text }
 
@@ -46,12 +46,9 @@ function explain<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw toStoreError(error)
+    throw readSqliteError(error)
   }
 }
-
-/** This process does nothing else meanwhile, so it may block. */
-const BUSY_MS = 5000
 
 /** With a write-ahead log, a read transaction keeps its view, and neither waits for a writer nor blocks one. */
 async function openForReading(url: string): Promise<BackupDatabase> {
@@ -60,7 +57,7 @@ async function openForReading(url: string): Promise<BackupDatabase> {
     throw new BackupError(
       `There is no store at ${path}. Name the configuration of the server with --config. The first start creates the store.`,
     )
-  const database = explain(() => new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS }))
+  const database = explain(() => new DatabaseSync(path, { readOnly: true, timeout: MAX_BLOCKED_MS }))
   const opened = toBackupDatabase(database)
   try {
     await opened.ask('BEGIN')
@@ -94,8 +91,8 @@ async function openTarget(
       try {
         for (const row of rows) statement.run(...row)
       } catch (error) {
-        const conflict = findConflict(error)
-        throw conflict ? refusedRow(name, conflict) : toStoreError(error)
+        const conflict = findSqliteConflict(error)
+        throw conflict ? refusedRow(name, conflict) : readSqliteError(error)
       }
     },
     async migrate() {

@@ -8,17 +8,14 @@ import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { logMigrations, MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
 import { MEMORY } from '../store-url.ts'
-import { createDamage, describeOpenFailure, toStoreError } from './errors.ts'
+import { createDamage, describeOpenFailure, readSqliteError } from './errors.ts'
 
 const OWNER_ONLY = 0o600
 
-/** The longest a call blocks this thread for another process. After that, the engine retries without blocking. */
-const BUSY_MS = 100
-
-/** Opens the file. A new one is readable by its owner only. */
+/** Opens the file. A new one is readable by its owner only. No call waits for another process: it would block the event loop. */
 export function openFile(path: string, log: Log): DatabaseSync {
   const location = path === MEMORY ? MEMORY : prepareFile(resolve(path), log)
-  return new DatabaseSync(location, { timeout: BUSY_MS, enableForeignKeyConstraints: true })
+  return new DatabaseSync(location, { timeout: 0, enableForeignKeyConstraints: true })
 }
 
 /** Setting the journal mode may fail with "busy" while another process opens the same file. */
@@ -43,14 +40,17 @@ export function requireIntact(database: DatabaseSync, maxBytes = MAX_CHECKED_BYT
   if (finding !== 'ok') throw createDamage(String(finding))
 }
 
+/** For commands that do nothing else meanwhile. */
+export const MAX_BLOCKED_MS = 5000
+
 /** What is wrong with the structure of a file of any size; `undefined`: nothing. */
 export function findDamage(path: string): string | undefined {
-  const database = new DatabaseSync(resolve(path), { readOnly: true, timeout: BUSY_MS })
+  const database = new DatabaseSync(resolve(path), { readOnly: true, timeout: MAX_BLOCKED_MS })
   try {
     requireIntact(database, Number.POSITIVE_INFINITY)
     return undefined
   } catch (error) {
-    const found = toStoreError(error)
+    const found = readSqliteError(error)
     return found instanceof Refusal ? found.detail : String(error)
   } finally {
     database.close()
@@ -91,18 +91,27 @@ function restrictToOwner(file: number, path: string, log: Log): void {
   }
 }
 
-/** Migrates the schema. If several processes start at once, one migrates and the others find nothing to do. */
-export function migrateSqlite(database: DatabaseSync, known: readonly Migration[], log: Log): void {
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  // IMMEDIATE takes the write lock at once, so that what the transaction reads cannot be outdated when it writes
   database.exec('BEGIN IMMEDIATE')
   try {
-    const pending = pendingMigrations(findApplied(database), known)
-    for (const migration of pending) applyMigration(database, migration)
+    const result = work()
     database.exec('COMMIT')
-    logMigrations(pending, log)
+    return result
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Migrates the schema. If several processes start at once, one migrates and the others find nothing to do. */
+export function migrateSqlite(database: DatabaseSync, known: readonly Migration[], log: Log): void {
+  const applied = inTransaction(database, () => {
+    const pending = pendingMigrations(findApplied(database), known)
+    for (const migration of pending) applyMigration(database, migration)
+    return pending
+  })
+  logMigrations(applied, log)
 }
 
 /** Throws if the file holds something else. */

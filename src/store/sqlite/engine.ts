@@ -8,33 +8,37 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { attempt, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
-import { type Engine, isRead, type Operation, type Row, type Statement, type StoreStep } from '../engine.ts'
+import { type Engine, isRead, type Row, type Statement, type StoreStep, type StoreSteps } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
 import { MEMORY } from '../store-url.ts'
-import { configureConnection, migrateSqlite, openFile, requireIntact } from './database.ts'
-import { createMisplaced, isBusy, isDamaged, toStoreError } from './errors.ts'
+import { configureConnection, inTransaction, migrateSqlite, openFile, requireIntact } from './database.ts'
+import { createMisplaced, isBusy, isDamaged, readSqliteError } from './errors.ts'
+import { createWriteTurns, type WriteTurns } from './write-turns.ts'
 
-/** Together with SQLite's own timeout about ten seconds. */
-const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
+/** About ten seconds. */
+const WHEN_BUSY: RetryRules = { attempts: 140, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
+
+const retry = <T>(work: () => T): Promise<T> => withRetries(WHEN_BUSY, work)
 
 export async function openSqlite(path: string, log: Log): Promise<Engine> {
   let database: DatabaseSync | undefined
   try {
     const opened = openFile(path, log)
     database = opened
-    await withRetries(WHEN_BUSY, () => configureConnection(opened))
-    await withRetries(WHEN_BUSY, () => requireIntact(opened))
-    await withRetries(WHEN_BUSY, () => migrateSqlite(opened, MIGRATIONS, log))
+    await retry(() => configureConnection(opened))
+    await retry(() => requireIntact(opened))
+    await retry(() => migrateSqlite(opened, MIGRATIONS, log))
     return createSqliteEngine(opened, createPlace(path), log)
   } catch (error) {
     database?.close()
-    throw toStoreError(error)
+    throw readSqliteError(error)
   }
 }
 
-function createSqliteEngine(database: DatabaseSync, place: Place, log: Log): Engine {
+function createSqliteEngine(database: DatabaseSync, place: PlaceKeeper, log: Log): Engine {
   const runStep = createStepRunner(database)
+  const takeTurn = createWriteTurns(database)
   const wake = createNotifier(log)
   const checkpoints = createCheckpoints(database, log)
   // migrations, or what a killed process left in the log
@@ -42,31 +46,29 @@ function createSqliteEngine(database: DatabaseSync, place: Place, log: Log): Eng
   // From the first sign of damage nothing is read or written: a damaged page may hide that a session was revoked, and a
   // write may be lost with it.
   let damage: unknown
-  const retry = async <T>(work: () => T): Promise<T> => {
+  const guard = async <T>(run: WriteTurns, work: () => T): Promise<T> => {
     try {
-      return await withRetries(WHEN_BUSY, () => {
+      return await run(() => {
         if (!database.isOpen) throw new Refusal('store_unavailable', { detail: 'the store is closed' })
         if (damage !== undefined) throw damage
         return work()
       })
     } catch (error) {
       if (isDamaged(error)) damage ??= error
-      throw toStoreError(error)
+      throw readSqliteError(error)
     }
   }
+  const write = <T>(work: () => T): Promise<T> =>
+    guard(takeTurn, () => {
+      place.requirePlace?.()
+      return work()
+    })
   return {
     name: 'sqlite',
     ...place,
-    ask: (step) =>
-      retry(() => {
-        if (!isRead(step.statement)) place.requirePlace?.()
-        return runStep(step)
-      }),
+    ask: (step) => (isRead(step.statement) ? guard(retry, () => runStep(step)) : write(() => runStep(step))),
     async transact(begin) {
-      const result = await retry(() => {
-        place.requirePlace?.()
-        return inTransaction(database, () => runOperation(begin(), runStep))
-      })
+      const result = await write(() => inTransaction(database, () => runOperation(begin(), runStep)))
       wake.notify()
       checkpoints.schedule()
       return result
@@ -126,32 +128,19 @@ function createStepRunner(database: DatabaseSync): StepRunner {
 
 export const toSqlite = (text: string): string => text.replaceAll(/\$(\d+)/g, '?$1')
 
-function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE takes the write lock at once, so that what the transaction reads cannot be outdated when it writes
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const result = work()
-    database.exec('COMMIT')
-    return result
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function runOperation<T>(operation: Operation<T>, runStep: StepRunner): T {
+function runOperation<T>(operation: StoreSteps<T>, runStep: StepRunner): T {
   let turn = operation.next()
   while (!turn.done) turn = operation.next(runStep(turn.value))
   return turn.value
 }
 
-type Place = Pick<Engine, 'requirePlace'>
+type PlaceKeeper = Pick<Engine, 'requirePlace'>
 
 /**
  * Whether the open files of the database are still the ones at their paths. Call it when the database is open. The
  * write-ahead log is looked for too: it holds the last writes.
  */
-function createPlace(location: string): Place {
+function createPlace(location: string): PlaceKeeper {
   if (location === MEMORY) return {}
   const path = resolve(location)
   const opened = [path, `${path}-wal`].map((file) => ({ file, stats: findStats(file) }))

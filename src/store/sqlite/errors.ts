@@ -32,7 +32,7 @@ const CONSTRAINT = 19
 const DUPLICATES: ReadonlySet<unknown> = new Set([1555, 2067])
 
 /** Whether the schema does not allow a row, and then, whether because of another row with the same key. */
-export function findConflict(error: unknown): 'duplicate' | 'value' | undefined {
+export function findSqliteConflict(error: unknown): 'duplicate' | 'value' | undefined {
   if (resultCodeOf(error) !== CONSTRAINT) return undefined
   return error instanceof Error && 'errcode' in error && DUPLICATES.has(error.errcode) ? 'duplicate' : 'value'
 }
@@ -71,7 +71,7 @@ export function describeOpenFailure(path: string, error: unknown): string {
 }
 
 /** The error for the caller in place of the one SQLite threw. */
-export function toStoreError(error: unknown): unknown {
+export function readSqliteError(error: unknown): unknown {
   const code = resultCodeOf(error)
   const detail = code === undefined ? undefined : UNAVAILABLE.get(code)
   return detail === undefined ? error : new Refusal('store_unavailable', { detail, cause: error, retryAfterSeconds: 1 })
