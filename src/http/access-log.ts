@@ -1,6 +1,7 @@
 import type { Log } from '../base/log.ts'
 import { toSafeText } from '../observe/security-record.ts'
-import { describeOrigin, type IncomingRequest } from './incoming-request.ts'
+import { describeOrigin } from './describe-origin.ts'
+import type { IncomingRequest } from './incoming-request.ts'
 import type { HttpResponse } from './request-context.ts'
 
 export type AccessLog = ReturnType<typeof createAccessLog>
@@ -9,8 +10,8 @@ export type AccessLog = ReturnType<typeof createAccessLog>
 export const createAccessLog = (log: Log, isOn: () => boolean) => ({
   isOn,
   /** `bytes` were sent, the head included. */
-  write(context: IncomingRequest, response: HttpResponse, door: string, bytes: number): void {
-    const { actor: user, ...origin } = describeOrigin(context, door)
+  write(context: IncomingRequest, response: HttpResponse, bytes: number): void {
+    const { actor: user, ...origin } = describeOrigin(context)
     log.info('request', {
       method: toSafeText(context.method),
       // without the query, which may hold a token

@@ -1,21 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
-import { dropBody } from '../base/node-internals/drop-body.ts'
+import { dropBody, filterChunks } from '../base/node-internals/body-chunks.ts'
 import { Http2Request } from './http2-messages.ts'
-import { isRelayed } from './relay.ts'
 import type { HttpResponse } from './request-context.ts'
 
 export interface BodyLimits {
-  readonly maxBodyBytes: number
+  readonly 'max-body-bytes': number
   /** Members and elements of a JSON body, all of them together. */
-  readonly maxJsonItems: number
+  readonly 'max-json-items': number
   /** For a body that is forwarded as it arrives. No limit if absent. */
   readonly maxPassedBytes?: number
-  /** Longest time without data from the client. */
-  readonly bodyTimeoutMs: number
-  /** Longest time for the whole body. */
-  readonly bodyDeadlineMs: number
+  /** Longest time without data from the client, in milliseconds. */
+  readonly 'body-timeout': number
+  /** Longest time for the whole body, in milliseconds. */
+  readonly 'body-deadline': number
   /** Called with the length of each chunk before it is kept. Throws a Refusal if there is no room for it. */
   readonly take?: (bytes: number) => void
 }
@@ -32,9 +31,9 @@ export const hasBody = (request: IncomingMessage): boolean =>
 
 /** Reads a whole body within its limits. */
 export async function readWholeBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
-  const { maxBodyBytes: maxBytes, bodyTimeoutMs: silenceMs, bodyDeadlineMs, take } = limits
+  const { 'max-body-bytes': maxBytes, 'body-timeout': silenceMs, 'body-deadline': deadlineMs, take } = limits
   const stream = openBodyStream(source, silenceMs, maxBytes)
-  const deadline = setTimeout(() => stream.destroy(new Refusal('request_timeout')), bodyDeadlineMs)
+  const deadline = setTimeout(() => stream.destroy(new Refusal('request_timeout')), deadlineMs)
   const chunks: Buffer[] = []
   let bytes = 0
   try {
@@ -128,11 +127,9 @@ class BodyStream extends Readable {
     void this.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
 }
 
-/** A client that already sends its body does not wait. A worker thread always waits. */
+/** A client that already sends its body does not wait. */
 const isWaitingForContinue = (request: IncomingMessage): boolean =>
-  (request.headers.expect !== undefined || isRelayed(request.socket)) &&
-  request.readableLength === 0 &&
-  !request.complete
+  request.headers.expect !== undefined && request.readableLength === 0 && !request.complete
 
 /** A body may have `freeChunks` of any size. With more of them, they must have an average of `averageBytes`. */
 const FORWARDED = { freeChunks: 1000, averageBytes: 3 }
@@ -141,23 +138,21 @@ const OTHER = { freeChunks: 250, averageBytes: 32 }
 
 /**
  * Counts the chunks of a body. Node runs a callback for each one, so 64 KiB of one-byte chunks, which Node reads at
- * once, took 20 ms of CPU time; with this limit 2 ms (`npm run test:long -- bodies --ways tiny`). Node has no
- * limit for this, so `push` is wrapped. `isForwarded`: whether the client is authenticated and its body is forwarded as
- * it arrives. `reject` is called once, when there are too many chunks; no more of the body is delivered.
+ * once, took 20 ms of CPU time; with this limit 2 ms (`npm run test:long -- bodies --ways tiny`). `isForwarded`:
+ * whether the client is authenticated and its body is forwarded as it arrives. `reject` is called once, when there are
+ * too many chunks; no more of the body is delivered.
  */
 export function limitTinyChunks(request: IncomingMessage, isForwarded: () => boolean, reject: () => void): void {
-  const push = request.push
   let chunks = 0
   let bytes = 0
-  request.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
+  filterChunks(request, (chunk) => {
     chunks += 1
     bytes += chunk?.length ?? 0
     const { freeChunks, averageBytes } = isForwarded() ? FORWARDED : OTHER
-    if (chunk === null || chunks <= freeChunks + bytes / averageBytes) return push.call(request, chunk, encoding)
-    request.push = () => false
+    if (chunk === null || chunks <= freeChunks + bytes / averageBytes) return true
     if (request instanceof Http2Request) request.refuse()
     else dropBody(request.socket)
     reject()
     return false
-  }
+  })
 }

@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto'
+import { hash, X509Certificate } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type WatchOptions, watchSecrets } from '../keys/live-ring.ts'
+import { watchSecrets } from '../keys/live-ring.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { checkCertificateDates, loadTlsFiles, type TlsLoad, type TlsSource } from './tls-files.ts'
 
@@ -12,7 +12,6 @@ export interface CertificateWatchDeps {
   /** Called again every hour, as long as a certificate in use is out of date. Must not throw. */
   onExpired(file: string, problem: string): void
   nowMs(): number
-  readonly watch?: WatchOptions
 }
 
 /** A listener with TLS. `S`: the settings that name its files; `undefined` if they name none. */
@@ -50,10 +49,10 @@ export class Certificates<S> {
   /** Follows the files that these settings name, instead of those before. */
   watch(settings: S): void {
     this.stop()
-    const renew = () => this.#renew(settings)
+    const renew = () => this.renew(settings)
     const sources = this.#served.flatMap(({ toSource }) => toSource(settings) ?? [])
     const files = new Set(sources.flatMap(listPaths))
-    this.#stopWatching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew, this.#deps.watch))
+    this.#stopWatching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew))
     const checkDates = () => this.#checkDates(settings)
     checkDates()
     this.#datesCheck = setInterval(checkDates, DATES_CHECK_MS).unref()
@@ -65,6 +64,7 @@ export class Certificates<S> {
     const problems = loaded.flatMap(({ load }) => (load.kind === 'problem' ? [load.message] : []))
     return {
       problems: [...new Set(problems)],
+      digest: hash('sha256', JSON.stringify(loaded.map(({ load }) => load))),
       /** Uses what could be loaded. */
       apply: () => {
         for (const item of loaded) this.#use(item)
@@ -95,7 +95,8 @@ export class Certificates<S> {
     }
   }
 
-  #renew(settings: S): void {
+  /** Reads the files of these settings again, and uses those that are in order. */
+  renew(settings: S): void {
     for (const item of this.#load(settings)) {
       this.#report(item)
       this.#use(item)
@@ -117,5 +118,6 @@ export class Certificates<S> {
   }
 }
 
-const listPaths = ({ cert, key, protocol: { clients } }: TlsSource): readonly string[] =>
+/** The files of a listener. */
+export const listPaths = ({ cert, key, protocol: { clients } }: TlsSource): readonly string[] =>
   [cert, key, clients?.ca, clients?.crl].flatMap((file) => file?.path ?? [])

@@ -22,7 +22,7 @@ export function chooseVersion(socket: Socket | TLSSocket, versions: Versions, ti
 
 const close = (socket: Socket): void => void socket.destroy()
 
-/** Of HTTP/2 the first bytes are waited for in any case: before its session reads them, they can be given in pieces. */
+/** The first bytes of HTTP/2 are waited for in any case: before its session reads them, they can be given in pieces. */
 function waitForBytes(socket: Socket, { http1, http2, timeOut }: Versions, timeoutMs: number): void {
   let bytes: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => finish(timeOut), timeoutMs)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { isInternalUsable } from '../base/node-internals/probes.ts'
 import type { IncomingRequest } from './incoming-request.ts'
 import { type NextBytes, RequestBytes } from './pipelining.ts'
 import { waitForTurn } from './turns.ts'
@@ -26,7 +27,7 @@ export class Connection {
   #served: IncomingMessage | undefined
   /** Requests that the parser found before the reply to the one before them. */
   readonly #waiting: (() => void)[] = []
-  /** `undefined` for a connection of a server that is not Cardea's: its requests wait, not its bytes. */
+  /** `undefined`: its requests wait, not its bytes. So it is with a server that is not Cardea's. */
   #bytes: RequestBytes | undefined
 
   constructor(socket: Socket) {
@@ -35,7 +36,7 @@ export class Connection {
 
   /** From now on the bytes of a pipelined request wait until the one before it is answered. */
   holdBytes(): void {
-    this.#bytes = new RequestBytes(this.#socket, () => this.#nextBytes())
+    if (isInternalUsable('parser-input')) this.#bytes = new RequestBytes(this.#socket, () => this.#nextBytes())
   }
 
   #nextBytes(): NextBytes {

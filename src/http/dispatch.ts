@@ -1,10 +1,6 @@
 import { Refusal } from '../base/errors.ts'
-import { RelayNeeded } from '../base/relay-needed.ts'
-import { runConfirmed } from '../directory/confirm-change.ts'
-import { isAnonymous } from '../directory/identity.ts'
 import { keepOrigin } from '../observe/origin.ts'
 import type { IncomingRequestOptions } from './incoming-request.ts'
-import type { Relay } from './relay.ts'
 import type {
   Dialect,
   Handler,
@@ -13,10 +9,11 @@ import type {
   PendingReply,
   Place,
   PlaceFinder,
-  Reply,
+  ReplyControl,
   RequestContext,
+  RequestHead,
   Route,
-  Router,
+  RouteFinder,
 } from './request-context.ts'
 
 /** Requests whose path begins with this segment, not percent-encoded, are handled by another dialect. */
@@ -37,7 +34,7 @@ export type ChooseDialect = (target: string, method: string | undefined) => Rout
 export function createDialectChooser(
   dialect: Dialect,
   mounts: readonly Mount[],
-  rules: Pick<IncomingRequestOptions, 'limits' | 'trust'>,
+  rules: Pick<IncomingRequestOptions, 'door' | 'limits' | 'trust'>,
 ): ChooseDialect {
   const toRouted = (each: Dialect) => ({ dialect: each, findPlace: createPlaceFinder(each), ...rules })
   const own = toRouted(dialect)
@@ -69,77 +66,22 @@ const isUnder = (target: string, prefix: string): boolean =>
 const SEGMENT_ENDS: ReadonlySet<string> = new Set(['', '/', '?'])
 
 /** Runs the steps of the dialect in order, then the handler of the route. The first reply wins. */
-export const dispatch = (context: RequestContext, dialect: Dialect): PendingReply =>
-  runSteps(context, dialect, runHandler, 0)
-
-/** How a worker thread leaves requests to the main thread. */
-export interface RelayRules {
-  /** How many changes this thread has applied; `undefined`: there are more of them. */
-  countApplied(): number | undefined
-  /** The reply of the main thread. `why`: what this thread has thrown. */
-  readonly relay: Relay
-}
-
-/**
- * The same in a worker thread. It serves only what it is sure of: requests to the upstream, and the rows that can be read
- * anywhere, of clients that it accepts. Whatever it would refuse, the main thread decides.
- */
-export function dispatchOrRelay(context: RequestContext, dialect: Dialect, rules: RelayRules): PendingReply {
-  const applied = rules.countApplied()
-  /** Forwarded or relayed: an error is that of the request. */
-  let isPassedOn = false
-  const relay = (why?: unknown): Promise<Reply> => {
-    if (isPassedOn && !(why instanceof RelayNeeded)) throw why
-    isPassedOn = true
-    return rules.relay(context, why)
-  }
-  const isSure = () => rules.countApplied() === applied && !hasUnknownCredential(context)
-  const serve = (): PendingReply => {
-    const route = context.match?.route
-    const isOwn = isHandledHere(route, dialect)
-    if (isOwn ? !isReadAnywhere(route, context) : !isSure()) return relay()
-    isPassedOn = !isOwn
-    return runHandler(context, dialect)
-  }
-  const check = (reply: Reply): PendingReply => (isPassedOn || (reply.status < 300 && isSure()) ? reply : relay())
-  try {
-    const reply = applied === undefined ? relay() : runSteps(context, dialect, serve, 0)
-    return reply instanceof Promise ? reply.then(check).catch(relay) : check(reply)
-  } catch (error) {
-    return relay(error)
-  }
-}
-
-/** A credential that this thread does not accept may be one that the main thread knows, for example of a former secret. */
-const hasUnknownCredential = (context: RequestContext): boolean =>
-  isAnonymous(context.authenticated) &&
-  (context.header('authorization') !== undefined || context.header('cookie') !== undefined)
-
-const isHandledHere = (route: Route | undefined, dialect: Dialect): boolean =>
-  route !== undefined && !(route.isStandIn && dialect.hasUpstream?.()) && Boolean(route.methods ?? route.handle)
-
-const isReadAnywhere = (route: Route | undefined, { method }: RequestContext): boolean =>
-  route?.isReadAnywhere === true && READING_METHODS.has(method)
+export const dispatch = (context: RequestContext, dialect: Dialect): PendingReply => runSteps(context, dialect, 0)
 
 /**
  * Runs the steps from the index `firstIndex` on. Most return at once, and nothing waits for them. If this and
  * `authenticate` (auth/authenticate.ts) are `async` functions, a forwarded request takes 0.5 µs more (`npm run bench --
  * gateway-handler`).
  */
-function runSteps(
-  context: RequestContext,
-  dialect: Dialect,
-  serve: typeof runHandler,
-  firstIndex: number,
-): PendingReply {
+function runSteps(context: RequestContext, dialect: Dialect, firstIndex: number): PendingReply {
   const { steps } = dialect
   for (let index = firstIndex; index < steps.length; index += 1) {
     const result = steps[index]?.run(context)
     if (result instanceof Promise)
-      return keepOrigin(() => result.then((reply) => reply ?? runSteps(context, dialect, serve, index + 1)))
+      return keepOrigin(() => result.then((reply) => reply ?? runSteps(context, dialect, index + 1)))
     if (result) return result
   }
-  return serve(context, dialect)
+  return runHandler(context, dialect)
 }
 
 /** Runs the handler of the route. */
@@ -148,15 +90,13 @@ function runHandler(context: RequestContext, dialect: Dialect): PendingReply {
   const handler = match && findHandler(match.route, context, dialect)
   const handle = () => (handler ? handler(context, match.params) : dialect.fallback(context))
   const isRead = READING_METHODS.has(context.method)
-  // what is read anywhere, or from the upstream, records no event of the request
-  if (isRead && (!handler || match.route.isReadAnywhere)) return handle()
-  const { confirmCredential } = dialect
-  const isConfirmed = handler !== undefined && confirmCredential !== undefined && !isRead
-  return keepOrigin(() => (isConfirmed ? runConfirmed(() => confirmCredential(context), handle) : handle()))
+  // what is read from the upstream records no event of the request
+  if (isRead && (!handler || match.route.recordsNothing)) return handle()
+  return keepOrigin(handle)
 }
 
 /** `undefined`: the fallback of the dialect handles the request. */
-function findHandler(route: Route, context: RequestContext, dialect: Dialect): Handler | undefined {
+function findHandler(route: Route, context: RequestHead & ReplyControl, dialect: Dialect): Handler | undefined {
   const { methods, handle, isStandIn } = route
   if (!methods || (isStandIn && dialect.hasUpstream?.())) return handle
   context.route = route.path
@@ -189,7 +129,7 @@ const createBranch = (): Branch => ({ literals: new Map() })
  * Builds a tree of routes over decoded segments. A literal wins over a parameter, without backtracking. A path without
  * a row of its own belongs to the nearest `{...}` on the way to it.
  */
-export function createRouter(routes: readonly Route[]): Router {
+export function createRouter(routes: readonly Route[]): RouteFinder {
   const root = createBranch()
   for (const route of routes) addRoute(root, route)
   return (segments) => findRoute(root, segments)

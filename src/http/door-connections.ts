@@ -3,22 +3,23 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { toPeerKey } from '../base/peer-key.ts'
+import type { ClientCounts } from './client-counts.ts'
 import { connectionOf } from './connections.ts'
-import { isRelayed } from './relay.ts'
-import type { RequestContext } from './request-context.ts'
+import type { ReplyControl, RequestIdentity } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
-import { rememberPeer, type TrustRules } from './trust.ts'
+import { findPeer, type TrustRules } from './trust.ts'
 import { WastedWork } from './wasted-work.ts'
 
 export interface ConnectionLimits {
-  readonly maxConnections: number
+  readonly 'max-connections': number
   /** Open connections of one client, its requests over HTTP/2, and requests of trusted proxies for it. */
-  readonly maxConnectionsPerClient: number
-  /** Longest time in which a client may take none of the data that waits for it. */
-  readonly writeTimeoutMs: number
+  readonly 'max-connections-per-client': number
+  /** Longest time in which a client may take none of the data that waits for it, in milliseconds. */
+  readonly 'write-timeout': number
 }
 
 interface DoorConnectionsDeps {
+  readonly clients: ClientCounts
   readonly limits: Live<ConnectionLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
@@ -27,6 +28,7 @@ interface DoorConnectionsDeps {
 }
 
 const MS_BETWEEN_WARNINGS = 60_000
+const NOT_COUNTED = { own: 0, all: 0 }
 
 /** The open connections of one door. */
 export class DoorConnections {
@@ -37,13 +39,11 @@ export class DoorConnections {
   refusedProxyHeaders = 0
   readonly #deps: DoorConnectionsDeps
   readonly #open = new Set<Socket>()
-  /** Connections that worker threads serve. */
-  #lent = 0
   #isRetiring = false
   /** Connections above a limit. */
   readonly #surplus = new WeakSet<Socket>()
-  /** Open connections of each client, its requests over HTTP/2, and requests of trusted proxies for it. */
-  readonly #clients = new Map<string, number>()
+  /** The client of a connection, and which of its connections this was. */
+  readonly #places = new WeakMap<Socket, { readonly client: string; readonly own: number }>()
   /** Requests on connections of HTTP/2. Each takes as much memory as a connection of HTTP/1.1. */
   #streams = 0
   readonly #slowClients: SlowClientWatch
@@ -52,67 +52,49 @@ export class DoorConnections {
 
   constructor(deps: DoorConnectionsDeps) {
     this.#deps = deps
-    this.#slowClients = new SlowClientWatch(this.#open, () => deps.limits.get().writeTimeoutMs)
+    this.#slowClients = new SlowClientWatch(this.#open, () => deps.limits.get()['write-timeout'])
   }
 
   get size(): number {
-    return this.#open.size + this.#lent
+    return this.#open.size
   }
 
   /** A connection above a limit gets an error response. With twice as many of one client, it is closed at once. */
   add(socket: Socket): void {
-    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
-    const { address, isTrusted, isUnixSocket } = rememberPeer(socket, this.#deps.trust.get())
+    const { 'max-connections': max, 'max-connections-per-client': maxPerClient } = this.#deps.limits.get()
+    const { address, isTrusted, isUnixSocket } = findPeer(socket, this.#deps.trust.get())
     this.#open.add(socket)
     this.#slowClients.start()
     socket.once('close', () => this.#open.delete(socket))
-    const count = isTrusted || isUnixSocket ? 0 : this.#count(address, (release) => socket.once('close', release))
-    if (this.size <= maxConnections && count <= maxConnectionsPerClient) return
+    const client = isTrusted || isUnixSocket ? undefined : toPeerKey(address)
+    const { own, all: count } = this.#count(client, (release) => socket.once('close', release))
+    if (client !== undefined) this.#places.set(socket, { client, own })
+    if (this.size <= max && count <= maxPerClient) return
     this.#surplus.add(socket)
     this.#refuse(address)
-    if (count > maxConnectionsPerClient * 2) socket.destroy()
-  }
-
-  /**
-   * Counts a connection that a worker thread serves, until the function it returns is called. `undefined`: it is above a
-   * limit, and to be added here.
-   */
-  lend(socket: Socket): (() => void) | undefined {
-    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
-    const { address, isTrusted } = rememberPeer(socket, this.#deps.trust.get())
-    const key = isTrusted ? undefined : toPeerKey(address)
-    const isFull = key !== undefined && (this.#clients.get(key) ?? 0) >= maxConnectionsPerClient
-    if (isFull || this.size >= maxConnections || this.isStopping) return undefined
-    let release = () => {}
-    if (key !== undefined) this.#count(address, (end) => (release = end))
-    this.#lent += 1
-    return () => {
-      this.#lent -= 1
-      release()
-    }
+    if (count > maxPerClient * 2) socket.destroy()
   }
 
   /** Throws if requests on this connection or for this client are not accepted now. */
-  requireAdmitted(context: RequestContext, socket: Socket): void {
-    // a worker thread that is stopping finishes its requests
-    if (this.isStopping && !isRelayed(socket)) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
+  requireAdmitted(context: RequestIdentity & ReplyControl, socket: Socket): void {
+    if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
     const connection = connectionOf(socket)
     if (this.#isRetiring) connection.retire()
-    if (this.#surplus.has(socket)) {
+    if (this.#isSurplus(socket)) {
       connection.end()
       throw tooManyConnections()
     }
-    const { maxConnections, maxConnectionsPerClient } = this.#deps.limits.get()
+    const { 'max-connections': max, 'max-connections-per-client': maxPerClient } = this.#deps.limits.get()
     const { address, directAddress, isTrusted } = context.client
     if (connection.isMultiplexed) this.#countStream(context)
     const counts = isTrusted ? address !== directAddress : connection.isMultiplexed
-    const count = counts ? this.#count(address, (release) => context.onGone(release)) : 0
-    if (count <= maxConnectionsPerClient && this.#open.size + this.#streams <= maxConnections) return
+    const { all: count } = this.#count(counts ? toPeerKey(address) : undefined, (release) => context.onGone(release))
+    if (count <= maxPerClient && this.#open.size + this.#streams <= max) return
     this.#refuse(address)
     throw tooManyConnections()
   }
 
-  #countStream(context: RequestContext): void {
+  #countStream(context: ReplyControl): void {
     this.#streams += 1
     context.onGone(() => {
       this.#streams -= 1
@@ -120,17 +102,16 @@ export class DoorConnections {
   }
 
   /** Counts one more for a client, until the function that is given to `onEnd` is called. */
-  #count(address: string, onEnd: (release: () => void) => void): number {
-    const key = toPeerKey(address)
-    if (key === undefined) return 0
-    const count = (this.#clients.get(key) ?? 0) + 1
-    this.#clients.set(key, count)
-    onEnd(() => {
-      const left = (this.#clients.get(key) ?? 1) - 1
-      if (left === 0) this.#clients.delete(key)
-      else this.#clients.set(key, left)
-    })
-    return count
+  #count(client: string | undefined, onEnd: (release: () => void) => void): ReturnType<ClientCounts['add']> {
+    if (client === undefined) return NOT_COUNTED
+    const { clients } = this.#deps
+    onEnd(() => clients.release(client))
+    return clients.add(client)
+  }
+
+  #isSurplus(socket: Socket): boolean {
+    const place = this.#places.get(socket)
+    return this.#surplus.has(socket) || (place !== undefined && this.#deps.clients.isSurplus(place.client, place.own))
   }
 
   #refuse(client: string): void {
@@ -156,17 +137,17 @@ export class DoorConnections {
   }
 
   #findClient(socket: Socket): string | undefined {
-    const { address, isTrusted, isUnixSocket } = rememberPeer(socket, this.#deps.trust.get())
+    const { address, isTrusted, isUnixSocket } = findPeer(socket, this.#deps.trust.get())
     return isTrusted || isUnixSocket ? undefined : toPeerKey(address)
   }
 
   isTrustedPeer(socket: Socket): boolean {
-    return rememberPeer(socket, this.#deps.trust.get()).isTrusted
+    return findPeer(socket, this.#deps.trust.get()).isTrusted
   }
 
   refuseProxyHeader(socket: Socket, reason: string): void {
     this.refusedProxyHeaders += 1
-    const { address: peer } = rememberPeer(socket, this.#deps.trust.get())
+    const { address: peer } = findPeer(socket, this.#deps.trust.get())
     const refused = this.refusedProxyHeaders
     this.#warn('connections without a valid PROXY protocol header are closed', { peer, reason, refused })
   }

@@ -10,22 +10,15 @@ import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody, limitTinyChunks } from './body.ts'
+import type { ClientCounts } from './client-counts.ts'
 import { type Connection, connectionOf } from './connections.ts'
-import {
-  type ChooseDialect,
-  createDialectChooser,
-  dispatch,
-  dispatchOrRelay,
-  type Mount,
-  type RelayRules,
-  type RoutedDialect,
-} from './dispatch.ts'
+import { describeOrigin } from './describe-origin.ts'
+import { type ChooseDialect, createDialectChooser, dispatch, type Mount, type RoutedDialect } from './dispatch.ts'
 import { type ConnectionLimits, DoorConnections } from './door-connections.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { isHttp2 } from './http2-messages.ts'
 import { identify, runForRequest } from './identify.ts'
-import { describeOrigin, IncomingRequest } from './incoming-request.ts'
-import { isRelayed } from './relay.ts'
+import { IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, toParserRefusal, writeRawReply, writeReply } from './reply.ts'
 import type { Dialect, HttpResponse, PendingReply, Reply, RequestContext } from './request-context.ts'
 import { handlerOf, withTracedSteps } from './trace-steps.ts'
@@ -35,6 +28,7 @@ export interface DoorOptions {
   readonly dialect: Dialect
   readonly mounts?: readonly Mount[]
   readonly limits: Live<GuardLimits & BodyLimits & ConnectionLimits>
+  readonly clients: ClientCounts
   readonly trust: Live<TrustRules>
   /** The header `Strict-Transport-Security` for clients that use TLS; empty: none. */
   readonly hsts?: Live<string>
@@ -43,8 +37,6 @@ export interface DoorOptions {
   readonly accessLog?: AccessLog
   /** Left out where requests are not traced. */
   readonly tracing?: Tracing | undefined
-  /** Set in a worker thread. */
-  readonly relay?: RelayRules | undefined
 }
 
 export type DoorLimits = ReturnType<DoorOptions['limits']['get']>
@@ -53,13 +45,14 @@ export type Door = ReturnType<typeof createDoor>
 
 /** Serves requests in one dialect, from any listener. */
 export function createDoor(options: DoorOptions) {
-  const { limits, trust, log } = options
+  const { limits, trust, log, clients } = options
   const { dialect, mounts = [] } = options.tracing ? withTracing(options) : options
-  const connections = new DoorConnections({ limits, trust, log, door: dialect.name })
-  const chooseDialect = createDialectChooser(dialect, mounts, { limits, trust })
+  const connections = new DoorConnections({ clients, limits, trust, log, door: dialect.name })
+  const rules = { door: dialect.name, limits, trust }
+  const chooseDialect = createDialectChooser(dialect, mounts, rules)
   const parts: DoorParts = { ...options, chooseDialect, connections }
   const logFailure = (error: unknown) => log.error('a request could not be answered', { error })
-  const identifyOptions = { dialect, limits, trust, door: dialect.name }
+  const identifyOptions = { dialect, ...rules }
 
   return {
     dialect,
@@ -115,7 +108,6 @@ interface ActiveRequest {
   /** Bytes sent on the connection before; `undefined`: the request is not logged. */
   readonly bytesBefore: number | undefined
   readonly parts: DoorParts
-  isRelayed: boolean
 }
 
 /** Handles a request whose turn on its connection has come: checks it, dispatches it, writes the reply. */
@@ -128,7 +120,7 @@ function handleRequest(
   const routed = parts.chooseDialect(request.url ?? '', request.method)
   const context = new IncomingRequest(request, response, routed)
   const bytesBefore = parts.accessLog?.isOn() ? request.socket.bytesWritten : undefined
-  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, parts, isRelayed: false }
+  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, parts }
   connection.add(context)
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
@@ -136,16 +128,16 @@ function handleRequest(
   const run = routed.dialect.keepsOrigin ? beginForOrigin : runForOrigin
   const work = () =>
     run(
-      () => describeOrigin(context, parts.dialect.name),
+      () => describeOrigin(context),
       () => respond(active),
     )
   return parts.tracing ? runTraced(active, parts.tracing, work) : work()
 }
 
-function runTraced({ context, parts }: ActiveRequest, tracing: Tracing, work: () => Promise<void>): Promise<void> {
-  const { id, method, client } = context
+function runTraced({ context }: ActiveRequest, tracing: Tracing, work: () => Promise<void>): Promise<void> {
+  const { id, method, client, door } = context
   const header = (name: string) => context.header(name)
-  context.span = tracing.startRequest({ id, method, scheme: client.scheme, door: parts.dialect.name, header })
+  context.span = tracing.startRequest({ id, method, scheme: client.scheme, door, header })
   return context.span.run(work)
 }
 
@@ -184,11 +176,11 @@ function checkAndDispatch(active: ActiveRequest): PendingReply {
     // Only these bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
-  return parts.relay ? dispatchOrRelay(context, routed.dialect, parts.relay) : dispatch(context, routed.dialect)
+  return dispatch(context, routed.dialect)
 }
 
-const mayHaveTinyChunks = ({ bodyReader, authenticated }: IncomingRequest): boolean =>
-  bodyReader === 'main-thread' || (bodyReader === 'upstream' && !isAnonymous(authenticated))
+const mayHaveTinyChunks = ({ isBodyForwarded, authenticated }: IncomingRequest): boolean =>
+  isBodyForwarded && !isAnonymous(authenticated)
 
 /** Whether the client decides how many pieces its body arrives in. */
 const hasChunks = (request: IncomingMessage): boolean => isChunked(request) || (isHttp2(request) && hasBody(request))
@@ -221,7 +213,7 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
   const { isBroken, endsWithNextReply } = connection
   // After a request for an upgrade that Cardea ignores, the client may send anything.
   const isOver = isBroken || endsWithNextReply || parts.connections.isStopping
-  const isFinal = endsConnection || isOver || request.headers.upgrade !== undefined || reply.relayed?.isLast === true
+  const isFinal = endsConnection || isOver || request.headers.upgrade !== undefined
   const isLast = !connection.isMultiplexed && isFinal
   const written = writeReply(request, response, {
     dialect: routed.dialect,
@@ -230,12 +222,10 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
     hsts: parts.hsts?.get() ?? '',
     isLast,
     isBroken,
-    bodyTimeoutMs: parts.limits.get().bodyTimeoutMs,
+    bodyTimeoutMs: parts.limits.get()['body-timeout'],
   })
-  // the main thread counts and logs it
-  if (reply.relayed) active.isRelayed = true
-  else parts.observer?.onReply(context, reply)
-  if (written.isLast && !isRelayed(request.socket)) connection.isEnding = true
+  parts.observer?.onReply(context, reply)
+  if (written.isLast) connection.isEnding = true
   // A feed may never end, so it does not keep the door from closing.
   if (written.isFeed) removeFromConnection(active)
 }
@@ -254,16 +244,15 @@ function endSpan({ context, response }: ActiveRequest): void {
   context.span?.end({ status: response.statusCode, route: context.route, handler: handlerOf(context), isAborted })
 }
 
-function logAccess({ request, response, context, bytesBefore, parts, isRelayed }: ActiveRequest): void {
-  if (bytesBefore === undefined || isRelayed) return
+function logAccess({ request, response, context, bytesBefore, parts }: ActiveRequest): void {
+  if (bytesBefore === undefined) return
   const bytes = response.bytesSent ?? request.socket.bytesWritten - bytesBefore
-  parts.accessLog?.write(context, response, parts.dialect.name, bytes)
+  parts.accessLog?.write(context, response, bytes)
 }
 
-function removeFromConnection({ request, context, connection, parts }: ActiveRequest): void {
+function removeFromConnection({ context, connection, parts }: ActiveRequest): void {
   connection.remove(context)
-  // a worker thread may relay further requests until it has stopped too
-  if (parts.connections.isStopping && !isRelayed(request.socket)) connection.endIfIdle()
+  if (parts.connections.isStopping) connection.endIfIdle()
 }
 
 /** After these errors the bytes that follow on the connection cannot be trusted to be a request. */

@@ -1,14 +1,14 @@
 /** Reads a form of a page, and where the page asks to be redirected to. */
 import { decodePercent } from '../base/encoding.ts'
 import { badRequest } from '../base/errors.ts'
-import type { Reply, RequestContext } from './request-context.ts'
+import type { Reply, RequestBody, RequestHead } from './request-context.ts'
 
 export type Fields = ReadonlyMap<string, string>
 
 export const isForm = (contentType = ''): boolean => /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
 
 /** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
-export async function readForm(context: RequestContext, maxBytes: number): Promise<Fields> {
+export async function readForm(context: RequestBody, maxBytes: number): Promise<Fields> {
   // quirk: the content encoding of a form is ignored
   const body = await context.readBody(maxBytes)
   const fields = new Map<string, string>()
@@ -28,7 +28,7 @@ function readFormText(text: string): string {
 }
 
 /** The path in the query parameter `next` or `fail`, ready for `Location`. Paths to other hosts are rejected. */
-export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'): string | undefined {
+export function findRedirect(context: RequestHead, parameter: 'next' | 'fail'): string | undefined {
   const path = context.query.get(parameter)
   if (path === null) return undefined
   if (!path.startsWith('/')) throw badRequest('path must begin with a /.')

@@ -5,9 +5,9 @@ import { isHttp2 } from './http2-messages.ts'
 import type { Dialect } from './request-context.ts'
 
 export interface GuardLimits {
-  readonly maxUriBytes: number
-  readonly maxHeaderBytes: number
-  readonly maxHeaders: number
+  readonly 'max-uri-bytes': number
+  readonly 'max-header-bytes': number
+  readonly 'max-headers': number
 }
 
 /**
@@ -24,7 +24,7 @@ export function checkRequest(
   if (!isHttp2(request) && !HTTP1_VERSIONS.has(request.httpVersion))
     throw new Refusal('malformed_request', { detail: 'version' })
   checkMethod(request.method ?? '', methods)
-  checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
+  checkTarget(request.url ?? '', request.method ?? '', limits['max-uri-bytes'])
   const hasMethodOverride = checkHeaders(request.rawHeaders, limits)
   checkHost(request)
   if (request.httpVersion === '1.0') checkHttp10(request)
@@ -47,12 +47,12 @@ function checkHttp10({ headers }: IncomingMessage): void {
 /** Trailers arrive after the request was accepted. They have the same limits as headers. */
 export function hasLargeTrailers(
   { rawTrailers }: IncomingMessage,
-  { maxHeaders, maxHeaderBytes }: GuardLimits,
+  { 'max-headers': maxHeaders, 'max-header-bytes': maxBytes }: GuardLimits,
 ): boolean {
   if (rawTrailers.length / 2 > maxHeaders) return true
   let bytes = 0
   for (const part of rawTrailers) bytes += part.length + 2
-  return bytes > maxHeaderBytes
+  return bytes > maxBytes
 }
 
 const HTTP1_VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
@@ -113,7 +113,10 @@ const ruleOf = createHeaderMemo((name) => {
  * Throws if there are too many headers, or one of them twice. Removes equal copies of those that are merged. Returns
  * whether a header names another method.
  */
-function checkHeaders(raw: string[], { maxHeaders, maxHeaderBytes }: GuardLimits): boolean {
+function checkHeaders(
+  raw: string[],
+  { 'max-headers': maxHeaders, 'max-header-bytes': maxBytes }: GuardLimits,
+): boolean {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   const seen: string[] = []
   let bytes = 0
@@ -130,7 +133,7 @@ function checkHeaders(raw: string[], { maxHeaders, maxHeaderBytes }: GuardLimits
       i -= 2
     } else throw new Refusal('ambiguous_header', { value: name })
   }
-  if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
+  if (bytes > maxBytes) throw new Refusal('headers_too_large')
   return hasMethodOverride
 }
 

@@ -11,10 +11,10 @@ import { waitForTurn } from './turns.ts'
 import { SHORT_MS, WASTE_MS } from './wasted-work.ts'
 
 export interface IdleLimits {
-  /** Until the first request of a connection. */
-  readonly headerTimeoutMs: number
-  /** After a request. */
-  readonly keepAliveTimeoutMs: number
+  /** Until the first request of a connection, in milliseconds. */
+  readonly 'header-timeout': number
+  /** After a request, in milliseconds. */
+  readonly 'keep-alive-timeout': number
 }
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
@@ -48,7 +48,7 @@ type Waiting = [ServerHttp2Stream, StreamHead]
 
 export class Http2Connection extends Connection {
   override readonly isMultiplexed = true
-  /** Of the first bytes, those that Node has not got. */
+  /** How many of the first bytes Node has not got. */
   unreadBytes = (): number => 0
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
@@ -61,9 +61,9 @@ export class Http2Connection extends Connection {
   readonly #takeTurn = () => this.#serveNext()
   #hasServed = false
   #control = { sinceMs: 0, frames: 0 }
-  /** Of heads, and of the bodies of requests that are over. */
+  /** Bytes of heads, and of the bodies of requests that are over. */
   #usefulBytes = 0
-  /** Of bodies that ended before their clients knew: what the windows allow may still arrive. */
+  /** Bytes of bodies that ended before their clients knew: what the windows allow may still arrive. */
   #lateBytes = 0
   /** At the last count. */
   #counted = { atMs: performance.now(), bytes: 0, wasted: 0 }
@@ -77,7 +77,7 @@ export class Http2Connection extends Connection {
     this.#session = session
     this.#door = door
     this.#idle = idle
-    const shortestMs = Math.min(idle.headerTimeoutMs, idle.keepAliveTimeoutMs, door.limits().writeTimeoutMs)
+    const shortestMs = Math.min(idle['header-timeout'], idle['keep-alive-timeout'], door.limits()['write-timeout'])
     const timer = setInterval(() => this.#check(), msBetweenChecks(shortestMs)).unref()
     const startedMs = performance.now()
     this.#addWaste(WASTE_MS.session)
@@ -222,12 +222,11 @@ export class Http2Connection extends Connection {
     // the client did not close its side after the last stream
     if (this.#session.destroyed) this.#socket.destroy()
     const nowMs = performance.now()
-    const timeoutMs = this.#door.limits().writeTimeoutMs
+    const timeoutMs = this.#door.limits()['write-timeout']
     for (const response of this.#responses)
       if (nowMs - (response.stalledSinceMs ?? nowMs) >= timeoutMs) response.destroy()
-    const { headerTimeoutMs, keepAliveTimeoutMs } = this.#idle
     const idleMs = this.#responses.size > 0 ? 0 : nowMs - this.#idleSinceMs
-    if (idleMs < (this.#hasServed ? keepAliveTimeoutMs : headerTimeoutMs)) return
+    if (idleMs < this.#idle[this.#hasServed ? 'keep-alive-timeout' : 'header-timeout']) return
     // half of a head keeps a closed session from ending
     if (this.#session.closed) this.#socket.destroy()
     else this.end()

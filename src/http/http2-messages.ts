@@ -28,7 +28,7 @@ export interface StreamHead {
   readonly headers: Http2Headers
   /** Names and values in turn, with the pseudo-headers. */
   readonly raw: readonly string[]
-  /** The same of the headers after the body, as soon as they arrive. */
+  /** Names and values of the headers after the body, as soon as they arrive. */
   readonly trailers: string[]
   readonly hasBody: boolean
 }
@@ -38,7 +38,7 @@ export interface StreamHead {
  * `Transfer-Encoding` before a body of unknown length. The guard then checks both versions by the same rules.
  */
 export class Http2Request extends IncomingMessage {
-  /** Of the frames of the body that was read. */
+  /** Bytes in the frames of the body that was read. */
   #bytesRead = 0
   #isDiscarded = false
   readonly #stream: ServerHttp2Stream
@@ -91,7 +91,7 @@ export class Http2Request extends IncomingMessage {
     this.#stream.resume()
   }
 
-  /** Of the body that has arrived. */
+  /** How much of the body has arrived. */
   get bytesReceived(): number {
     return this.#bytesRead + this.#stream.readableLength
   }

@@ -3,13 +3,12 @@ import { Socket } from 'node:net'
 import { isClientError } from '../base/errors.ts'
 import { type AuthenticatedRequest, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
+import { describeOrigin } from './describe-origin.ts'
 import { toHttp1Headers } from './http2-messages.ts'
-import { describeOrigin, IncomingRequest, type IncomingRequestOptions } from './incoming-request.ts'
+import { IncomingRequest, type IncomingRequestOptions } from './incoming-request.ts'
 import type { Dialect, HeaderPair, RequestContext, Step } from './request-context.ts'
 
-export interface IdentifyOptions extends Omit<IncomingRequestOptions, 'target'> {
-  readonly door: string
-}
+type IdentifyOptions = Omit<IncomingRequestOptions, 'target'>
 
 export interface Identified {
   readonly authenticated: AuthenticatedRequest
@@ -66,7 +65,7 @@ export function runForRequest<T>(
 ): Promise<T> {
   const context = new IncomingRequest(request, new ServerResponse(request), { ...options, target: '/' })
   return runForOrigin(
-    () => describeOrigin(context, options.door),
+    () => describeOrigin(context),
     () => work(context),
   )
 }

@@ -5,7 +5,6 @@ import { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-body.ts'
 import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
-import type { OriginFields } from '../observe/security-event-table.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
@@ -13,7 +12,6 @@ import { findOnlyCookie, listCookieValues, readCookies } from './cookies.ts'
 import { checkRequest, type GuardLimits } from './guard.ts'
 import { isHttp2 } from './http2-messages.ts'
 import type {
-  BodyReader,
   Client,
   Dialect,
   HeaderPair,
@@ -27,6 +25,8 @@ import type {
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {
+  /** The name of the listener. */
+  readonly door: string
   readonly dialect: Dialect
   /** Left out for a request to another server, whose path is none of this dialect. */
   readonly findPlace?: PlaceFinder
@@ -53,7 +53,7 @@ function createId(): string {
 /** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
 
-/** Of every request without a query: to create one takes 2 µs (`npm run bench -- session`). */
+/** Every request without a query has this one: to create one takes 2 µs (`npm run bench -- session`). */
 const EMPTY_QUERY = new URLSearchParams()
 
 /** The RequestContext of a request of `node:http`. Values that need work are computed on first use. */
@@ -71,7 +71,7 @@ export class IncomingRequest implements RequestContext {
   route: string | undefined
   span: RequestSpan | undefined
   unauthorizedHeaders: HeaderPair[] | undefined
-  bodyReader: BodyReader | undefined
+  isBodyForwarded = false
   readonly #request: IncomingMessage
   readonly #response: HttpResponse
   readonly #options: IncomingRequestOptions
@@ -133,17 +133,30 @@ export class IncomingRequest implements RequestContext {
     this.#client = undefined
   }
 
-  async checkRights(): Promise<void> {
-    for (const step of this.#options.dialect.steps) if (step.checksRights) await step.run(this)
+  get door(): string {
+    return this.#options.door
   }
 
-  async repeatChecks(): Promise<void> {
+  get peer(): string | undefined {
+    return this.authenticated?.identity.isAdmin ? undefined : this.client.address
+  }
+
+  async confirm(): Promise<Authenticated | undefined> {
+    return this.#options.dialect.confirmCredential?.(this)
+  }
+
+  async checkRights(): Promise<void> {
+    for (const step of this.#options.dialect.steps)
+      if (step.checksRights && (await step.run(this))) throw new Refusal('forbidden')
+  }
+
+  async repeat(): Promise<void> {
     const { dialect, limits } = this.#options
     checkRequest(this.#request, limits.get(), dialect)
     const again = new IncomingRequest(this.#request, this.#response, this.#options)
     again.authenticated = this.authenticated
     for (const step of dialect.steps) if (!step.authenticates && (await step.run(again))) throw new Refusal('forbidden')
-    await dialect.confirmCredential?.(again)
+    await again.confirm()
     if (Number(this.header('content-length') ?? 0) > again.maxBodyBytes) throw new Refusal('body_too_large')
   }
 
@@ -222,22 +235,22 @@ export class IncomingRequest implements RequestContext {
   }
 
   get maxBodyBytes(): number {
-    return Math.min(this.#options.limits.get().maxBodyBytes, clientLimits(this.authenticated).maxBytes)
+    return Math.min(this.#options.limits.get()['max-body-bytes'], clientLimits(this.authenticated).maxBytes)
   }
 
   get jsonLimits(): JsonLimits {
-    const maxItems = Math.min(this.#options.limits.get().maxJsonItems, clientLimits(this.authenticated).maxItems)
+    const maxItems = Math.min(this.#options.limits.get()['max-json-items'], clientLimits(this.authenticated).maxItems)
     return { maxDepth: MAX_JSON_DEPTH, maxItems }
   }
 
   readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
-    const maxBodyBytes = Math.min(maxBytes, this.maxBodyBytes)
-    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), maxBodyBytes })
+    const limit = Math.min(maxBytes, this.maxBodyBytes)
+    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), 'max-body-bytes': limit })
     return this.#body
   }
 
-  gatherBody(maxBodyBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined> {
-    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), maxBodyBytes, take })
+  gatherBody(maxBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined> {
+    this.#body ??= this.#readOnce({ ...this.#options.limits.get(), 'max-body-bytes': maxBytes, take })
     return this.#body
   }
 
@@ -252,11 +265,12 @@ export class IncomingRequest implements RequestContext {
     }
   }
 
-  openBody(reader: BodyReader = 'upstream'): Readable | undefined {
+  openBody(): Readable | undefined {
     if (!this.hasBody) return undefined
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
-    this.bodyReader = reader
-    const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits.get()
+    this.isBodyForwarded = true
+    const { 'body-timeout': silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } =
+      this.#options.limits.get()
     return openBodyStream(this.#bodySource, silenceMs, maxBytes)
   }
 
@@ -288,24 +302,4 @@ function clientLimits(authenticated: Authenticated | undefined): ClientLimits {
   if (isAnonymous(authenticated)) return ANONYMOUS_LIMITS
   const { isAdmin, isSuperuser } = authenticated.identity
   return isAdmin || isSuperuser ? ADMIN_LIMITS : USER_LIMITS
-}
-
-/** The fields of a security event that describe the request during which it happened. */
-export function describeOrigin(context: RequestContext, door: string): OriginFields {
-  const { id, client, authenticated } = context
-  return {
-    actor: describeActor(authenticated),
-    peer: client.address || undefined,
-    door,
-    handler: authenticated?.credential?.handler,
-    request: id,
-  }
-}
-
-/** The names for identities without one begin with an underscore, which no user name does. */
-function describeActor(authenticated: RequestContext['authenticated']): string | undefined {
-  if (isAnonymous(authenticated)) return undefined
-  const { name, isSuperuser } = authenticated.identity
-  if (name !== null) return name
-  return isSuperuser ? '_superuser' : '_owner'
 }

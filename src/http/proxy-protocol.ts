@@ -19,7 +19,7 @@ const TEXT = /^PROXY (?:UNKNOWN(?: [\x21-\x7e ]*)?|TCP([46]) ([\da-fA-F:.]+) ([\
 
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const FIXED_BYTES = 16
-/** Of addresses and further fields. HAProxy sends about a hundred bytes. */
+/** The longest addresses and further fields. HAProxy sends about a hundred bytes. */
 const MAX_FURTHER_BYTES = 4096
 const [LOCAL, PROXY] = [0x20, 0x21]
 /** The bytes of an address, by the family of a header of version 2, for TCP. */
@@ -116,15 +116,15 @@ export function requireProxyHeader(server: Server, connections: DoorConnections,
 const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`
 
-type Outcome = { readonly reason: string } | { readonly address: string | undefined }
+type ProxyHeaderOutcome = { readonly reason: string } | { readonly address: string | undefined }
 
 /** Reads the header. What the client sent after it stays in the socket, which is paused. */
-function receiveHeader(socket: Socket, isTrusted: boolean, timeoutMs: number): Promise<Outcome> {
-  const { promise, resolve } = Promise.withResolvers<Outcome>()
+function receiveHeader(socket: Socket, isTrusted: boolean, timeoutMs: number): Promise<ProxyHeaderOutcome> {
+  const { promise, resolve } = Promise.withResolvers<ProxyHeaderOutcome>()
   if (!isTrusted) return Promise.resolve({ reason: 'the peer is not a trusted proxy' })
   let bytes = Buffer.alloc(0)
   const timer = setTimeout(() => finish({ reason: 'the header did not arrive in time' }), timeoutMs)
-  const finish = (outcome: Outcome): void => {
+  const finish = (outcome: ProxyHeaderOutcome): void => {
     clearTimeout(timer)
     socket.off('data', take).off('end', end).off('close', end)
     socket.pause()

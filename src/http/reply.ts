@@ -6,7 +6,6 @@ import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { hasBody } from './body.ts'
 import { isHttp2 } from './http2-messages.ts'
-import { decisionHeaders, isRelayed } from './relay.ts'
 import type {
   Client,
   Dialect,
@@ -74,13 +73,10 @@ export function writeReply(request: IncomingMessage, response: HttpResponse, del
 }
 
 function writeHead(response: HttpResponse, delivery: ReplyDelivery, isLast: boolean): void {
-  const { dialect, context, reply, hsts, isBroken } = delivery
+  const { dialect, context, reply, hsts } = delivery
   const all = headersOf(reply, dialect, context, response.req)
   const headers = withTransportSecurity(all, hsts, context.client.scheme)
-  const isFromWorker = isRelayed(response.req.socket)
-  if (isFromWorker) headers.unshift(...decisionHeaders(context, { isLast, isFeed: isEndless(reply.body) }))
-  // a worker thread ends the connection of its client, and uses the one to this thread again
-  if (isFromWorker ? isBroken : isLast) headers.push('Connection', 'close')
+  if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)
@@ -141,7 +137,6 @@ function headersOf(reply: Reply, dialect: Dialect, context?: RequestContext, req
   const flat: string[] = []
   for (const [name, value] of reply.headers)
     if (!isTrailer(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
-  if (reply.relayed) return flat
   for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
@@ -162,9 +157,6 @@ const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' &
 
 export const isResponseStream = (body: Reply['body']): body is ResponseStream =>
   typeof body === 'object' && 'pipeTo' in body
-
-/** Whether it may never end. */
-const isEndless = (body: Reply['body']): boolean => (isResponseStream(body) ? body.isFeed : isFeed(body))
 
 const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined =>
   !isFeed(body) && !isResponseStream(body)
@@ -238,8 +230,6 @@ function hasUnreadBody(request: IncomingMessage, isCut: boolean): boolean {
   if (isHttp2(request)) return false
   if (request.complete || !hasBody(request)) return false
   if (isCut) return true
-  // the worker thread has it, and decides
-  if (isRelayed(request.socket)) return false
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return request.headers.expect !== undefined || declared > MAX_DISCARDED_BYTES
 }

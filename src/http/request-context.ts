@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-body.ts'
+import type { Caller } from '../directory/caller.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import type { ClientCertificate } from './client-certificate.ts'
@@ -19,6 +20,8 @@ export interface Client {
   readonly directAddress: string
   readonly scheme: 'http' | 'https'
   readonly host: string
+  /** The port of the listener. `undefined` on a Unix socket. */
+  readonly localPort: number | undefined
   readonly isUnixSocket: boolean
   /** Whether the peer itself is one of the trusted proxies. */
   readonly isTrusted: boolean
@@ -36,11 +39,8 @@ export interface Path {
   readonly prefix?: string
 }
 
-/** Who reads a body as it arrives. The main thread checks what a worker thread relays to it. */
-export type BodyReader = 'upstream' | 'main-thread'
-
-/** One request. Code that needs a part asks for that part. */
-export interface RequestContext {
+/** What came in before the body. It never changes. */
+export interface RequestHead {
   /** For logs and the response header. */
   readonly id: string
   readonly method: string
@@ -64,6 +64,10 @@ export interface RequestContext {
   cookie(name: string): string | undefined
   /** All values of a cookie, as browsers send them. */
   cookieValues(name: string): readonly string[]
+}
+
+/** The body of a request, and how much of it is accepted. */
+export interface RequestBody {
   readonly hasBody: boolean
   /** Whether the client sends its body in chunks of HTTP/1.1. HTTP/2 has none: a body of unknown length is not encoded. */
   readonly isChunked: boolean
@@ -83,31 +87,41 @@ export interface RequestContext {
   /**
    * The body as a stream; `undefined` if the request has none. The stream fails with a Refusal if the client sends
    * nothing for too long or sends bytes that are not HTTP. Destroying it keeps the connection. Until the first read it
-   * can be opened again. `reader` is who gets it.
+   * can be opened again.
    */
-  openBody(reader?: BodyReader): Readable | undefined
+  openBody(): Readable | undefined
+}
+
+/** Who sent a request, and whether it may still do so. What is written for the request has it as its caller. */
+export interface RequestIdentity extends Caller {
+  /** Aborted when the client disconnects. If a callback is enough, use `onGone`, which is cheaper. */
+  readonly signal: AbortSignal
   readonly client: Client
   /** The certificate that the client connected with; `undefined`: none, or this listener accepts none. */
   readonly certificate: ClientCertificate | undefined
   /** The next use of `client` decides again, by the rules of that time. */
   forgetClient(): void
-  /** Aborted when the client disconnects. If a callback is enough, use `onGone`, which is cheaper. */
-  readonly signal: AbortSignal
-  /** Called when the client disconnects, and when the reply is sent. */
-  onGone(listener: () => void): void
-  readonly isGone: boolean
-  /** Runs the steps of its dialect that check rights again. Throws where one rejects it. */
-  checkRights(): Promise<void>
-  /** Throws where this request would be refused if it came again now. */
-  repeatChecks(): Promise<void>
-  /** Adds a header to the reply if its status is 401. */
-  addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
   authenticated: Authenticated | undefined
   /** The epoch of gateway/open-streams.ts at the time of authentication; `undefined` before it. */
   streamEpoch: number | undefined
   /** Set if the credential is revoked while the request is handled: no more of its body is accepted. */
   isCut: boolean
+  /** Runs the steps of its dialect that check rights again. Throws where one rejects it. */
+  checkRights(): Promise<void>
+  readonly door: string
+  repeat(): Promise<void>
+}
+
+/** What becomes of the reply, and how the request is measured. */
+export interface ReplyControl {
+  /** Called when the client disconnects, and when the reply is sent. */
+  onGone(listener: () => void): void
+  readonly isGone: boolean
+  /** Adds a header to the reply if its status is 401. */
+  addToUnauthorized(name: string, value: string): void
+  /** What was added so. */
+  readonly unauthorizedHeaders: readonly HeaderPair[] | undefined
   /** Milliseconds of `performance.now()`. */
   readonly startedAtMs: number
   /** When it was first forwarded; `undefined`: not yet. */
@@ -117,6 +131,9 @@ export interface RequestContext {
   /** Its span; `undefined`: requests are not traced. */
   readonly span: RequestSpan | undefined
 }
+
+/** One request. A function names the parts that it uses; one that passes the request on may take all of it. */
+export interface RequestContext extends RequestHead, RequestBody, RequestIdentity, ReplyControl {}
 
 export type HeaderPair = readonly [name: string, value: string]
 
@@ -131,8 +148,6 @@ export interface Reply {
   readonly error?: ErrorCode
   /** The response of an upstream. Default headers that describe the content are not added. */
   readonly isForwarded?: true
-  /** The response of the main thread to a request that this thread relayed, complete with all headers. */
-  readonly relayed?: { readonly isLast: boolean }
 }
 
 export type Feed = AsyncIterable<string | Uint8Array>
@@ -150,7 +165,7 @@ export interface HttpResponse extends Sink {
   readonly req: IncomingMessage
   statusCode: number
   readonly headersSent: boolean
-  /** Of this response alone; `undefined`: those of its connection are counted. */
+  /** The bytes of this response alone; `undefined`: those of its connection are counted. */
   readonly bytesSent?: number
   writeHead(status: number, headers: string[]): unknown
   writeHead(status: number, reason: string, headers: string[]): unknown
@@ -166,6 +181,8 @@ export interface ResponseStream {
   pipeTo(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void
   /** Instead of `pipeTo`: the response is not wanted. */
   discard(): void
+  /** Calls `onChunk` with each part, the first ones included, and `onClosed` once, also if the response breaks off. */
+  observe?(onChunk: (chunk: Uint8Array) => void, onClosed: () => void): void
 }
 
 export type PendingReply = Reply | Promise<Reply>
@@ -201,8 +218,8 @@ export interface Route<Right = unknown> {
   readonly allow?: readonly string[]
   /** Used only without an upstream. If there is one, the request is forwarded to it. */
   readonly isStandIn?: boolean
-  /** `GET` and `HEAD` change nothing and need only what every thread has: worker threads handle them too. */
-  readonly isReadAnywhere?: true
+  /** Requests that read it record no security event. */
+  readonly recordsNothing?: true
 }
 
 /** A route, and the values of its `{name}` segments. */
@@ -211,7 +228,7 @@ export interface Match {
   readonly params: Params
 }
 
-export type Router = (segments: readonly string[]) => Match | undefined
+export type RouteFinder = (segments: readonly string[]) => Match | undefined
 
 /** A path as its dialect reads it, and the route of it; `undefined`: no row of the dialect matches. */
 export interface Place {

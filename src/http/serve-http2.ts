@@ -2,7 +2,7 @@
 import { constants, performServerHandshake, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { codeOf } from '../base/errors.ts'
-import { hasEnded, readInPieces } from '../base/node-internals/session-start.ts'
+import { destroyInTurn, hasEnded, readInPieces } from '../base/node-internals/session-start.ts'
 import { rememberConnection } from './connections.ts'
 import type { Door, DoorLimits } from './door.ts'
 import {
@@ -62,11 +62,10 @@ function startSession(socket: Socket, door: Door, idle: IdleLimits): void {
   // The server accepts half-open connections, because that of HTTP/1.1 closes them itself.
   socket.once('end', () => socket.destroy())
   // It takes some milliseconds to end a hundred requests, so connections that end together take turns.
-  const close = socket._destroy.bind(socket)
-  socket._destroy = (error, done) => {
-    if (connection.hasRequests) waitToEnd(() => close(error, done))
-    else close(error, done)
-  }
+  destroyInTurn(socket, (destroy) => {
+    if (connection.hasRequests) waitToEnd(destroy)
+    else destroy()
+  })
   session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[] = []) => {
     // A client may reset the stream at any time. 'close' follows, and says all there is to say.
     stream.on('error', () => {})
@@ -105,12 +104,12 @@ function countSoon(connection: Http2Connection, times: number): void {
 }
 
 /** The limits of headers are above those of the guard, so that slightly too large headers get an error of the dialect. */
-const toSessionOptions = ({ maxHeaders, maxHeaderBytes }: DoorLimits) => ({
-  maxHeaderListPairs: maxHeaders * 2,
+const toSessionOptions = (limits: DoorLimits) => ({
+  maxHeaderListPairs: limits['max-headers'] * 2,
   settings: {
     maxConcurrentStreams: MAX_STREAMS,
     initialWindowSize: STREAM_WINDOW_BYTES,
-    maxHeaderListSize: maxHeaderBytes * 2,
+    maxHeaderListSize: limits['max-header-bytes'] * 2,
   },
   ...STREAM_RESETS,
   // an upstream may repeat any header

@@ -13,17 +13,19 @@ import {
   type ServerOptions as HttpsOptions,
   Server as HttpsServer,
 } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createConnection, Server as NetServer, type Socket } from 'node:net'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
+import { codeOf } from '../base/errors.ts'
+import { isInternalUsable } from '../base/node-internals/probes.ts'
 import { chooseVersion, type Versions } from './choose-version.ts'
 import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import { connectionOf } from './connections.ts'
 import type { Door } from './door.ts'
 import { followHandshakes, type Handshakes, holdHandshakes } from './handshakes.ts'
 import { requireProxyHeader } from './proxy-protocol.ts'
-import { probeSocket } from './relay.ts'
 import { serveHttp2 } from './serve-http2.ts'
+import { followTicketKeys } from './session-tickets.ts'
 import { noteAccepted } from './turns.ts'
 
 /** Where a door listens. */
@@ -54,14 +56,18 @@ export interface ClientAuthorities {
 }
 
 export interface ListenerLimits {
-  readonly maxHeaderBytes: number
-  readonly maxConnections: number
-  readonly headerTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
+  readonly 'max-header-bytes': number
+  readonly 'max-connections': number
+  /** Milliseconds. */
+  readonly 'header-timeout': number
+  /** Milliseconds. */
+  readonly 'keep-alive-timeout': number
   /** Whether connections must begin with a header of the PROXY protocol, from a trusted peer. */
   readonly usesProxyProtocol?: boolean
   /** Whether clients may speak HTTP/2. */
   readonly usesHttp2?: boolean
+  /** Listeners with the same resume each other's TLS sessions. */
+  readonly ticketSeed?: Uint8Array
 }
 
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
@@ -71,33 +77,17 @@ const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
 export type Listener = Awaited<ReturnType<typeof listen>>
 
-/** Takes a new connection before anything is read from it. `false`: this thread has to serve it. */
-export type HandOver = (socket: Socket) => boolean
-
-export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits, handOver?: HandOver) {
-  const opened = openServer(door, endpoint, limits)
-  await bind(opened.server, endpoint)
-  if (handOver) offerConnections(opened.server, handOver)
-  return Object.assign(opened, { url: urlOf(opened.server, endpoint) })
-}
-
-function offerConnections(server: Server, handOver: HandOver): void {
-  const handlers = server.listeners('connection')
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    if (!handOver(socket)) for (const handler of handlers) handler.call(server, socket)
-  })
-}
-
-/** A listener that is not bound: it serves the connections that it is given. */
-export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
+export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits) {
   const server = createServer(door, endpoint, limits)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
-  const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door.connections, limits.headerTimeoutMs)
+  const dropWaiting = limits.usesProxyProtocol && requireProxyHeader(server, door.connections, limits['header-timeout'])
   const handshakes = tls ? followHandshakes(server) : []
   const replaceTrust = tls?.clients && followClientCertificates(server, door, handshakes)
+  let stopTickets = followTicketKeys(server, limits.ticketSeed, tls)
+  await bind(server, endpoint)
   return {
     server,
+    url: urlOf(server, endpoint),
     /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
     get certificateEndsAtMs(): number | undefined {
       return tls && new X509Certificate(tls.cert).validToDate.getTime()
@@ -108,11 +98,16 @@ export function openServer(door: Door, endpoint: Endpoint, limits: ListenerLimit
       const isSameTrust = isDeepStrictEqual(next.clients, tls?.clients)
       server.setSecureContext(toSecureContext(next))
       tls = next
+      stopTickets()
+      stopTickets = followTicketKeys(server, limits.ticketSeed, tls)
       if (!isSameTrust) replaceTrust?.()
     },
+    /** Stops accepting connections. Those that are open stay so, idle ones too. Resolves when the last one is closed. */
+    retire: (): Promise<void> => new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve())),
     /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
     close(graceMs: number): Promise<void> {
       if (dropWaiting) dropWaiting()
+      stopTickets()
       for (const [, socket] of handshakes) socket.destroy()
       return close(server, door, graceMs)
     },
@@ -126,22 +121,27 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
     ? createHttpsServer({
         ...options,
         ...toTlsOptions(tls),
-        handshakeTimeout: limits.headerTimeoutMs,
-        ALPNProtocols: limits.usesHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+        handshakeTimeout: limits['header-timeout'],
+        ALPNProtocols: speaksHttp2(limits) ? ['h2', 'http/1.1'] : ['http/1.1'],
       })
     : createHttpServer(options)
   // Zero: Node would silently drop the headers above this number. guard.ts counts them instead.
   server.maxHeadersCount = 0
   // Connections above the door's limit get an error response; above twice that they are closed.
-  server.maxConnections = limits.maxConnections * 2
-  if (tls) holdHandshakes(server, door, limits.headerTimeoutMs)
+  server.maxConnections = limits['max-connections'] * 2
+  // in one of several processes too: it would give them back to the supervisor, which would offer them again and again
+  Object.assign(server, { dropMaxConnection: true })
+  if (tls) holdHandshakes(server, door, limits['header-timeout'])
   acceptConnections(server, door, limits)
   connectDoor(server, door)
   return server
 }
 
+const speaksHttp2 = ({ usesHttp2 = false }: ListenerLimits): boolean => usesHttp2 && isInternalUsable('session-start')
+
 function acceptConnections(server: Server, door: Door, limits: ListenerLimits): void {
   const event = server instanceof HttpsServer ? 'secureConnection' : 'connection'
+  const usesHttp2 = speaksHttp2(limits)
   const handlers = server.listeners(event)
   server.removeAllListeners(event)
   const serveHttp1 = (socket: Socket) => {
@@ -156,7 +156,7 @@ function acceptConnections(server: Server, door: Door, limits: ListenerLimits): 
   server.on('connection', noteAccepted)
   server.on(event, (socket) => {
     door.connections.add(socket)
-    if (limits.usesHttp2) chooseVersion(socket, versions, limits.headerTimeoutMs)
+    if (usesHttp2) chooseVersion(socket, versions, limits['header-timeout'])
     else serveHttp1(socket)
   })
 }
@@ -169,6 +169,8 @@ const toTlsOptions = (tls: TlsSettings): HttpsOptions => ({
 
 const toSecureContext = ({ clients, ...tls }: TlsSettings): HttpsOptions => ({
   ...OLDEST_VERSION,
+  // by default it depends on the arguments of the process
+  sessionIdContext: 'cardea',
   ...tls,
   ...(clients && { ca: [...clients.certificates] }),
   ...(clients && clients.revocations.length > 0 && { crl: [...clients.revocations] }),
@@ -189,13 +191,13 @@ function followClientCertificates(server: Server, door: Door, handshakes: Handsh
   }
 }
 
-export const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
-  maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),
-  headersTimeout: limits.headerTimeoutMs,
+const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
+  maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits['max-header-bytes'] * 2),
+  headersTimeout: limits['header-timeout'],
   // The reader of the body has its own timeouts: an upload through the gateway may take hours.
   requestTimeout: 0,
-  connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.headerTimeoutMs / 4)),
-  keepAliveTimeout: limits.keepAliveTimeoutMs,
+  connectionsCheckingInterval: Math.min(1000, Math.ceil(limits['header-timeout'] / 4)),
+  keepAliveTimeout: limits['keep-alive-timeout'],
   insecureHTTPParser: false,
   // Checked by guard.ts, so that the error is one of the dialect.
   requireHostHeader: false,
@@ -227,6 +229,19 @@ async function bind(server: Server, endpoint: Endpoint): Promise<void> {
     await bindOnce(server, endpoint)
   }
   if (endpoint.kind === 'unix') chmodSync(endpoint.path, modeOf(endpoint))
+}
+
+/** Why nothing accepts connections at a Unix socket, as a code of the system; empty: something does. */
+async function probeSocket(path: string): Promise<string> {
+  const probe = createConnection({ path })
+  try {
+    await once(probe, 'connect')
+    return ''
+  } catch (error) {
+    return codeOf(error)
+  } finally {
+    probe.destroy()
+  }
 }
 
 /** Only a leftover socket may be removed, never another file. */

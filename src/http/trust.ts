@@ -22,19 +22,20 @@ export interface TrustRules {
  * that is not a trusted proxy is the client, because the client could have sent everything before it.
  */
 export function readClient(request: IncomingMessage, rules: TrustRules): Client {
-  const { address, scheme, isUnixSocket, isTrusted } = findPeer(request.socket, rules)
+  const { address, scheme, isUnixSocket, isTrusted, localPort } = findPeer(request.socket, rules)
   const claims = isTrusted ? readForwarded(request, rules) : NO_CLAIMS
   return {
     address: claims.address ?? address,
     directAddress: address,
     scheme: claims.scheme ?? scheme,
     host: claims.host ?? request.headers.host ?? '',
+    localPort,
     isUnixSocket,
     isTrusted,
   }
 }
 
-interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isTrusted'> {
+interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isTrusted' | 'localPort'> {
   /** The rules by which `isTrusted` was decided; `undefined`: it was not. */
   readonly rules: TrustRules | undefined
   /** Set if the peer forwards the bytes of a client whose address it does not name. */
@@ -43,13 +44,17 @@ interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isT
 
 const peers = new WeakMap<Socket, Peer>()
 
-/** The peer of a connection does not change: it is read once, and the decision is made again only for new rules. */
-function findPeer(socket: Socket, rules: TrustRules): Peer {
+/**
+ * The peer of a connection does not change: it is read once, and the decision is made again only for new rules. To be
+ * called for each new connection: a closed one has no address any more and would look like a Unix socket.
+ */
+export function findPeer(socket: Socket, rules: TrustRules): Peer {
   const known = peers.get(socket)
   if (known?.rules === rules) return known
-  const { address, scheme, isUnixSocket, hidesClient = false } = known ?? readPeer(socket)
+  const { hidesClient = false, ...read } = known ?? readPeer(socket)
+  const { address, isUnixSocket } = read
   const isAllowed = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
-  const peer = { address, scheme, isUnixSocket, isTrusted: isAllowed && !hidesClient, rules, hidesClient }
+  const peer = { ...read, isTrusted: isAllowed && !hidesClient, rules, hidesClient }
   peers.set(socket, peer)
   return peer
 }
@@ -58,6 +63,7 @@ const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules'> => ({
   address: plainAddress(socket.remoteAddress ?? ''),
   scheme: schemeOf(socket),
   isUnixSocket: socket.remoteAddress === undefined,
+  localPort: socket.localPort,
 })
 
 /**
@@ -68,13 +74,6 @@ export function announcePeer(socket: Socket, address: string | undefined): void 
   const named = address === undefined ? { hidesClient: true } : { address: plainAddress(address), isUnixSocket: false }
   peers.set(socket, { ...readPeer(socket), ...named, isTrusted: false, rules: undefined })
 }
-
-/** The client of the request that a worker thread relays next on this connection. */
-export const announceClient = (socket: Socket, address: string, scheme: Client['scheme']): void =>
-  void peers.set(socket, { address, scheme, isUnixSocket: false, isTrusted: false, rules: undefined })
-
-/** To be called for each new connection: a closed one has no address any more and would look like a Unix socket. */
-export const rememberPeer = findPeer
 
 export const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 

@@ -11,7 +11,7 @@ const ITERATIONS_PER_START = 8
 /**
  * While connections are accepted, turns rest this many times as long as they took. Node accepts one connection of a
  * listener in each iteration: behind those of an attacker, a new client waited up to two seconds, and with short
- * iterations waits 0.2 at most (test/long/attacks/http2.ts; docs/guides/tls.md has the figures).
+ * iterations waits 0.2 at most (test/long/attacks/http2.ts; docs/reference/http2.md has the figures).
  */
 const REST_FACTOR = 3
 /** An iteration may have taken long for another reason. */
