@@ -1,13 +1,12 @@
-import { isDeepStrictEqual } from 'node:util'
 import { isClientError, Refusal } from '../base/errors.ts'
-import { type Account, isAccount } from '../directory/account.ts'
+import { type Account, isAccount, needsSecondStep } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import {
   ANONYMOUS,
   type Authenticated,
   type AuthenticatedRequest,
   type Credential,
-  type Identity,
+  hasSameRights,
   isAnonymous,
 } from '../directory/identity.ts'
 import { keepOrigin } from '../observe/origin.ts'
@@ -25,7 +24,7 @@ import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
  *
  * `observer` is left out where a request is authenticated again.
  */
-export function authenticate(
+export function authenticateSource(
   source: CredentialSource,
   accepted: AcceptedHandlers,
   observer?: SignInObserver,
@@ -39,7 +38,7 @@ export function authenticate(
       return keepOrigin(() =>
         verdict().then((later) => {
           const authenticated = recordAccepted(judge(later, handler, accepted, observer), source, observer)
-          return authenticated ?? authenticate(source, accepted, observer, index + 1)
+          return authenticated ?? authenticateSource(source, accepted, observer, index + 1)
         }),
       )
     const authenticated = recordAccepted(judge(verdict, handler, accepted, observer), source, observer)
@@ -74,14 +73,14 @@ function recordAccepted(
   return found
 }
 
-/** The same where a wrong credential leaves the request anonymous. Errors of the server are still thrown. */
+/** Reads a credential where a wrong one leaves the request anonymous. Errors of the server are still thrown. */
 async function authenticateOrAnonymous(
   source: CredentialSource,
   accepted: AcceptedHandlers,
   observer?: SignInObserver,
 ): Promise<Authenticated> {
   try {
-    return await authenticate(source, accepted, observer)
+    return await authenticateSource(source, accepted, observer)
   } catch (error) {
     if (isClientError(error)) return ANONYMOUS
     throw error
@@ -98,11 +97,11 @@ interface AuthenticatorOptions<S extends CredentialSource> {
 }
 
 /** How a listener, or a dialect that is mounted at it, reads the credentials of requests. */
-export type Authenticator<S extends CredentialSource = CredentialSource> = ReturnType<typeof createAuthenticator<S>>
+export type DoorAuthenticator<S extends CredentialSource = CredentialSource> = ReturnType<typeof createAuthenticator<S>>
 
 export function createAuthenticator<S extends CredentialSource>(options: AuthenticatorOptions<S>) {
   const { select, observer, isLenient } = options
-  const read = isLenient ? authenticateOrAnonymous : authenticate
+  const read = isLenient ? authenticateOrAnonymous : authenticateSource
   const selectOne = (source: S, handler: string): AcceptedHandlers => {
     const accepted = select(source)
     return { ...accepted, handlers: accepted.handlers.filter(({ name }) => name === handler) }
@@ -134,7 +133,7 @@ export interface RevalidateDeps {
 
 /** How the credential of a running request is checked again. One of `authenticators` has accepted it. */
 export const createRevalidation = <R extends RunningRequest>(
-  authenticators: readonly Authenticator<R>[],
+  authenticators: readonly DoorAuthenticator<R>[],
   deps: RevalidateDeps,
 ) => ({
   /**
@@ -167,7 +166,7 @@ export const createRevalidation = <R extends RunningRequest>(
 async function isStillAccepted<R extends RunningRequest>(
   request: R,
   { identity, credential }: AuthenticatedRequest,
-  authenticators: readonly Authenticator<R>[],
+  authenticators: readonly DoorAuthenticator<R>[],
   deps: RevalidateDeps,
 ): Promise<boolean> {
   const { kind, handler } = credential
@@ -184,14 +183,6 @@ async function isSameAccount(before: Account, credential: Credential, deps: Reva
   const now = await deps.directory.findAccount(before.name)
   if (!now || now.sessionEpoch.generation !== before.sessionEpoch.generation) return false
   // Basic has no place for a one-time code
-  if (!hasSameRights(now, before) || now.totp !== undefined) return false
+  if (!hasSameRights(now, before) || needsSecondStep(now)) return false
   return credential.kind.isStillAccepted?.(now, credential, deps.iterationLimits()) ?? false
 }
-
-const hasSameRights = (now: Identity, before: Identity): boolean =>
-  now.name === before.name &&
-  now.isAdmin === before.isAdmin &&
-  now.mustChangePassword === before.mustChangePassword &&
-  now.mustSetUpFactor === before.mustSetUpFactor &&
-  isDeepStrictEqual(now.roles, before.roles) &&
-  isDeepStrictEqual(now.grants, before.grants)

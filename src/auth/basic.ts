@@ -4,7 +4,7 @@ import { type Clock, nowSeconds } from '../base/clock.ts'
 import { readBase64, readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
 import { findActiveToken, findScope, findTokenUser, hasToken, toTokenMark } from '../directory/access-token.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, needsSecondStep } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind } from '../directory/identity.ts'
 import { checkName } from '../directory/users/names.ts'
@@ -108,8 +108,8 @@ export function createBasicHandler(
     const checked = await check(name, password, source)
     if (!checked) return { ...refused('credential_refused'), isRecorded: true } as const
     if (checked.token) return accept(checked.account, toTokenCredential(checked.token, form.name))
-    // an access token is looked up each time: it can be revoked while the password stays
-    knownHeaders?.remember(header, checked.account)
+    // an access token or an address is looked up each time: it can be taken away while the password stays
+    if (checked.account.name === name) knownHeaders?.remember(header, checked.account)
     return accept(checked.account, byPassword)
   }
   return {
@@ -146,7 +146,7 @@ export const toTokenCredential = (token: AccessToken, handler: string): Credenti
 })
 
 export interface AccessTokenDeps {
-  readonly directory: Pick<Directory, 'findAccount'>
+  readonly directory: Pick<Directory, 'findAccount' | 'findSignInName'>
   readonly signIn: DoorSignIn
   readonly clock: Clock
   /** Whether the access token of a user with a second factor is refused even with a one-time code. */
@@ -167,7 +167,7 @@ export async function verifyPasswordOrToken(
   const isToken = findTokenUser(attempt.password) !== undefined
   const byToken = isToken ? await findByToken(deps, attempt) : undefined
   // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
-  if (byToken && byToken.account.totp === undefined) return byToken
+  if (byToken && !needsSecondStep(byToken.account)) return byToken
   // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
   const name = byToken?.account.name ?? (attempt.name || (findTokenUser(attempt.password) ?? ''))
   const isProven = (account: Account) =>
@@ -182,7 +182,12 @@ export async function verifyPasswordOrToken(
 /** A user with a second factor needs its code too. */
 async function findByToken({ directory, clock }: AccessTokenDeps, { name, password }: DoorAttempt) {
   const user = findTokenUser(password)
-  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
+  if (
+    user === undefined ||
+    (name !== '' && (await directory.findSignInName(name)) !== user) ||
+    checkName(user) !== undefined
+  )
+    return undefined
   const account = await directory.findAccount(user)
   if (!account || account.isAdmin) return undefined
   const token = findActiveToken(account, password, nowSeconds(clock))

@@ -11,6 +11,7 @@ import { verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
 import { ACCESS_TOKEN, type CheckPassword, toTokenCredential } from './basic.ts'
+import { EXTERNAL_TOKEN, type FindExternalToken } from './external-token.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -29,13 +30,12 @@ import {
   type UserToken,
 } from './issued-token.ts'
 import { JWT_HANDLER } from './jwt.ts'
-import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
 
 export interface BearerDeps extends Pick<IssueDeps, 'ring' | 'issuer' | 'maxLifetimeSeconds' | 'clock'> {
   /** Verified claims. Cleared when the keys change. */
   readonly cache: TokenCache<Claims>
   /** As in JwtDeps. */
-  readonly findProviderToken?: FindProviderToken | undefined
+  readonly findExternalToken?: FindExternalToken | undefined
   /** `false`: only superuser tokens are accepted. */
   knowsUsers(): boolean
   readonly directory: Pick<
@@ -60,21 +60,21 @@ const BEARER = /^bearer +(.*)$/i
  */
 export const createBearerHandler = (deps: BearerDeps, check: CheckPassword): CredentialHandler => ({
   name: BEARER_HANDLER,
-  kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN, ACCESS_TOKEN],
+  kinds: [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, EXTERNAL_TOKEN, ACCESS_TOKEN],
   read(source) {
     const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
     if (text === undefined) return ABSENT
     if (deps.acceptsAccessTokens() && findTokenUser(text) !== undefined)
       return async () => {
         const checked = await check('', text, source)
-        if (!checked?.token) return { ...refuse('no valid access token'), isRecorded: true }
+        if (!checked?.token) return { ...refuseToken('no valid access token'), isRecorded: true }
         return accept(checked.account, toTokenCredential(checked.token, BEARER_HANDLER))
       }
     const known = findVerified(text, deps)
-    const provided = !known && deps.knowsUsers() ? deps.findProviderToken?.(text, nowSeconds(deps.clock)) : undefined
+    const provided = !known && deps.knowsUsers() ? deps.findExternalToken?.(text, nowSeconds(deps.clock)) : undefined
     if (provided) return provided
     const claims = known ?? verifyNew(text, deps)
-    return typeof claims === 'string' ? refuse(claims) : () => checkClaims(claims, BEARER_HANDLER, deps)
+    return typeof claims === 'string' ? refuseToken(claims) : () => checkClaims(claims, BEARER_HANDLER, deps)
   },
 })
 
@@ -107,7 +107,7 @@ function isOpenedHere({ identity, credential }: AcceptedCredential, { directory 
   return directory.isOpenedHere(credential.session.id, identity, credential.accessToken)
 }
 
-const refuse = (detail: string): RefusedCredential => reject(new Refusal('token_refused', { detail }))
+const refuseToken = (detail: string): RefusedCredential => reject(new Refusal('token_refused', { detail }))
 
 /** The claims of a token that was verified before. */
 const findVerified = (text: string, { ring, cache, clock }: BearerDeps): Claims | undefined =>
@@ -133,7 +133,7 @@ const SUPERUSER: Identity = Object.freeze({
 
 async function checkClaims(claims: Claims, handler: string, deps: BearerDeps): Promise<Verdict> {
   const reading = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
-  if (reading.kind === 'refused') return refuse(reading.reason)
+  if (reading.kind === 'refused') return refuseToken(reading.reason)
   if (reading.kind === 'user') return checkUserToken(reading.name, readUserToken(claims, reading, handler), deps)
   const { exp: expiresAt, allowedPaths } = reading
   return accept(SUPERUSER, { kind: SUPERUSER_TOKEN, handler, expiresAt, allowedPaths })
@@ -142,14 +142,14 @@ async function checkClaims(claims: Claims, handler: string, deps: BearerDeps): P
 async function checkUserToken(name: string, token: UserToken, deps: BearerDeps): Promise<Verdict> {
   const { directory, knowsUsers } = deps
   const { session, accessToken: mark, issuedAt } = token
-  if (!knowsUsers()) return refuse('user tokens are not accepted here')
+  if (!knowsUsers()) return refuseToken('user tokens are not accepted here')
   const identity = checkName(name) === undefined ? await directory.findAccount(name) : undefined
-  if (!identity) return refuse('no active user of this name')
+  if (!identity) return refuseToken('no active user of this name')
   const accessToken = mark === undefined ? undefined : findTokenByMark(identity, mark)
-  if (mark !== undefined && !accessToken) return refuse('its access token was revoked or has expired')
-  if (session && isTooOld(identity, session, deps)) return refuse('the session is too old')
+  if (mark !== undefined && !accessToken) return refuseToken('its access token was revoked or has expired')
+  if (session && isTooOld(identity, session, deps)) return refuseToken('the session is too old')
   const isLive = session ? directory.isSessionLive(session) : directory.isForeignTokenLive({ name, issuedAt })
-  if (!(await isLive)) return refuse('the session was revoked')
+  if (!(await isLive)) return refuseToken('the session was revoked')
   const credential = accessToken ? { ...token, scope: findScope(accessToken) } : token
   return accept(session ? directory.toActing(identity, session.id) : identity, credential)
 }

@@ -1,6 +1,7 @@
 // Client certificates: the common name of the subject is the name of the user.
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { needsSecondStep } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { CredentialKind } from '../directory/identity.ts'
 import {
@@ -33,13 +34,13 @@ export const createCertificateHandler = (deps: CertificateDeps): CredentialHandl
     const { certificate } = source
     if (certificate === undefined || isForwarded(source)) return ABSENT
     const { problem, validFromMs, validToMs, commonNames } = certificate
-    if (problem !== undefined) return refuse(problem)
+    if (problem !== undefined) return refuseCertificate(problem)
     const nowMs = deps.clock.nowMs()
-    if (nowMs < validFromMs) return refuse('it is not valid yet')
-    if (nowMs >= validToMs) return refuse('it has expired')
+    if (nowMs < validFromMs) return refuseCertificate('it is not valid yet')
+    if (nowMs >= validToMs) return refuseCertificate('it has expired')
     const [name = '', ...others] = commonNames
     if (others.length > 0 || !isName(name))
-      return refuse('its subject must have exactly one common name, which must be a user name')
+      return refuseCertificate('its subject must have exactly one common name, which must be a user name')
     return () => checkUser(name, validToMs, deps)
   },
 })
@@ -47,13 +48,13 @@ export const createCertificateHandler = (deps: CertificateDeps): CredentialHandl
 /** A certificate replaces neither the password of an administrator nor the second factor of a user. */
 async function checkUser(name: string, validToMs: number, { directory }: CertificateDeps): Promise<Verdict> {
   const account = await directory.findAccount(name)
-  if (!account) return refuse('there is no active user of its common name')
-  if (account.isAdmin) return refuse('its common name is that of an administrator')
-  if (account.totp !== undefined) return refuse('the user has a second factor')
+  if (!account) return refuseCertificate('there is no active user of its common name')
+  if (account.isAdmin) return refuseCertificate('its common name is that of an administrator')
+  if (needsSecondStep(account)) return refuseCertificate('the user has a second factor')
   return accept(account, { kind: CERTIFICATE, handler: CERTIFICATE_HANDLER, expiresAt: Math.floor(validToMs / 1000) })
 }
 
-const refuse = (reason: string): Verdict =>
+const refuseCertificate = (reason: string): Verdict =>
   reject(new Refusal('certificate_refused', { detail: `client certificate: ${reason}` }))
 
 const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.*)?)$/i

@@ -14,10 +14,10 @@ import {
 import { type BearerDeps, createBearerHandler, SUPERUSER_TOKEN } from './bearer.ts'
 import { CERTIFICATE, CERTIFICATE_HANDLER, type CertificateDeps, createCertificateHandler } from './certificate.ts'
 import type { DoorKnownHeaders } from './door-sign-in.ts'
+import { EXTERNAL_TOKEN } from './external-token.ts'
 import type { CredentialHandler } from './handler.ts'
 import { FOREIGN_TOKEN, ISSUED_TOKEN } from './issued-token.ts'
 import { createJwtHandler, EXTERNAL_JWT, type JwtDeps } from './jwt.ts'
-import { PROVIDER_TOKEN } from './provider-token.ts'
 import { createProxyHandler, PROXY_HEADERS, type ProxyDeps } from './proxy.ts'
 import { ACCESS_TOKEN_SESSION, COOKIE_SESSION } from './session/account-session.ts'
 import { CONSOLE_SESSION } from './session/console-session.ts'
@@ -45,28 +45,32 @@ export interface AcceptedCredentials {
 
 const BASIC = [PASSWORD, ACCESS_TOKEN]
 const COOKIES = [COOKIE_SESSION, TOKEN_SESSION]
-const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN, PROVIDER_TOKEN]
-export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, PROVIDER_TOKEN]
+const ALL_COOKIES = [...COOKIES, ACCESS_TOKEN_SESSION]
+const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN, EXTERNAL_TOKEN]
+export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, EXTERNAL_TOKEN]
 const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTIFICATE]
 const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 
 /**
+ * A session that an access token opened is accepted where cookies and the token are, but not for the account of its user:
+ * no page that has the cookie may read or change it.
+ *
  * `…Entry`: the open paths of other dialects at a door, while the door requires a credential on every path. A request to
  * the forward-auth endpoint comes from a proxy, so a certificate is that of the proxy and not of the user.
  */
 export const ACCEPTED = {
   document: { kinds: [...DOCUMENT, ACCESS_TOKEN_SESSION], limits: ['scope'] },
-  documentEntry: { kinds: DOCUMENT, limits: [] },
+  documentEntry: { kinds: [...DOCUMENT, ACCESS_TOKEN_SESSION], limits: [] },
   documentAccount: { kinds: DOCUMENT, limits: [] },
   documentAdminApi: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...BASIC, CERTIFICATE], limits: [] },
-  documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC], limits: [] },
+  documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...ALL_COOKIES, ...BASIC], limits: [] },
   multiModel: { kinds: MULTI_MODEL, limits: ['scope', 'paths'] },
   multiModelEntry: { kinds: MULTI_MODEL, limits: ['paths'] },
   multiModelAccount: { kinds: MULTI_MODEL, limits: [] },
   multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
   multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
   /** Decisions that a cache may keep: its key has the headers `Authorization` and `Cookie`, and no others. */
-  cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...COOKIES, ...BASIC], limits: [] },
+  cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...ALL_COOKIES, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },
   console: { kinds: [CONSOLE_SESSION], limits: [] },
   signInPage: { kinds: COOKIES, limits: [] },

@@ -1,6 +1,7 @@
 import type { Refusal } from '../base/errors.ts'
 import {
   ADMIN_ROLE,
+  type Authenticated,
   type AuthenticatedRequest,
   type Credential,
   type CredentialKind,
@@ -27,13 +28,21 @@ export interface CredentialSource {
   cookieValues(name: string): readonly string[]
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
+  /** Left out before the request is authenticated. */
+  readonly authenticated?: Authenticated | undefined
 }
+
+/** Whether the session of the request was accepted before, and is checked again. */
+export const isRunning = ({ authenticated }: Pick<CredentialSource, 'authenticated'>): boolean =>
+  authenticated?.credential?.session !== undefined
 
 export interface SourceClient {
   readonly address: string
-  /** Of the peer, which may be a proxy. */
+  /** Address of the peer, which may be a proxy. */
   readonly directAddress: string
   readonly scheme: 'http' | 'https'
+  /** The port of the listener. */
+  readonly localPort?: number | undefined
   readonly isTrusted: boolean
 }
 

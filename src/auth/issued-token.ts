@@ -70,7 +70,7 @@ export interface IssueDeps {
   readonly clock: Clock
 }
 
-export interface TokenOpening extends SessionOpening {
+export interface IssuedTokenOpening extends SessionOpening {
   readonly lifetimeSeconds: number
   /** When the access token it is opened with expires. */
   readonly validUntil: number | undefined
@@ -78,7 +78,7 @@ export interface TokenOpening extends SessionOpening {
 
 export const createIssuedTokens = (deps: IssueDeps) => ({
   /** The token of a new session. */
-  issue(account: Account, { lifetimeSeconds, validUntil, ...opening }: TokenOpening): OpenedCookie {
+  issue(account: Account, { lifetimeSeconds, validUntil, ...opening }: IssuedTokenOpening): OpenedCookie {
     const session = deps.directory.createSession(account, opening)
     const renewableUntil = limitRenewal(deps, validUntil, session.issuedAt)
     const token = {

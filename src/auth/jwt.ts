@@ -3,15 +3,12 @@ import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Credential, CredentialKind, TokenOrigin } from '../directory/identity.ts'
 import type { ForeignToken } from '../directory/sessions/session.ts'
-import {
-  type ClaimProblem,
-  DOCUMENT_TYPES,
-  type DocumentClaimRules,
-  readDocumentClaims,
-} from '../keys/document-claims.ts'
-import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { type ClaimProblem, type ClaimRules, DOCUMENT_TYPES, readDocumentClaims } from '../keys/document-claims.ts'
+import { type JwtKeys, toOriginVersion } from '../keys/jwt-keys.ts'
+import { allowsName, type KeyLimits, keepRoles } from '../keys/key-limits.ts'
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/verify.ts'
+import { EXTERNAL_TOKEN, type FindExternalToken } from './external-token.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -25,18 +22,15 @@ import {
   type WaitForVerdict,
 } from './handler.ts'
 import { ISSUED_TOKEN } from './issued-token.ts'
-import { type FindProviderToken, PROVIDER_TOKEN } from './provider-token.ts'
-
-type ClaimRules = Pick<DocumentClaimRules, 'required' | 'roles'>
 
 export interface JwtDeps {
   keys(): JwtKeys
-  /** The same object until the configuration changes. */
+  /** Another object only after a change of the configuration. */
   rules(): ClaimRules
   /** Knows whether the user of the name was deactivated, or revoked everything issued until then. */
   readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isForeignTokenKnownLive'>
-  /** The verdict on a token of an identity provider; `undefined` for every other one. Left out: there is no provider. */
-  readonly findProviderToken?: FindProviderToken | undefined
+  /** The verdict on a token of another issuer that a module knows; `undefined` for every other one. */
+  readonly findExternalToken?: FindExternalToken | undefined
   /** The verdict on a token that Cardea issued; `undefined` for every other one. */
   findIssued(text: string): Promise<Verdict | undefined>
   readonly clock: Clock
@@ -66,15 +60,15 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const readCached = createClaimReader(deps.rules)
   return {
     name: JWT_HANDLER,
-    kinds: [EXTERNAL_JWT, ISSUED_TOKEN, PROVIDER_TOKEN],
+    kinds: [EXTERNAL_JWT, ISSUED_TOKEN, EXTERNAL_TOKEN],
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
       const now = nowSeconds(deps.clock)
       const known = cache.find({ token: text, version: deps.keys().version }, now)
-      // not for a known token: its issuer was read before, and no provider has it
-      const provided = known ? undefined : deps.findProviderToken?.(text, now)
+      // not for a known token: its issuer was read before
+      const provided = known ? undefined : deps.findExternalToken?.(text, now)
       if (provided) return provided
       const token = known ?? verifyNew(text, deps.keys(), cache)
       return token.kind === 'verified' ? checkToken(readCached(token, now), deps) : () => checkIssued(text, token, deps)
@@ -123,17 +117,36 @@ const isCurrent = ({ readAtSeconds, accepted: { credential } }: TokenReading, no
 function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, now: number): TokenReading | Refusal {
   const subject = readDocumentClaims(claims, header, { ...rules, nowSeconds: now, isName, isRole })
   if (subject.kind === 'refused') return toClaimRefusal(subject.problem)
-  const { name, roles, exp, iat } = subject
+  const limited = key.limits ? applyLimits(subject, key.limits, now) : subject
+  if (limited instanceof Refusal) return limited
+  const { name, roles, exp, iat } = limited
   const origin = {
     issuedAt: iat,
     expiresAt: exp,
     algorithm: header.algorithm.name,
     kid: typeof header.kid === 'string' ? header.kid : undefined,
-    keyVersion: key.version,
+    version: toOriginVersion(key, rules),
   }
   const credential = { kind: EXTERNAL_JWT, handler: JWT_HANDLER, expiresAt: exp, keyVersion: key.version, origin }
   const accepted = accept(toExternalIdentity(name, roles), credential)
   return { rules, readAtSeconds: now, token: { name, issuedAt: iat }, accepted }
+}
+
+/** What a key is limited to holds as if the token said no more. */
+function applyLimits<S extends TokenSubject>(subject: S, limits: KeyLimits, now: number): S | Refusal {
+  const { name, roles, exp = Number.POSITIVE_INFINITY } = subject
+  const { until = Number.POSITIVE_INFINITY } = limits
+  if (now >= until) return new Refusal('token_refused', { reason: 'The key of this token has expired.' })
+  if (!allowsName(limits, name))
+    return new Refusal('token_refused', { reason: 'The key of this token is not for this name.' })
+  const end = Math.min(exp, until)
+  return { ...subject, roles: keepRoles(limits, roles), exp: Number.isFinite(end) ? end : undefined }
+}
+
+interface TokenSubject {
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly exp: number | undefined
 }
 
 function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | WaitForVerdict {

@@ -1,11 +1,13 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type CacheCounts, createLiveCache } from '../base/caches.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, needsSecondStep } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { checkIterations } from '../passwords/hash-policy.ts'
+import type { PasswordLimits } from './limits/together.ts'
 import { type Attempt, type KnownVersion, type SignInDeps, toGuess } from './sign-in.ts'
 
-export interface KnownHeadersDeps extends Pick<SignInDeps, 'limits' | 'iterationLimits'> {
+export interface KnownHeadersDeps extends Pick<SignInDeps, 'iterationLimits'> {
+  readonly limits: Pick<PasswordLimits, 'isAllowed' | 'countSuccess'>
   readonly directory: Pick<Directory, 'peekAccount' | 'isUpgradeDue'>
   noteSignIn(name: string, peer: string): void
   /** How many headers are remembered; 0: none. */
@@ -20,9 +22,9 @@ export type Peers = Pick<Attempt, 'peer' | 'directPeer'>
 /** The account of a header whose password was found right. */
 export interface KnownHeader {
   readonly name: string
-  /** Of the stored password. */
+  /** Version of the stored password. */
   readonly version: string
-  /** Of the session epoch: what ends the sessions of the user ends this too. */
+  /** Generation of the session epoch: what ends the sessions of the user ends this too. */
   readonly generation: number
 }
 
@@ -70,6 +72,6 @@ const isCurrent = (known: KnownHeader, { version, sessionEpoch }: Account): bool
 
 /** Whether a right password is sufficient: no second factor, no upgrade of the hash, iterations within the limits. */
 const isPasswordEnough = (account: Account, { directory, iterationLimits }: KnownHeadersDeps): boolean =>
-  account.totp === undefined &&
+  !needsSecondStep(account) &&
   !directory.isUpgradeDue(account) &&
   (account.isAdmin || checkIterations(account.password, iterationLimits()) === undefined)

@@ -5,7 +5,7 @@ import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import { findIssuer, verify } from '../keys/verify.ts'
 
 /** The keys of the multi-model door, and of the document door. */
-type OwnKeys = { ring(): KeyRing; jwtKeys(): JwtKeys; readonly providers: ReadonlyMap<string, unknown> }
+type OwnKeys = { ring(): KeyRing; jwtKeys(): JwtKeys; readonly issuers: ReadonlySet<string> }
 
 /**
  * Whether an `Authorization` header of an anonymous request may be a credential of Cardea: valid at the other door,
@@ -31,8 +31,8 @@ const ACCESS_TOKENS = /v1\.[0-9a-f]+/gi
 const hasAccessToken = (authorization: string): boolean =>
   authorization.match(ACCESS_TOKENS)?.some((text) => findTokenUser(text.toLowerCase()) !== undefined) ?? false
 
-/** Whether one of Cardea's keys signed the token, whatever its claims are; a token of a provider may be valid later. */
-const isSignedHere = (token: string, { ring, jwtKeys, providers }: OwnKeys): boolean =>
-  (providers.size > 0 && providers.has(findIssuer(token) ?? '')) ||
+/** Whether one of Cardea's keys signed the token, whatever its claims are; one of another issuer may be valid later. */
+const isSignedHere = (token: string, { ring, jwtKeys, issuers }: OwnKeys): boolean =>
+  (issuers.size > 0 && issuers.has(findIssuer(token) ?? '')) ||
   verifyWithRing(token, ring()).kind === 'verified' ||
   verify(token, { types: DOCUMENT_TYPES, findKeys: jwtKeys().find }).kind === 'verified'

@@ -2,8 +2,7 @@
 import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isClientError, Refusal, refusalText } from '../base/errors.ts'
-import { RelayNeeded } from '../base/relay-needed.ts'
-import { isAccount } from '../directory/account.ts'
+import { type Account, isAccount } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { AuthenticatedRequest, Credential, Identity } from '../directory/identity.ts'
 import { generationOf } from '../directory/session-epoch.ts'
@@ -67,7 +66,6 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       if (authenticated.credential.session) return
       const key = findKey(authenticated, source.client.address)
       if (known.has(key)) return
-      if (events.areOfMainThread) throw new RelayNeeded(() => known.set(key, true))
       events.requireRecording()
       known.set(key, true)
       const { identity, credential } = authenticated
@@ -125,6 +123,8 @@ interface SessionRecorderDeps {
   /** How long a session cookie is valid after its last use. */
   timeoutSeconds(): number
   readonly clock: Clock
+  /** Called with each account that has opened a session. The reply waits for it. */
+  onSignIn(account: Account): Promise<void>
 }
 
 type Source = Pick<CredentialSource, 'client' | 'header'>
@@ -135,11 +135,12 @@ export function createSessionRecorder(deps: SessionRecorderDeps) {
   const { directory, door, clock } = deps
   return {
     /** `accessToken`: the mark of the one it was opened with. */
-    onOpened(identity: Identity, cookie: OpenedCookie, source: Source, accessToken?: string): void {
+    async onOpened(identity: Identity, cookie: OpenedCookie, source: Source, accessToken?: string): Promise<void> {
       if (accessToken !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, accessToken)
       const now = nowSeconds(clock)
       const times = { createdAt: now, expiresAt: now + cookie.maxAgeSeconds }
       directory.noteSession(cookie.id, () => toUse(cookie.id, identity, source, { door, ...times }))
+      if (isAccount(identity)) await deps.onSignIn(identity)
     },
     /** Notes the session and the access token of a request, if its credential has them. */
     onUsed({ identity, credential }: AuthenticatedRequest, source: Source): void {

@@ -4,7 +4,7 @@
  * 1. The limits on failed attempts, before any work, so that a locked account costs nothing.
  * 2. The password: remembered from an earlier request, else hashed. An unknown name is hashed too, so that it takes
  *    as long as a wrong password.
- * 3. The limits again: attempts sent in parallel all passed the first check.
+ * 3. The limits again, by the failures of all siblings: attempts sent in parallel all passed the first check.
  * 4. The one-time code, where the account has a second factor. A wrong code looks like a wrong password. A missing one
  *    does not count as a failure.
  * 5. The iteration limits of the stored hash. Checked last: an earlier error would reveal that the user exists.
@@ -14,7 +14,7 @@
  */
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
-import type { Account } from '../directory/account.ts'
+import { type Account, needsSecondStep } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { UpgradeOptions } from '../directory/users/upgrade-hash.ts'
 import {
@@ -30,7 +30,7 @@ import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordMemory } from '../passwords/password-memory.ts'
 import { findHashWork, saltOf } from '../passwords/schemes.ts'
 import type { Guess } from './limits/guess.ts'
-import type { PasswordLimits } from './limits/limits.ts'
+import type { PasswordLimits } from './limits/together.ts'
 
 export interface SignInDeps {
   findAccount(name: string): Promise<Account | undefined>
@@ -40,7 +40,7 @@ export interface SignInDeps {
   readonly memory: PasswordMemory
   readonly limits: PasswordLimits
   readonly spendCode: Directory['spendCode']
-  /** Whether the text is a valid access token of the account. */
+  /** Whether the text is an access token of the account, even one that has expired. */
   isAccessToken(account: Account, text: string): boolean
   /** The cost of a new password. */
   newPasswordWork(): HashWork
@@ -58,6 +58,8 @@ export interface Attempt {
   readonly directPeer?: string | undefined
   /** The one-time code. Left out where the protocol has no place for one: then an account with a second factor fails. */
   readonly code?: string
+  /** Whether a passkey of the account was used, in place of a one-time code. */
+  isPasskeyOf?(account: Account): Promise<boolean>
   /** Only the password is checked, as proof within an existing session. */
   readonly isWithoutCode?: boolean
   /** Whether the text in place of the password is as good as it: an access token. */
@@ -76,6 +78,12 @@ export interface Attempt {
 
 /** `undefined`: wrong name, password or code. */
 export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
+
+/** Everything that follows, the limits included, knows only the name that an address leads to. */
+export const withAddresses =
+  (signIn: SignIn, { findSignInName }: Pick<Directory, 'findSignInName'>): SignIn =>
+  async (attempt) =>
+    signIn({ ...attempt, name: await findSignInName(attempt.name) })
 
 /** How often a password is hashed again because it was changed meanwhile. */
 const MAX_TRIES = 3
@@ -111,7 +119,7 @@ interface Context {
 }
 
 /**
- * A valid access token where only the password is accepted. It is refused and not counted: its holder guesses nothing,
+ * An access token that has expired, or where only the password is accepted. It is refused and not counted: its holder guesses nothing,
  * and a program that tries it everywhere would lock its user out.
  */
 function isMisplacedToken(account: Account, attempt: Attempt, { isAccessToken }: SignInDeps): boolean {
@@ -182,15 +190,20 @@ async function decide(proof: Proof, account: Account | undefined, context: Conte
   const { attempt, guess, deps } = context
   deps.limits.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(explainWrong(account), context)
+    await countRefusal(explainWrong(account), context)
     // quirk: recorded case min-iterations: a stored hash that no password can give is refused for its iterations
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  const isCodeNeeded = account.totp !== undefined && !attempt.isWithoutCode
+  // a password or code that was right must not stand out among attempts that are too many
+  if (proof === 'hashed') await deps.limits.confirm(guess)
+  const isCodeNeeded = needsSecondStep(account) && !attempt.isWithoutCode
   const code = isCodeNeeded ? await checkCode(account, attempt, deps) : 'right'
-  if (code === 'right') return accept(proof, account, context)
-  if (code === 'wrong') refuse('wrong one-time code', context)
+  if (code === 'right') {
+    if (isCodeNeeded) await deps.limits.confirm(guess)
+    return accept(proof, account, context)
+  }
+  if (code === 'wrong') await countRefusal('wrong one-time code', context)
   else {
     attempt.explain?.('missing one-time code')
     attempt.onCodeMissing?.()
@@ -203,9 +216,9 @@ function explainWrong(account: Account | undefined): string {
   return isAffordable(account.password) ? 'wrong password' : 'the stored password costs too much to verify'
 }
 
-function refuse(reason: string, { attempt, guess, deps }: Context): void {
+async function countRefusal(reason: string, { attempt, guess, deps }: Context): Promise<void> {
+  await deps.limits.countFailure(guess)
   attempt.explain?.(reason)
-  deps.limits.countFailure(guess)
 }
 
 async function accept(proof: Proof, account: Account, { attempt, guess, deps }: Context): Promise<Account> {
@@ -229,7 +242,8 @@ export const toGuess = (
   version: account?.version,
 })
 
-async function checkCode(account: Account, { code = '' }: Attempt, { spendCode }: SignInDeps) {
+async function checkCode(account: Account, { code = '', isPasskeyOf }: Attempt, { spendCode }: SignInDeps) {
+  if (isPasskeyOf) return (await isPasskeyOf(account)) ? 'right' : 'wrong'
   if (code === '') return 'missing'
   return (await spendCode(account, code)) ? 'right' : 'wrong'
 }

@@ -114,10 +114,11 @@ const MINUTE_MS = 60_000
 
 /** One token bucket per key. Only failures take a token. */
 export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>) {
-  // when all failures of the key will be forgiven
+  // when all failures of the key will be forgiven, by a clock that may begin at 0
   const buckets = createTable<number>(max, (fullAtMs) => fullAtMs)
   const tokenMs = () => MINUTE_MS / settings().refillPerMinute
-  const debtMs = (key: string): number => Math.max((buckets.get(key) ?? 0) - clock.nowMs(), 0)
+  const fullAt = (key: string): number => buckets.get(key) ?? Number.NEGATIVE_INFINITY
+  const debtMs = (key: string): number => Math.max(fullAt(key) - clock.nowMs(), 0)
   const waitMs = (key: string): number => {
     const { burst } = settings()
     return burst === 0 ? 0 : Math.max(debtMs(key) - (burst - 1) * tokenMs(), 0)
@@ -129,7 +130,7 @@ export function createBuckets({ settings, max, clock }: CounterOptions<BucketSet
     /** Whether the key has failures that are not forgiven yet. */
     hasFailures: (key: string): boolean => debtMs(key) > 0,
     addFailures(key: string, count: number, atMs: number): void {
-      const fullAtMs = Math.max(buckets.get(key) ?? 0, atMs) + count * tokenMs()
+      const fullAtMs = Math.max(fullAt(key), atMs) + count * tokenMs()
       // parallel attempts may fail together; the debt is never more than the whole bucket
       const maxFullAtMs = clock.nowMs() + Math.max(settings().burst, 1) * tokenMs()
       buckets.set(key, Math.min(fullAtMs, maxFullAtMs))

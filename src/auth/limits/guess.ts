@@ -13,9 +13,9 @@ export interface Guess {
   readonly peer: string
   /** Address of the connection, where `peer` comes from a header of a proxy that is not configured as trusted. */
   readonly directPeer?: string | undefined
-  /** The identity provider of the attempt. Its failures count apart from all others. */
-  readonly provider?: string | undefined
-  /** Of the stored password, if the name has one. A new password starts without failures. */
+  /** Whatever vouches for the account instead of a password. Its failures count apart from all others. */
+  readonly voucher?: string | undefined
+  /** Salt and version of the stored password, if the name has one. A new password starts without failures. */
   readonly salt?: string | undefined
   readonly version?: string | undefined
 }
@@ -43,10 +43,10 @@ export const toAccountKey = ({ name }: Pick<Guess, 'name'>): string => digestHex
 export function findPeers({
   peer,
   directPeer,
-  provider,
-}: Pick<Guess, 'peer' | 'directPeer' | 'provider'>): readonly string[] {
+  voucher,
+}: Pick<Guess, 'peer' | 'directPeer' | 'voucher'>): readonly string[] {
   const keys = [toPeerKey(peer), directPeer === undefined ? undefined : toPeerKey(directPeer)]
-  const prefix = provider === undefined ? '' : `${provider} `
+  const prefix = voucher === undefined ? '' : `${voucher} `
   return [...new Set(keys.filter((key) => key !== undefined))].map((key) => `${prefix}${key}`)
 }
 

@@ -49,9 +49,6 @@ export interface LimitSettings {
 
 export type Limits = ReturnType<typeof createLimits>
 
-/** What checks of passwords use. */
-export type PasswordLimits = Pick<Limits, 'requireAllowed' | 'isAllowed' | 'countFailure' | 'countSuccess' | 'isClean'>
-
 /** The failures that nodes share. */
 export type SharedCounters = Pick<Limits, 'addFailures' | 'take' | 'putBack'>
 
@@ -66,8 +63,9 @@ export interface ReachedLimit {
 
 export interface LimitsOptions {
   settings(): LimitSettings
+  /** For durations. */
   readonly clock: Clock
-  readonly log?: Log
+  readonly log?: Pick<Log, 'warn'>
   /** Called once when a limit is reached, not for each attempt it refuses. */
   onReached?(reached: ReachedLimit): void
   /** Called when a lock that was reached is over. */
@@ -82,7 +80,6 @@ export function createLimits(options: LimitsOptions) {
   const ends = createEnds(options, counters)
   const failed = createFailedNames()
   const report = createReporter(options, ends)
-  let notify = () => {}
   return {
     /**
      * Throws `account_locked` or `too_many_requests`. Called before a check, when it starts and after it: parallel
@@ -103,28 +100,22 @@ export function createLimits(options: LimitsOptions) {
         failed.note(failure)
         counters[failure.counter].addFailures(failure.key, 1, clock.nowMs())
       }
-      notify()
       if (counters.lock.isOverlooked(toLockKey(guess)))
         log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer: guess.peer })
       report(guess, findWait(counters, known, guess))
     },
-    countSuccess(guess: Guess): void {
-      if (guess.version !== undefined) known.remember(guess.name, guess.version, joinPeers(guess))
-    },
+    /** Whether it was not known, or not lately. */
+    countSuccess: (guess: Guess): boolean =>
+      guess.version !== undefined && known.remember(guess.name, guess.version, joinPeers(guess)),
     /** Whether its peers have no failures that still count. Such checks are preferred. */
     isClean: (guess: Guess): boolean => !findPeers(guess).some(counters.peer.hasFailures),
-    /** Adds failures that another node counted at that time. */
-    addFailures(failures: readonly Failure[], atMs: number): void {
-      addShared(counters, failures, atMs)
+    /** Adds failures that another node counted so long ago. */
+    addFailures(failures: readonly Failure[], ageMs: number): void {
+      addShared(counters, failures, clock.nowMs() - ageMs)
       for (const failure of failures) failed.note(failure)
-      notify()
-    },
-    /** There is one listener. It is called with every failure, of any node, after it was counted. */
-    setFailureListener(listener: () => void): void {
-      notify = listener
     },
     ...createSignUps(counters, outbox, clock, (wait) => report(undefined, wait)),
-    ...createAccountLimits(counters, failed, ends, { outbox, clock }),
+    ...createAccountLimits(counters, failed, ends, outbox),
     /** Reports the locks that are over by now. To be called every few seconds. */
     reportEnded: ends.report,
     take: outbox.take,
@@ -148,12 +139,7 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
 }
 
 /** The limits of one account, for the administrator. */
-const createAccountLimits = (
-  { lock, account }: AllCounters,
-  failed: FailedNames,
-  ends: LockEnds,
-  { outbox, clock }: { readonly outbox: Outbox; readonly clock: Clock },
-) => ({
+const createAccountLimits = ({ lock, account }: AllCounters, failed: FailedNames, ends: LockEnds, outbox: Outbox) => ({
   /**
    * How many addresses are locked out (0: clients of every address have to wait), and some of them; of IPv6, the
    * network. `undefined`: nothing keeps clients from signing in.
@@ -162,7 +148,7 @@ const createAccountLimits = (
     const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
     const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
     const peers = keys.slice(0, MAX_PEERS).map((key) => key.slice(key.indexOf(' ') + 1))
-    return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
+    return ms === 0 ? undefined : { lockedPeers: keys.length, peers, ms }
   },
   /** Locked names that accounts have; of many, those with the newest failures. */
   listLocked: () => listLocked({ lock, account }, failed),

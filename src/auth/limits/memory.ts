@@ -24,16 +24,18 @@ export function createKnownPeers(max: () => number, clock: Clock) {
       const atMs = proofs?.version === version ? proofs.atMs.get(peer) : undefined
       return atMs !== undefined && clock.nowMs() - atMs < LIFETIME_MS
     },
-    remember(name: string, version: string, peer: string): void {
+    /** `false`: it was remembered a short time ago. */
+    remember(name: string, version: string, peer: string): boolean {
       const known = names.get(name)
       const proofs = known?.version === version ? known : { version, atMs: new Map<string, number>() }
       if (proofs !== known) names.set(name, proofs)
-      if (clock.nowMs() - (proofs.atMs.get(peer) ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_NOTES) return
+      if (clock.nowMs() - (proofs.atMs.get(peer) ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_NOTES) return false
       // deleted first, so that the map stays in the order of use
       proofs.atMs.delete(peer)
       proofs.atMs.set(peer, clock.nowMs())
       const [oldest] = proofs.atMs.keys()
       if (proofs.atMs.size > MAX_PEERS_PER_NAME && oldest !== undefined) proofs.atMs.delete(oldest)
+      return true
     },
     forget: (name: string, peer: string): void => void names.get(name)?.atMs.delete(peer),
   }

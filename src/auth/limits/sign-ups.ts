@@ -3,9 +3,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Locks, Outbox } from './counters.ts'
 import { findPeers, type Guess } from './guess.ts'
 
-export type SignUpLimits = ReturnType<typeof createSignUps>
-
-type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
+export type SignUpClient = Pick<Guess, 'peer' | 'directPeer'>
 
 type Counters = Readonly<Record<SignUpCounter, Locks>>
 export type SignUpCounter = 'sign-up' | 'all-sign-ups'
@@ -20,47 +18,40 @@ export interface Wait<Limit> {
 const EVERY_CLIENT = 'all'
 
 /** Limits the users that clients create for themselves: from one address, and in total. */
-export const createSignUps = (
+export function createSignUps(
   counters: Counters,
   outbox: Outbox,
   clock: Clock,
   report: (wait: Wait<SignUpCounter>) => void,
-) => ({
-  /** Creates a user, or throws `too_many_sign_ups`. A user that cannot be created does not count. */
-  async signUp<T>(client: SignUpClient, create: () => Promise<T>): Promise<T> {
-    const keys = toKeys(client)
-    const add = (count: number) => {
-      for (const { counter, key } of keys) counters[counter].addFailures(key, count, clock.nowMs())
-    }
-    requireAllowed(keys, counters, report)
-    // before the password is hashed, so that requests at the same time do not pass the limit together
-    add(1)
-    try {
-      const created = await create()
-      for (const counted of keys) outbox.add({ ...counted, count: 1 })
-      return created
-    } catch (error) {
-      add(-1)
-      throw error
-    }
-  },
-})
-
-type Counted = ReturnType<typeof toKeys>[number]
+) {
+  const add = (client: SignUpClient, count: number): void => {
+    for (const { counter, key } of toKeys(client)) counters[counter].addFailures(key, count, clock.nowMs())
+  }
+  return {
+    /** Throws `too_many_sign_ups`. */
+    requireSignUp(client: SignUpClient): void {
+      const waits = toKeys(client).map(({ counter, key }) => ({
+        limit: counter,
+        key,
+        ms: counters[counter].waitMs(key),
+      }))
+      const longest = waits.reduce((most, wait) => (wait.ms > most.ms ? wait : most))
+      if (longest.ms <= 0) return
+      report(longest)
+      throw new Refusal('too_many_sign_ups', { retryAfterSeconds: Math.ceil(longest.ms / 1000) })
+    },
+    /** Counts a user before it is created. */
+    reserveSignUp: (client: SignUpClient): void => add(client, 1),
+    /** It could not be created. */
+    releaseSignUp: (client: SignUpClient): void => add(client, -1),
+    /** It was created: the other nodes have to know. */
+    noteSignUp(client: SignUpClient): void {
+      for (const counted of toKeys(client)) outbox.add({ ...counted, count: 1 })
+    },
+  }
+}
 
 const toKeys = (client: SignUpClient): readonly { readonly counter: SignUpCounter; readonly key: string }[] => [
   ...findPeers(client).map((key) => ({ counter: 'sign-up', key }) as const),
   { counter: 'all-sign-ups', key: EVERY_CLIENT },
 ]
-
-function requireAllowed(
-  keys: readonly Counted[],
-  counters: Counters,
-  report: (wait: Wait<SignUpCounter>) => void,
-): void {
-  const waits = keys.map(({ counter, key }) => ({ limit: counter, key, ms: counters[counter].waitMs(key) }))
-  const longest = waits.reduce((most, wait) => (wait.ms > most.ms ? wait : most))
-  if (longest.ms <= 0) return
-  report(longest)
-  throw new Refusal('too_many_sign_ups', { retryAfterSeconds: Math.ceil(longest.ms / 1000) })
-}

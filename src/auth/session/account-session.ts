@@ -11,7 +11,7 @@ import type { Directory } from '../../directory/directory.ts'
 import type { Credential, CredentialKind } from '../../directory/identity.ts'
 import { generationOf } from '../../directory/session-epoch.ts'
 import type { OpenedCookie, RenewedSession, SessionOpening } from '../../directory/sessions/session.ts'
-import type { TokenOpening } from '../../directory/sessions/sessions.ts'
+import type { AccessTokenOpening } from '../../directory/sessions/sessions.ts'
 import { saltOf } from '../../passwords/schemes.ts'
 import { toTokenCredential } from '../basic.ts'
 import { type AcceptedCredential, accept, isName } from '../handler.ts'
@@ -20,7 +20,7 @@ import {
   isTimeCurrent,
   mintCookie,
   type ReadCookie,
-  readTime,
+  readCookieTime,
   SESSION_ID_BYTES,
   type SigningSettings,
   type VerifiedCookie,
@@ -57,7 +57,7 @@ export interface AccountSessionDeps {
   readonly directory: Pick<
     Directory,
     | ('findAccount' | 'peekAccount' | 'createSession' | 'findSignInTime' | 'findTokenOpening' | 'toActing')
-    | ('isSessionOver' | 'isForeignTokenLive')
+    | ('isSessionOver' | 'isSessionEnded' | 'isForeignTokenLive')
   >
   readonly clock: Clock
 }
@@ -67,9 +67,9 @@ export type AccountSessions = ReturnType<typeof createAccountSessions>
 export function createAccountSessions(deps: AccountSessionDeps) {
   const { directory, clock } = deps
   const findRemembered = rememberSessions(deps)
-  const findLive = (cookie: ReadCookie, account: Account): RememberedSession | undefined => {
+  const findLive = (cookie: ReadCookie, account: Account, isRunning: boolean): RememberedSession | undefined => {
     const found = findRemembered(cookie, account)
-    if (!found || directory.isSessionOver(found.session.id, account)) return undefined
+    if (!found || directory.isSessionOver(found.session.id, account, isRunning)) return undefined
     const { session } = found
     return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, found, deps)) ? found : undefined
   }
@@ -81,10 +81,10 @@ export function createAccountSessions(deps: AccountSessionDeps) {
         throw new Refusal('credential_refused', { detail: 'the access token is no longer valid' })
       return { id, ...issue(account, { id, byToken }, deps) }
     },
-    /** `undefined`: wrong signature, expired or revoked. */
-    async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
+    /** `undefined`: wrong signature, expired or revoked. `isRunning`: it was accepted before. */
+    async find(cookie: ReadCookie, isRunning = false): Promise<AcceptedCredential | undefined> {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
-      const found = account && findLive(cookie, account)
+      const found = account && findLive(cookie, account, isRunning)
       if (!found) return undefined
       const { accepted, session } = found
       // a cookie in CouchDB's form is not bound to the session epoch: its time is compared
@@ -93,10 +93,10 @@ export function createAccountSessions(deps: AccountSessionDeps) {
         !session.isClassic || (await directory.isForeignTokenLive({ name, issuedAt: session.issuedAt }))
       return isAfterEpoch ? accepted : undefined
     },
-    /** The same if the account is in the cache; `undefined`: ask `find`. */
-    peek(cookie: ReadCookie): AcceptedCredential | undefined {
+    /** What `find` resolves to, if the account is in the cache; `undefined`: ask `find`. */
+    peek(cookie: ReadCookie, isRunning = false): AcceptedCredential | undefined {
       const account = directory.peekAccount(cookie.name)
-      const found = account && findLive(cookie, account)
+      const found = account && findLive(cookie, account, isRunning)
       return found && !found.session.isClassic ? found.accepted : undefined
     },
     /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
@@ -114,7 +114,7 @@ function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { setting
   const { timeoutSeconds } = settings()
   return (
     isTimeCurrent(time, { nowSeconds: nowSeconds(clock), timeoutSeconds }) &&
-    (readTime(time) ?? 0) > sessionEpoch.seconds
+    (readCookieTime(time) ?? 0) > sessionEpoch.seconds
   )
 }
 
@@ -132,14 +132,14 @@ function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
 const WAYS = [false, true] as const
 
 function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
+  const id = idOf(cookie)
+  // the id says which of both it is: trying both would double what a forged cookie costs
+  const isByToken = deps.directory.findTokenOpening(id, account) !== undefined
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
-    for (const isByToken of WAYS) {
-      const binding = toBinding(account, { id: idOf(cookie), isByToken }, timeout, deps)
-      const own = check(cookie, binding, timeoutSeconds, deps)
-      if (own?.id) return { ...toFound(own, own.id.toString('base64url'), timeoutSeconds), isByToken }
-    }
+    const own = check(cookie, toBinding(account, { id, isByToken }, timeout, deps), timeoutSeconds, deps)
+    if (own?.id) return { ...toFound(own, id, timeoutSeconds), isByToken }
   }
   return undefined
 }
@@ -213,6 +213,8 @@ function renew(account: Account, { session, byToken }: OpenedSession, deps: Deps
   const { id, issuedAt } = session
   const { timeoutSeconds, maxLifetimeSeconds } = deps.settings()
   if (!isRenewalDue(issuedAt, nowSeconds(deps.clock), timeoutSeconds) || !deps.secrets.current()) return undefined
+  // it would replace the cookie of the session that has taken its place
+  if (deps.directory.isSessionEnded(id)) return undefined
   // without the time of the sign-in every renewal would prolong the session
   const openedAt = byToken?.openedAt ?? deps.directory.findSignInTime(id, account)
   return maxLifetimeSeconds === 0 || openedAt !== undefined ? issue(account, { id, byToken }, deps) : undefined
@@ -233,7 +235,7 @@ function issue(account: Account, { id, byToken }: IssuedSession, deps: Deps): Re
 interface IssuedSession {
   readonly id: string
   /** Left out: no access token opened it. */
-  readonly byToken?: TokenOpening | undefined
+  readonly byToken?: AccessTokenOpening | undefined
 }
 
 /** A session, and the access token that opened it. */

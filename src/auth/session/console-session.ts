@@ -1,7 +1,13 @@
 // Sessions of browsers at /_cardea/. Their cookie is signed like that of the document door, with a purpose of its own.
 import { createHmac } from 'node:crypto'
-import type { Authenticated, CredentialKind } from '../../directory/identity.ts'
-import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from '../handler.ts'
+import type { CredentialKind } from '../../directory/identity.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  isRunning,
+} from '../handler.ts'
 import { type AccountSessionDeps, createAccountSessions } from './account-session.ts'
 import { readCookie } from './cookie-value.ts'
 import { ADMIN_COOKIE } from './own-cookie.ts'
@@ -22,19 +28,24 @@ export type ConsoleSessions = ReturnType<typeof createConsoleSessions>
 
 /** `ownKey` signs the page tokens. */
 export function createConsoleSessions(
-  deps: AccountSessionDeps & Omit<SessionServiceDeps, 'accounts' | 'endpoint'> & { ownKey(): Uint8Array },
+  deps: AccountSessionDeps &
+    Omit<SessionServiceDeps, 'accounts' | 'endpoint' | 'findPresented'> & { ownKey(): Uint8Array },
 ) {
   const accounts = createAccountSessions({ ...deps, use: USE })
-  const service = createSessionService({ ...deps, accounts, endpoint: CONSOLE_HANDLER })
+  const findPresented = async (source: CredentialSource): Promise<AcceptedCredential | undefined> => {
+    const cookie = readCookie(ADMIN_COOKIE.find(source) ?? '')
+    return cookie && accounts.find(cookie, isRunning(source))
+  }
+  const service = createSessionService({ ...deps, accounts, findPresented, endpoint: CONSOLE_HANDLER })
   /** `undefined`: there is no valid cookie. Throws if there are two. */
   const find = async (source: CredentialSource): Promise<AcceptedCredential | undefined> => {
-    const value = ADMIN_COOKIE.find(source) ?? ''
-    const cookie = readCookie(value)
-    const found = cookie && (await accounts.find(cookie))
+    const found = await findPresented(source)
     if (found) {
       deps.recorder.onUsed(found, source)
       return found
     }
+    const value = ADMIN_COOKIE.find(source) ?? ''
+    const cookie = readCookie(value)
     const isForged = cookie ? await accounts.isForged(cookie) : value !== ''
     if (isForged) deps.events.record('sign-in.refused', { reason: FORGED, handler: CONSOLE_HANDLER })
     return undefined
@@ -49,9 +60,7 @@ export function createConsoleSessions(
     handler,
     open: service.open,
     openFor: service.openFor,
-    async end({ credential }: Authenticated): Promise<void> {
-      if (credential?.session) await service.end(credential.session)
-    },
+    endCarried: service.endCarried,
     /** The token that a page of this session sends with every request. Different for every session. */
     pageTokenOf: (session: { readonly id: string } | undefined): string | undefined =>
       session && createHmac('sha256', deps.ownKey()).update(`page:${session.id}`).digest('base64url'),

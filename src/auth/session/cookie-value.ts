@@ -106,7 +106,7 @@ export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } |
 
 /** `expired` is returned only for a cookie whose signature is right. */
 export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerdict {
-  const issuedAt = readTime(cookie.time)
+  const issuedAt = readCookieTime(cookie.time)
   const algorithm = rules.algorithms.find((each) => issuedAt !== undefined && isSignedWith(cookie, each, rules))
   if (issuedAt === undefined || algorithm === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
@@ -118,12 +118,12 @@ export function isTimeCurrent(
   time: string,
   { nowSeconds, timeoutSeconds }: Pick<CookieRules, 'nowSeconds' | 'timeoutSeconds'>,
 ): boolean {
-  const issuedAt = readTime(time)
+  const issuedAt = readCookieTime(time)
   return issuedAt !== undefined && nowSeconds < issuedAt + timeoutSeconds
 }
 
 /** CouchDB reads upper and lower case and a sign. More digits than a time needs are rejected. */
-export const readTime = (text: string): number | undefined =>
+export const readCookieTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
 /** The length of the digest must fit one of the two forms. */

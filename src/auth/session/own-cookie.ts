@@ -1,5 +1,6 @@
 /** The cookies of Cardea's own pages: their names, and how they are set and read. */
 import { badRequest } from '../../base/errors.ts'
+import { CONSOLE_PATH, SIGN_IN_PREFIX } from '../../base/own-paths.ts'
 import type { CredentialSource } from '../handler.ts'
 
 /** Browsers accept such a name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
@@ -7,7 +8,7 @@ export const HOST_PREFIX = '__Host-'
 
 type Source = Pick<CredentialSource, 'client'>
 
-/** `path`: without TLS, browsers send the cookie to no other paths. As in dialects/own-paths.ts, which is above this layer. */
+/** `path`: without TLS, browsers send the cookie to no other paths. */
 export function createOwnCookie(name: string, path: string) {
   const hostName = `${HOST_PREFIX}${name}`
   const chooseName = ({ client }: Source): string => (client.scheme === 'https' ? hostName : name)
@@ -37,7 +38,7 @@ export function createOwnCookie(name: string, path: string) {
 }
 
 /** The session of the console. */
-export const ADMIN_COOKIE = createOwnCookie('CardeaAdmin', '/_cardea/')
+export const ADMIN_COOKIE = createOwnCookie('CardeaAdmin', CONSOLE_PATH)
 
-/** What a browser wanted when it was sent to an identity provider. */
-export const SIGN_IN_COOKIE = createOwnCookie('CardeaSignIn', '/_cardea/sign-in')
+/** What a browser wanted when it was sent away to sign in with an external account. */
+export const SIGN_IN_COOKIE = createOwnCookie('CardeaSignIn', SIGN_IN_PREFIX)

@@ -3,7 +3,7 @@ import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { CredentialSource } from '../handler.ts'
-import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../issued-token.ts'
+import { createIssuedTokens, type IssueDeps, type IssuedTokenOpening } from '../issued-token.ts'
 import {
   type ApplicationSignIn,
   createSessionOpener,
@@ -12,10 +12,12 @@ import {
   toOpening,
 } from './session-service.ts'
 
+/** Options of `[auth]`, under their own names. */
 export interface RenewableSettings {
-  readonly tokenSeconds: number
-  /** How long a session is valid without a renewal. */
-  readonly idleSeconds: number
+  /** Seconds. */
+  readonly 'token-timeout': number
+  /** How long a session is valid without a renewal, in seconds. */
+  readonly 'renewal-timeout': number
 }
 
 export interface RenewableSessionDeps extends Omit<SessionServiceDeps, 'accounts' | 'signIn'>, IssueDeps {
@@ -34,16 +36,16 @@ export type TokenPair = Awaited<ReturnType<RenewableSessions['open']>>
 export function createRenewableSessions(deps: RenewableSessionDeps) {
   const { directory, settings, clock, events } = deps
   const tokens = createIssuedTokens(deps)
-  const opener = createSessionOpener<TokenOpening>({
+  const opener = createSessionOpener<IssuedTokenOpening>({
     ...deps,
     // the list of sessions shows it as long as it can be renewed
-    issue: (account, opening) => ({ ...tokens.issue(account, opening), maxAgeSeconds: settings().idleSeconds }),
+    issue: (account, opening) => ({ ...tokens.issue(account, opening), maxAgeSeconds: settings()['renewal-timeout'] }),
     opened: 'token',
   })
   /** `/_open/auth/renew` accepts this token too, so `validUntil` keeps it from living longer. */
   const toLifetime = (end = Number.POSITIVE_INFINITY) => {
     const now = nowSeconds(clock)
-    const lifetimeSeconds = Math.trunc(Math.min(settings().tokenSeconds, end - now))
+    const lifetimeSeconds = Math.trunc(Math.min(settings()['token-timeout'], end - now))
     return { lifetimeSeconds, validUntil: now + lifetimeSeconds }
   }
   return {
@@ -51,15 +53,15 @@ export function createRenewableSessions(deps: RenewableSessionDeps) {
       if (!deps.knowsUsers()) throw new Refusal('users_unsupported')
       const account = await deps.signIn.require(credentials, source)
       const lifetime = toLifetime()
-      const { cookie } = await opener.openFor(account, source, { ...toOpening(account), ...lifetime })
-      const { idleSeconds } = settings()
+      const { cookie } = await opener.openFor(account, source, { ...toOpening(account, credentials), ...lifetime })
+      const { 'renewal-timeout': idleSeconds } = settings()
       const renewalToken = await directory.createRenewalToken(cookie.id, idleSeconds)
       const expiresIn = lifetime.lifetimeSeconds
       return { account, token: cookie.value, renewalToken, expiresIn, renewalExpiresIn: idleSeconds }
     },
     /** Throws `token_refused` if the renewal token is not valid. */
     async renew(text: string) {
-      const { idleSeconds } = settings()
+      const { 'renewal-timeout': idleSeconds } = settings()
       const renewed = await directory.useRenewalToken(text, idleSeconds)
       const account = renewed && (await directory.findAccount(renewed.session.name))
       if (!account) throw new Refusal('token_refused')

@@ -9,11 +9,12 @@ import {
   type AcceptedCredential,
   type CredentialHandler,
   type CredentialSource,
+  isRunning,
   reject,
   type Verdict,
 } from '../handler.ts'
 import { ACCESS_TOKEN_SESSION, type AccountSessions, COOKIE_HANDLER, COOKIE_SESSION } from './account-session.ts'
-import { type ReadCookie, readCookie, type SigningSettings } from './cookie-value.ts'
+import { type ReadCookie, readCookie } from './cookie-value.ts'
 import { HOST_PREFIX } from './own-cookie.ts'
 import { isTokenCookie, TOKEN_SESSION, type TokenSessions } from './token-session.ts'
 
@@ -24,34 +25,34 @@ const HOST_SESSION_COOKIE = `${HOST_PREFIX}${SESSION_COOKIE}`
 export const SESSION_COOKIES: readonly string[] = [SESSION_COOKIE, HOST_SESSION_COOKIE]
 
 /** One name per scheme: over TLS a cookie without the prefix would be accepted from any host of the domain. */
-const chooseCookieName = ({ hasHostPrefix }: NameSettings, isSecure: boolean): string =>
-  hasHostPrefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE
+const chooseCookieName = ({ cookie_host_prefix }: NameSettings, isSecure: boolean): string =>
+  cookie_host_prefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE
 
-/** Everything the options say about the session cookie. */
-export interface SessionSettings extends SigningSettings {
+/** The options about the cookie, from `[chttpd_auth]`, under their own names. */
+export interface CookieSettings {
+  /** Seconds since the last request after which a session expires. */
+  readonly timeout: number
   /** Whether browsers keep the cookie when they restart. */
-  readonly isPersistent: boolean
+  readonly allow_persistent_cookies: boolean
   /** Empty: the host that set it. */
-  readonly domain: string
-  readonly sameSite: '' | 'none' | 'lax' | 'strict'
+  readonly cookie_domain: string
+  readonly same_site: '' | 'none' | 'lax' | 'strict'
   /** Whether the name begins with `__Host-` where the client uses TLS. */
-  readonly hasHostPrefix: boolean
+  readonly cookie_host_prefix: boolean
   /** Whether browsers keep one cookie for each site whose pages use it. */
-  readonly isPartitioned: boolean
+  readonly cookie_partitioned: boolean
 }
 
 type Header = readonly [name: string, value: string]
 
 type Source = Pick<CredentialSource, 'client'>
 
-type RenderSettings = Omit<SessionSettings, 'algorithms'>
-
-type NameSettings = Pick<SessionSettings, 'hasHostPrefix'>
+type NameSettings = Pick<CookieSettings, 'cookie_host_prefix'>
 
 export type CookieHeaders = ReturnType<typeof createCookieHeaders>
 
 /** The `Set-Cookie` headers of the session cookie, for clients with and without TLS. */
-export function createCookieHeaders(settings: () => RenderSettings, clock: Clock) {
+export function createCookieHeaders(settings: () => CookieSettings, clock: Clock) {
   const render = (session: RenewedSession, { client }: Source): Header => {
     const isSecure = client.scheme === 'https'
     return ['Set-Cookie', renderCookie(session, settings(), isSecure, clock.nowMs())]
@@ -59,7 +60,7 @@ export function createCookieHeaders(settings: () => RenderSettings, clock: Clock
   return {
     render,
     // quirk: reference document 2.5: the cookie is emptied, not expired, so it has a lifetime like any other.
-    renderCleared: (source: Source): Header => render({ value: '', maxAgeSeconds: settings().timeoutSeconds }, source),
+    renderCleared: (source: Source): Header => render({ value: '', maxAgeSeconds: settings().timeout }, source),
     renderTimeout: (): Header => renderTimeout(settings()),
     /** Renews the session of a request. The header is added to every reply, errors included. */
     renewalHeaders(request: AuthenticatedSource, reply: { readonly headers: readonly Header[] }): readonly Header[] {
@@ -70,9 +71,9 @@ export function createCookieHeaders(settings: () => RenderSettings, clock: Clock
 }
 
 /** Tells a client how long the cookie is valid after a request: no script of a page can read the cookie. */
-export const renderTimeout = ({ timeoutSeconds }: Pick<SigningSettings, 'timeoutSeconds'>): Header => [
+export const renderTimeout = ({ timeout }: Pick<CookieSettings, 'timeout'>): Header => [
   'X-Cardea-Session-Timeout',
-  String(timeoutSeconds),
+  String(timeout),
 ]
 
 export interface AuthenticatedSource extends Source {
@@ -86,20 +87,20 @@ const SAME_SITE = { '': '', none: '; SameSite=None', lax: '; SameSite=Lax', stri
 /** The attributes come in CouchDB's order. */
 function renderCookie(
   { value, maxAgeSeconds }: RenewedSession,
-  settings: RenderSettings,
+  settings: CookieSettings,
   isSecure: boolean,
   nowMs: number,
 ): string {
   const expiry = `; Expires=${renderExpiry(nowMs + maxAgeSeconds * 1000)}; Max-Age=${maxAgeSeconds}`
   return [
     `${chooseCookieName(settings, isSecure)}=${value}; Version=1`,
-    settings.isPersistent ? expiry : '',
+    settings.allow_persistent_cookies ? expiry : '',
     isSecure ? '; Secure' : '',
-    settings.domain === '' ? '' : `; Domain=${settings.domain}`,
+    settings.cookie_domain === '' ? '' : `; Domain=${settings.cookie_domain}`,
     '; Path=/; HttpOnly',
-    SAME_SITE[settings.sameSite],
+    SAME_SITE[settings.same_site],
     // browsers reject it without `Secure`
-    settings.isPartitioned && isSecure ? '; Partitioned' : '',
+    settings.cookie_partitioned && isSecure ? '; Partitioned' : '',
   ].join('')
 }
 
@@ -133,10 +134,10 @@ const MAX_REMEMBERED = 16_384
  */
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
-  const check = async (value: string): Promise<Verdict> => {
+  const check = async (value: string, isAgain: boolean): Promise<Verdict> => {
     const cookie = accepted.get(value) ?? readCookie(value)
     if (!cookie) return reject(new Refusal('credential_malformed', { reason: MALFORMED }))
-    const credential = await find(cookie, sessions)
+    const credential = await find(cookie, sessions, isAgain)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
     accepted.set(value, cookie)
     return credential
@@ -148,7 +149,8 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
       const value = findValue(source, sessions)
       if (value === undefined || value === '') return ABSENT
       const known = accepted.get(value)
-      return (known && peek(known, sessions)) ?? (() => check(value))
+      const isAgain = isRunning(source)
+      return (known && peek(known, sessions, isAgain)) ?? (() => check(value, isAgain))
     },
   }
 }
@@ -163,7 +165,7 @@ function findValue(source: CookieSource, { cookieSettings }: CookieSessions): st
   return name === HOST_SESSION_COOKIE ? source.cookieValues(name)[0] : source.cookie(name)
 }
 
-type CookieSource = Pick<CredentialSource, 'client' | 'cookie' | 'cookieValues'>
+type CookieSource = Pick<CredentialSource, 'client' | 'cookie' | 'cookieValues' | 'authenticated'>
 
 /** The session of a request's cookie, even if another credential decided the identity of the request. */
 export async function findSession(
@@ -171,15 +173,18 @@ export async function findSession(
   sessions: CookieSessions,
 ): Promise<AcceptedCredential | undefined> {
   const cookie = readCookie(findValue(source, sessions) ?? '')
-  return cookie && find(cookie, sessions)
+  return cookie && find(cookie, sessions, isRunning(source))
 }
 
-const find = (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<AcceptedCredential | undefined> =>
-  isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
+const find = (
+  cookie: ReadCookie,
+  { accounts, tokens }: CookieSessions,
+  isAgain: boolean,
+): Promise<AcceptedCredential | undefined> => (isTokenCookie(cookie) ? tokens : accounts).find(cookie, isAgain)
 
 /** A session opened with a token is always looked up. */
-const peek = (cookie: ReadCookie, { accounts }: CookieSessions): AcceptedCredential | undefined =>
-  isTokenCookie(cookie) ? undefined : accounts.peek(cookie)
+const peek = (cookie: ReadCookie, { accounts }: CookieSessions, isAgain: boolean): AcceptedCredential | undefined =>
+  isTokenCookie(cookie) ? undefined : accounts.peek(cookie, isAgain)
 
 const isForged = async (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<boolean> =>
   isTokenCookie(cookie) ? tokens.isForged(cookie) : accounts.isForged(cookie)

@@ -3,15 +3,21 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { findTokenUser, toTokenMark } from '../../directory/access-token.ts'
-import type { Account } from '../../directory/account.ts'
+import { type Account, needsSecondStep } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { Authenticated } from '../../directory/identity.ts'
-import type { EndingSession, OpenedCookie, PresentedSession, SessionOpening } from '../../directory/sessions/session.ts'
+import {
+  type Authenticated,
+  type AuthenticatedRequest,
+  hasSameRights,
+  type Identity,
+} from '../../directory/identity.ts'
+import type { EndingSession, OpenedCookie, SessionOpening } from '../../directory/sessions/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { type Verified, verifyPasswordOrToken } from '../basic.ts'
 import type { DoorSignIn } from '../door-sign-in.ts'
 import type { CredentialSource } from '../handler.ts'
 import { isExternalJwt } from '../jwt.ts'
+import { PASSKEY_HANDLER } from '../passkey-sign-in.ts'
 import type { SessionRecorder } from '../record-sign-ins.ts'
 import type { AccountSessions } from './account-session.ts'
 import { type CookieHeaders, type CookieSessions, findSession } from './session-cookie.ts'
@@ -20,11 +26,13 @@ interface OpenerDeps<O extends SessionOpening> {
   /** Makes the cookie or token of a new session. */
   issue(account: Account, opening: O): OpenedCookie
   readonly opened: 'session' | 'token'
-  readonly directory: Pick<Directory, 'endSession' | 'makeRoom'>
+  readonly directory: Pick<Directory, 'endSession' | 'makeRoom' | 'replaceSession' | 'toActing'>
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder
   /** Recorded as the handler of a sign-in. */
   readonly endpoint: string
+  /** The session of the cookie that the request carries. Left out where a sign-in sets no cookie. */
+  findPresented?(source: CredentialSource): Promise<AuthenticatedRequest | undefined>
 }
 
 /** Sessions of accounts, however they are issued. */
@@ -33,10 +41,14 @@ export const createSessionOpener = <O extends SessionOpening>(deps: OpenerDeps<O
   async openFor(given: Account, source: CredentialSource, opening: O) {
     const { endpoint: handler, events, opened } = deps
     events.requireRecording()
-    const account = await deps.directory.makeRoom(given, opening)
+    const before = await deps.findPresented?.(source)
+    const account = await deps.directory.makeRoom(given, opening, before?.credential.session?.id)
     const cookie = deps.issue(account, opening)
-    deps.recorder.onOpened(account, cookie, source, opening.accessToken)
-    events.record('sign-in.accepted', { subject: account.name, opened, actor: account.name, handler })
+    const identity = deps.directory.toActing(account, cookie.id)
+    if (before) await replace(before, { identity, id: cookie.id, accessToken: opening.accessToken }, deps)
+    const way = opening.isPasskey ? PASSKEY_HANDLER : handler
+    events.record('sign-in.accepted', { subject: account.name, opened, actor: account.name, handler: way })
+    await deps.recorder.onOpened(account, cookie, source, opening.accessToken)
     return { identity: account, cookie }
   },
   async end(session: EndingSession): Promise<void> {
@@ -44,6 +56,34 @@ export const createSessionOpener = <O extends SessionOpening>(deps: OpenerDeps<O
     deps.events.record('sign-out', { subject: session.name })
   },
 })
+
+interface Successor {
+  readonly identity: Identity
+  readonly id: string
+  /** The mark of the access token it was opened with. */
+  readonly accessToken?: string | undefined
+  /** Whether a token of another issuer opened it. */
+  readonly isForeign?: boolean
+}
+
+/**
+ * A sign-in ends the session whose cookie it carries, because its own cookie takes that place. If the user and the rights
+ * are the same, feeds go on under the new session.
+ */
+async function replace(before: AuthenticatedRequest, after: Successor, deps: ReplaceDeps): Promise<void> {
+  const { session } = before.credential
+  if (!session?.cookie) return
+  const { id, name, foreignToken, accessToken, cookie } = session
+  const ending = { id, name, foreignToken, accessToken, expiresAt: cookie.lastExpiry() }
+  const isSameWay = accessToken === after.accessToken && (foreignToken !== undefined) === (after.isForeign ?? false)
+  if (isSameWay && hasSameRights(after.identity, before.identity)) await deps.directory.replaceSession(ending, after.id)
+  else await deps.directory.endSession(ending)
+  deps.events.record('sign-out', { subject: name })
+}
+
+interface ReplaceDeps extends Pick<SessionServiceDeps, 'events'> {
+  readonly directory: Pick<Directory, 'endSession' | 'replaceSession'>
+}
 
 export interface SessionServiceDeps extends Omit<OpenerDeps<SessionOpening>, 'issue' | 'opened'> {
   readonly signIn: DoorSignIn
@@ -55,6 +95,8 @@ export interface SignInCredentials {
   readonly password: string
   /** The one-time code; empty: none was sent. */
   readonly code: string
+  /** What a passkey signed. The name is empty if it is sent in place of everything else. */
+  readonly passkey?: unknown
 }
 
 /** Sessions of accounts with a cookie. */
@@ -64,17 +106,25 @@ export function createSessionService(deps: SessionServiceDeps) {
     /** `undefined`: wrong name, password or code. */
     async open(credentials: SignInCredentials, source: CredentialSource) {
       const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
-      return account && openFor(account, source, toOpening(account))
+      return account && openFor(account, source, toOpening(account, credentials))
     },
     openFor,
-    async end({ id, name, foreignToken, accessToken, cookie }: PresentedSession): Promise<void> {
-      if (cookie) await end({ id, name, foreignToken, accessToken, expiresAt: cookie.lastExpiry() })
+    /** Ends each session that the request carries: of its token, and of its cookie, whichever decided its identity. */
+    async endCarried(source: CredentialSource): Promise<void> {
+      const accepted = source.authenticated?.credential?.session
+      const presented = accepted?.cookie ? undefined : (await deps.findPresented?.(source))?.credential.session
+      for (const session of [accepted, presented]) {
+        if (!session) continue
+        const { id, name, foreignToken, accessToken, cookie } = session
+        await end({ id, name, foreignToken, accessToken, expiresAt: cookie?.lastExpiry() })
+      }
     },
   }
 }
 
-export interface DocumentSessionDeps extends SessionServiceDeps, CookieSessions {
-  readonly directory: Pick<Directory, 'findAccount' | 'endSession' | 'makeRoom' | 'makeRoomForToken'>
+export interface DocumentSessionDeps extends Omit<SessionServiceDeps, 'findPresented'>, CookieSessions {
+  readonly directory: SessionServiceDeps['directory'] &
+    Pick<Directory, 'findAccount' | 'findSignInName' | 'makeRoomForToken'>
   readonly clock: Clock
 }
 
@@ -82,7 +132,8 @@ export type DocumentSessions = ReturnType<typeof createDocumentSessions>
 
 /** The sessions of the document door: of accounts, and of JWTs of other issuers. */
 export function createDocumentSessions(deps: DocumentSessionDeps) {
-  const service = createSessionService(deps)
+  const findPresented = (source: CredentialSource) => findSession(source, deps)
+  const service = createSessionService({ ...deps, findPresented })
   return {
     ...service,
     /**
@@ -98,9 +149,6 @@ export function createDocumentSessions(deps: DocumentSessionDeps) {
     /** Opens a session for a JWT that was accepted. */
     openForToken: (authenticated: Authenticated, source: CredentialSource) =>
       openTokenSession(authenticated, source, deps),
-    /** The session of the cookie, even if another credential decided the identity of the request. */
-    findPresented: async (source: CredentialSource): Promise<PresentedSession | undefined> =>
-      (await findSession(source, deps))?.credential.session,
   }
 }
 
@@ -108,9 +156,11 @@ async function openTokenSession(who: Authenticated, source: CredentialSource, de
   const { identity, credential } = who
   if (identity.name === null || !isExternalJwt(credential)) throw new TypeError('the request has no token')
   deps.events.requireRecording()
-  await deps.directory.makeRoomForToken(identity.name)
+  const before = await findSession(source, deps)
+  await deps.directory.makeRoomForToken(identity.name, before?.credential.session?.id)
   const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin: credential.origin })
-  deps.recorder.onOpened(identity, cookie, source)
+  if (before) await replace(before, { identity, id: cookie.id, isForeign: true }, deps)
+  await deps.recorder.onOpened(identity, cookie, source)
   deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
   return { identity, cookie }
 }
@@ -125,9 +175,10 @@ export type ApplicationSignIn = ReturnType<typeof createApplicationSignIn>
  * name. The requests may be those to another server.
  */
 export function createApplicationSignIn(
-  deps: SessionServiceDeps & { readonly cookieHeaders: CookieHeaders; readonly clock: Clock },
+  deps: Omit<SessionServiceDeps, 'findPresented'> &
+    CookieSessions & { readonly cookieHeaders: CookieHeaders; readonly clock: Clock },
 ) {
-  const service = createSessionService(deps)
+  const service = createSessionService({ ...deps, findPresented: (source) => findSession(source, deps) })
   const check = async (credentials: SignInCredentials, source: CredentialSource): Promise<Account | SignInProblem> => {
     let problem: SignInProblem = 'credential_refused'
     const onCodeMissing = () => {
@@ -149,7 +200,7 @@ export function createApplicationSignIn(
       const header = deps.cookieHeaders.render(cookie, request)
       return { id: cookie.id, expiresAt: nowSeconds(deps.clock) + cookie.maxAgeSeconds, header }
     },
-    end: service.end,
+    endCarried: service.endCarried,
     timeoutHeader: deps.cookieHeaders.renderTimeout,
     /** The header that removes the cookie. */
     clear: deps.cookieHeaders.renderCleared,
@@ -159,5 +210,8 @@ export function createApplicationSignIn(
 const toVerifiedOpening = ({ account, token }: Verified): SessionOpening =>
   token ? { hasPassword: false, hasFactor: false, accessToken: toTokenMark(token) } : toOpening(account)
 
-/** The code was checked too, where the account needs one. */
-export const toOpening = ({ totp }: Account): SessionOpening => ({ hasPassword: true, hasFactor: totp !== undefined })
+/** The second step was checked too, where the account needs one. */
+export const OPENED_BY_PASSKEY: SessionOpening = { hasPassword: false, hasFactor: true, isPasskey: true }
+
+export const toOpening = (account: Account, { name, passkey }: Partial<SignInCredentials> = {}): SessionOpening =>
+  passkey !== undefined && name === '' ? OPENED_BY_PASSKEY : { hasPassword: true, hasFactor: needsSecondStep(account) }

@@ -37,8 +37,8 @@ export const TOKEN_SESSION: CredentialKind = { name: 'session of an external tok
 
 export interface TokenSessionDeps extends Pick<AccountSessionDeps, 'secrets' | 'settings' | 'timeouts' | 'clock'> {
   readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isSessionEnded'>
-  /** The version of the current key for this algorithm and `kid`. */
-  findKeyVersion(algorithm: string, kid: string | undefined): string | undefined
+  /** The version of the current key for this algorithm and `kid`, and of the rules for claims; `undefined`: none is accepted. */
+  findOriginVersion(algorithm: string, kid: string | undefined): string | undefined
 }
 
 type TokenSubject = Pick<TokenSession, 'name' | 'roles' | 'origin'>
@@ -52,9 +52,9 @@ export const createTokenSessions = (deps: TokenSessionDeps) => ({
     return { id, ...issue(subject, { id: Buffer.from(id, 'base64url'), openedAt: nowSeconds(deps.clock) }, deps) }
   },
   /** `undefined`: wrong signature, expired or revoked. */
-  async find(cookie: ReadCookie): Promise<AcceptedCredential | undefined> {
+  async find(cookie: ReadCookie, isRunning = false): Promise<AcceptedCredential | undefined> {
     const session = verify(cookie, deps)
-    if (!session || isExpired(session, deps) || (await isRevoked(session, deps))) return undefined
+    if (!session || isExpired(session, deps) || (await isRevoked(session, isRunning, deps))) return undefined
     return toCredential(session, deps)
   },
   /** As for the session of an account. */
@@ -78,18 +78,19 @@ function isExpired(session: TokenSession, { settings, clock }: TokenSessionDeps)
 const findEnd = ({ openedAt, issuedAt }: TokenSession, { maxLifetimeSeconds }: SigningSettings): number =>
   maxLifetimeSeconds === 0 ? Number.POSITIVE_INFINITY : (openedAt ?? issuedAt) + maxLifetimeSeconds
 
-async function isRevoked(session: TokenSession, { directory, findKeyVersion }: TokenSessionDeps): Promise<boolean> {
+async function isRevoked(session: TokenSession, isRunning: boolean, deps: TokenSessionDeps): Promise<boolean> {
+  const { directory, findOriginVersion } = deps
   const { name, origin } = session
-  if (findKeyVersion(origin.algorithm, origin.kid) !== origin.keyVersion) return true
-  const token = { name, issuedAt: origin.issuedAt, id: idOf(session), mark: markOf(session) }
+  if (findOriginVersion(origin.algorithm, origin.kid) !== origin.version) return true
+  const token = { name, issuedAt: origin.issuedAt, id: idOf(session), mark: markOf(session), isRunning }
   return !(await directory.isForeignTokenLive(token))
 }
 
 const TOO_MANY_ENDED = 'Too many sessions of this token were ended. Use another token.'
 
 function markOf({ name, origin }: TokenSubject): string {
-  const { issuedAt, expiresAt, algorithm, kid, keyVersion } = origin
-  return toForeignMark(name, [issuedAt, expiresAt, algorithm, kid, keyVersion])
+  const { issuedAt, expiresAt, algorithm, kid, version } = origin
+  return toForeignMark(name, [issuedAt, expiresAt, algorithm, kid, version])
 }
 
 const idOf = ({ id }: TokenSession): string => Buffer.from(id).toString('base64url')
@@ -109,7 +110,8 @@ function renew(session: TokenSession, deps: TokenSessionDeps): RenewedSession | 
   const isDue = isRenewalDue(session.issuedAt, nowSeconds(deps.clock), deps.settings().timeoutSeconds)
   // without the time of the opening every renewal would prolong the session
   const isLimited = deps.settings().maxLifetimeSeconds === 0 || session.openedAt !== undefined
-  return isDue && isLimited && deps.secrets.current() ? issue(session, session, deps) : undefined
+  const isOpen = !deps.directory.isSessionEnded(idOf(session))
+  return isDue && isLimited && isOpen && deps.secrets.current() ? issue(session, session, deps) : undefined
 }
 
 /** Browsers drop cookies longer than 4096 bytes, name and attributes included. */
@@ -158,8 +160,8 @@ export function mintTokenCookie(session: TokenSession, key: Omit<CookieKey, 'sal
 }
 
 const renderContent = ({ roles, timeoutSeconds, origin, openedAt }: TokenSession): string => {
-  const { issuedAt = null, expiresAt = null, algorithm, kid = null, keyVersion } = origin
-  return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt ?? null])
+  const { issuedAt = null, expiresAt = null, algorithm, kid = null, version } = origin
+  return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, version, roles, openedAt ?? null])
 }
 
 /** The session of a cookie with a right signature. Does not check whether it has expired. */
@@ -182,7 +184,7 @@ function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | un
   const reading = readJson(readUtf8(tail.subarray(SESSION_ID_BYTES)) ?? '')
   if (reading.kind === 'refused') return undefined
   // the signature was right, so this is the text of renderContent
-  const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt] = reading.value as Content
+  const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, version, roles, openedAt] = reading.value as Content
   return {
     id: tail.subarray(0, SESSION_ID_BYTES),
     name,
@@ -194,7 +196,7 @@ function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | un
       expiresAt: expiresAt ?? undefined,
       algorithm,
       kid: kid ?? undefined,
-      keyVersion,
+      version,
     },
     openedAt: openedAt ?? undefined,
   }
