@@ -3,39 +3,50 @@
 import { randomBytes } from 'node:crypto'
 import type { SharedClock } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
-import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
+import type { Siblings, Topic } from '../base/siblings.ts'
 import { shareRun } from '../base/turns.ts'
-import { confirmChange } from '../directory/confirm-change.ts'
-import { type AuditSigningKey, readSigningKey } from '../observe/audit/audit-key.ts'
+import { type Caller, requireChange } from '../directory/caller.ts'
+import { toChainName } from '../observe/audit/audit-chains.ts'
+import type { AuditSigningKey } from '../observe/audit/audit-key.ts'
 import type { AuditRecord } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
 import { AuditTrail } from '../observe/audit/audit-trail.ts'
 import { forgetCheckpoints, loadCheckpoints } from '../observe/audit/checkpoint-files.ts'
 import { Checkpoints } from '../observe/audit/checkpoints.ts'
 import type { Delivery } from '../observe/audit/delivery.ts'
-import { Copy, createDestination, toDestinationNames } from '../observe/audit/destinations.ts'
+import {
+  Copy,
+  createDestination,
+  type FileSettings,
+  shareDestination,
+  toDestinationNames,
+} from '../observe/audit/destinations.ts'
 import { type VerifiedTrail, type VerifyOptions, verifyTrail } from '../observe/audit/verify.ts'
+import type { EventRow } from '../observe/security-event-table.ts'
 import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import { readAuditContent } from '../store/backup/audit-content.ts'
 import { readStore } from '../store/backup/engines.ts'
 import { BackupError } from '../store/backup/format.ts'
-import { reasonOf, StartError } from './start-error.ts'
+import { loadAuditKey, loadWebhookKey } from './audit-keys.ts'
 
+/** The options that the audit trail reads, by section, under their own names. */
 export interface AuditSettings {
-  /** Name of this node. */
-  readonly node: string
-  /** Signs checkpoints; empty: there are none. */
-  readonly keyFile: string
-  readonly webhookKeyFile: string
+  readonly node: { readonly name: string }
+  readonly audit: DestinationOptions & {
+    /** Signs checkpoints; empty: there are none. */
+    readonly 'key-file': string
+    /** Days; 0: forever. */
+    readonly keep: number
+    /** Whether what cannot be recorded is refused. */
+    readonly 'on-failure': 'continue' | 'refuse'
+  }
+}
+
+interface DestinationOptions extends FileSettings {
   readonly destinations: readonly string[]
-  readonly maxFileBytes: number
-  readonly maxFiles: number
-  /** 0: forever. */
-  readonly keepDays: number
-  /** Whether what cannot be recorded is refused. */
-  readonly refusesUnrecorded: boolean
+  readonly 'webhook-key-file': string
 }
 
 export interface CopyOptions {
@@ -44,6 +55,7 @@ export interface CopyOptions {
   readonly log: Log
   /** Whether a command runs, which prints results of its own on standard output. */
   readonly isCommand: boolean
+  readonly siblings: Siblings
 }
 
 export interface AuditOptions extends CopyOptions {
@@ -52,14 +64,19 @@ export interface AuditOptions extends CopyOptions {
   readonly clock: SharedClock
 }
 
+/** Write to the store what waits for it. */
+const FLUSH: Topic<undefined> = { name: 'audit.flush' }
+
 const PURGE_EVERY_MS = 3_600_000
 const DAY_MS = 86_400_000
 const PSEUDONYM_BYTES = 6
 
 export class Audit implements RecordGuard {
   readonly #options: AuditOptions
+  readonly #siblings: Siblings
   readonly #key: AuditSigningKey | undefined
   readonly #trail: AuditTrail
+  readonly #checkpoints: Checkpoints
   readonly #copies: readonly Copy[]
   /** The store, the file with the checkpoint, and the copies. */
   readonly #deliveries: readonly Delivery<unknown>[]
@@ -69,17 +86,20 @@ export class Audit implements RecordGuard {
   /** Throws a `StartError` if a key cannot be used. */
   constructor(options: AuditOptions) {
     this.#options = options
-    const { store, clock, events, log } = options
-    const { keyFile } = options.settings()
+    const { store, clock, events, log, siblings } = options
+    this.#siblings = siblings
+    const keyFile = options.settings().audit['key-file']
     this.#key = loadAuditKey(keyFile)
-    const node = () => options.settings().node
+    const node = () => toChainName(options.settings().node.name, siblings.place)
     const checkpoints = new Checkpoints({ node, store, key: this.#key, keyFile, clock, events })
+    this.#checkpoints = checkpoints
     this.#trail = new AuditTrail({ node, store, clock, checkpoints, events, log })
     this.#copies = openCopies(options)
     this.#deliveries = [this.#trail.delivery, checkpoints.file, ...this.#copies]
     this.#trail.onRecord((record) => {
       for (const copy of this.#copies) copy.add(record)
     })
+    siblings.answer(FLUSH, () => this.#flushOwn().catch(() => {}))
   }
 
   /** Identifies the key of the checkpoints; `undefined`: there is none. */
@@ -102,7 +122,7 @@ export class Audit implements RecordGuard {
 
   /** Whether what cannot be recorded is refused. */
   get isRequired(): boolean {
-    return this.#options.settings().refusesUnrecorded
+    return this.#options.settings().audit['on-failure'] === 'refuse'
   }
 
   requireRecording(): void {
@@ -117,7 +137,7 @@ export class Audit implements RecordGuard {
   /** One page, with the records that were not written yet when it was called. */
   async list(range: AuditRange): Promise<readonly AuditRecord[]> {
     // while the store cannot be written, it may still be read
-    await this.#trail.delivery.flush().catch(() => {})
+    await this.#flush().catch(() => {})
     return this.#options.store.listAuditRecords(range)
   }
 
@@ -126,10 +146,10 @@ export class Audit implements RecordGuard {
    * writing at this moment keep the name. Returns what the records show instead, and how many were changed. The erasure
    * is recorded, so that `verify` can tell it from a name that an attacker has removed.
    */
-  async erase(name: string) {
+  async erase(name: string, caller: Caller) {
     const { store, events } = this.#options
-    await confirmChange(events)
-    await this.#trail.delivery.flush()
+    await requireChange(caller, events)
+    await this.#flush()
     const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
     const records = await store.eraseAudit({ name, pseudonym, key: this.#key })
     if (records > 0) events.record('user.erased', { subject: pseudonym, records })
@@ -140,11 +160,14 @@ export class Audit implements RecordGuard {
   /** Several callers at a time get the result of one verification. */
   readonly verify = shareRun(async (): Promise<VerifiedTrail> => {
     const { settings, storeUrl, events } = this.#options
-    await this.#trail.delivery.flush()
+    const { audit, node } = settings()
+    await this.#flush()
     const keys = { keys: this.#key ? [this.#key] : [], hasOwnKeyOnly: true }
-    const verified = await verifyStored(storeUrl, settings(), keys).catch((error) => {
-      throw error instanceof BackupError ? badRequest(error.message) : error
-    })
+    const verified = await verifyStored(storeUrl, { keyFile: audit['key-file'], node: node.name }, keys).catch(
+      (error) => {
+        throw error instanceof BackupError ? badRequest(error.message) : error
+      },
+    )
     events.record('audit.verified', countVerified(verified))
     return verified
   })
@@ -179,20 +202,33 @@ export class Audit implements RecordGuard {
     reportLost([this.#trail.delivery, ...this.#copies], this.#options.log)
   }
 
+  /** Writes the records of all processes of this server. Throws if those of this one cannot be written. */
+  async #flush(): Promise<void> {
+    await Promise.all([this.#flushOwn(), this.#siblings.askAll(FLUSH, undefined)])
+  }
+
+  async #flushOwn(): Promise<void> {
+    await this.#trail.delivery.flush()
+    // `verify` compares the file with the store
+    await this.#checkpoints.file.flush().catch(() => {})
+  }
+
   async #purge(): Promise<void> {
     const { settings, store, clock } = this.#options
-    const { keepDays, node, keyFile } = settings()
-    if (keepDays === 0) return
-    const beforeMs = clock.purge.nowMs() - keepDays * DAY_MS
+    const { keep, 'key-file': keyFile } = settings().audit
+    if (keep === 0) return
+    const beforeMs = clock.purge.nowMs() - keep * DAY_MS
     await this.#trail.purge(beforeMs)
-    if (keyFile !== '') forgetCheckpoints(keyFile, node, beforeMs)
-    await store.forgetAuditNodes(beforeMs, node)
+    if (!this.#siblings.isFirst()) return
+    await store.forgetAuditChains(beforeMs)
+    const isStored = async (chain: string) => (await store.findAuditChain(chain)) !== undefined
+    if (keyFile !== '') await forgetCheckpoints(keyFile, beforeMs, isStored)
   }
 }
 
 /** `requireRecording` for a command that replaces the store, which may be damaged: tries the other destinations only. */
 export async function requireDestinations(options: CopyOptions): Promise<void> {
-  if (!options.settings().refusesUnrecorded) return
+  if (options.settings().audit['on-failure'] !== 'refuse') return
   const copies = openCopies(options)
   try {
     await probeAll(copies)
@@ -203,12 +239,19 @@ export async function requireDestinations(options: CopyOptions): Promise<void> {
 }
 
 /** The destinations outside the store that this process writes to. */
-function openCopies({ settings, events, isCommand }: CopyOptions): readonly Copy[] {
-  const { destinations, maxFileBytes, maxFiles } = settings()
-  const files = { maxFileBytes, maxFiles, webhookKey: loadWebhookKey(settings()) }
+function openCopies({ settings, events, isCommand, siblings }: CopyOptions): readonly Copy[] {
+  const { audit } = settings()
+  const { destinations } = audit
+  const rows: Readonly<Record<string, EventRow>> = events.rows
+  const files = {
+    ...audit,
+    webhookKey: loadWebhookKey(destinations, audit['webhook-key-file']),
+    levelOf: (event: string) => rows[event]?.level,
+  }
   const names = toDestinationNames(destinations)
+  const open = (text: string) => shareDestination(text, createDestination(text, files), siblings)
   return destinations.flatMap((text, index) =>
-    isCommand && text === 'stdout' ? [] : [new Copy(names[index] ?? text, createDestination(text, files), events)],
+    isCommand && text === 'stdout' ? [] : [new Copy(names[index] ?? text, open(text), events)],
   )
 }
 
@@ -238,7 +281,7 @@ function requireWorking(deliveries: readonly Delivery<unknown>[]): void {
 /** Reads the store by itself, and before it the checkpoints beside the key, which must not be newer. */
 export async function verifyStored(
   storeUrl: string,
-  { keyFile, node }: Pick<AuditSettings, 'keyFile' | 'node'>,
+  { keyFile, node }: { readonly keyFile: string; readonly node: string },
   keys: Omit<VerifyOptions, 'local'>,
 ): Promise<VerifiedTrail> {
   const local = keyFile === '' ? undefined : loadCheckpoints(keyFile, node)
@@ -250,31 +293,3 @@ export const countVerified = ({ chains, findings }: VerifiedTrail) => ({
   records: chains.reduce((sum, chain) => sum + chain.records, 0),
   findings: findings.length,
 })
-
-/** `undefined`: no key is configured. */
-export const loadAuditKey = (file: string): AuditSigningKey | undefined =>
-  file === '' ? undefined : loadKeyFile('audit.key-file', file, readSigningKey)
-
-/** `undefined`: there is no webhook. */
-export function loadWebhookKey({
-  destinations,
-  webhookKeyFile: file,
-}: Pick<AuditSettings, 'destinations' | 'webhookKeyFile'>): Uint8Array | undefined {
-  if (!destinations.some((text) => /^https?:/.test(text))) return undefined
-  if (file === '') throw new StartError('audit.webhook-key-file: a webhook in audit.destinations needs it')
-  return loadKeyFile('audit.webhook-key-file', file, (text) => {
-    if (text.trim() === '') throw new Error('it is empty')
-    return Buffer.from(text.trim())
-  })
-}
-
-const MAX_KEY_BYTES = 10_000
-
-/** Throws a `StartError` that begins with the name of the option. */
-export function loadKeyFile<K>(option: string, file: string, read: (text: string) => K): K {
-  try {
-    return read(readBounded(file, MAX_KEY_BYTES).bytes.toString())
-  } catch (error) {
-    throw new StartError(`${option}: ${file} cannot be used: ${reasonOf(error)}`, { cause: error })
-  }
-}

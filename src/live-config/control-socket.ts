@@ -1,9 +1,14 @@
-// Where the control socket of a server is. Its file permission is the credential: only the owner may open it.
+// The control socket of a server. Its file permission is the credential: only the owner may open it.
 import { createHash } from 'node:crypto'
-import { lstatSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { messageOf } from '../base/errors.ts'
 import { createFolderFor } from '../base/files.ts'
+import type { Log } from '../base/log.ts'
+import { keepRepeating } from '../base/sleep.ts'
+import type { Door } from '../http/door.ts'
+import { type Listener, type ListenerLimits, listen } from '../http/server.ts'
 import { findStoreFile } from '../store/store-url.ts'
 
 /** Systems allow paths of 104 to 108 bytes. */
@@ -15,7 +20,7 @@ export interface SocketSeed {
   readonly folder: string | undefined
 }
 
-/** The same for the server and for its commands; `undefined` where the server has neither file nor folder. */
+/** The server and its commands find one path; `undefined` where the server has neither file nor folder. */
 export function findSocketPath(seed: SocketSeed): string | undefined {
   const path = findPlainPath(seed)
   if (path === undefined || Buffer.byteLength(path) <= MAX_PATH_BYTES) return path
@@ -54,4 +59,63 @@ export function isSocketPathSafe(path: string, seed: SocketSeed): boolean {
   const found = lstatSync(folder)
   const isOwn = found.uid === ownerOf(seed) || found.uid === 0
   return found.isDirectory() && isOwn && (found.mode & 0o077) === 0
+}
+
+const OWNER_ONLY = 0o600
+
+/** A server without the socket still works, but its commands need `--url`: so a failure is only logged. */
+export async function openControlSocket(
+  seed: SocketSeed,
+  createDoor: () => Door,
+  limits: ListenerLimits,
+  log: Log,
+): Promise<Listener | undefined> {
+  const path = findSocketPath(seed)
+  if (path === undefined) return undefined
+  const open = async () => {
+    if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')
+    return listen(createDoor(), { kind: 'unix', path, mode: OWNER_ONLY }, limits)
+  }
+  const onFailure = (error: unknown): undefined => {
+    log.warn('no control socket: commands need --url', { path, reason: messageOf(error) })
+  }
+  const first = await open().catch(onFailure)
+  return first && keepOpen(path, first, open, onFailure)
+}
+
+const LOOK_MS = 1000
+
+/** Opens the socket again if its file is removed: without it commands would find no server, and open the store. */
+function keepOpen(
+  path: string,
+  first: Listener,
+  open: () => Promise<Listener>,
+  onFailure: (error: unknown) => undefined,
+): Listener {
+  let current: Listener | undefined = first
+  let hasFailed = false
+  const stop = keepRepeating(async () => {
+    if (current && existsSync(path)) hasFailed = false
+    else if (current) {
+      // before another is opened: closing removes the file of that path. All siblings close it before one opens another,
+      // otherwise they would share the lost one
+      void current.close(LOOK_MS)
+      current = undefined
+    } else {
+      current = await open().catch((error) => (hasFailed ? undefined : onFailure(error)))
+      hasFailed = !current
+    }
+    return LOOK_MS
+  })
+  return {
+    ...first,
+    async retire() {
+      await stop()
+      await current?.retire()
+    },
+    async close(graceMs) {
+      await stop()
+      await current?.close(graceMs)
+    },
+  }
 }

@@ -1,5 +1,4 @@
 // What session cookies are made with, followed through changes of the configuration.
-import { randomBytes } from 'node:crypto'
 import {
   type CookieSecrets,
   type CookieTimeouts,
@@ -8,15 +7,20 @@ import {
   toGraceSeconds,
 } from '../auth/session/secrets.ts'
 import { nowSeconds } from '../base/clock.ts'
+import { deriveSecret } from '../base/siblings.ts'
 import { findTimeout, listRetired, type TimeoutOption } from './kept-timeouts.ts'
 import type { LiveConfig } from './live-config.ts'
 import { USES } from './shared-secrets.ts'
 
 /** Follows `chttpd_auth.secret`. A change marked as such, on any node, rejects cookies of earlier secrets at once. */
 export function followCookieSecret(liveConfig: LiveConfig, timeoutSeconds: () => number): CookieSecrets {
-  const secret = () => liveConfig.get().settings.values.chttpd_auth.secret || PROCESS_SECRET
+  // the environment or a flag may set an empty secret: then cookies are valid as long as the server runs
+  const ownSecret = deriveSecret(liveConfig.kernel.siblings.seed, 'session cookies').toString('hex')
+  const secret = () => liveConfig.get().settings.values.chttpd_auth.secret || ownSecret
   const secrets = createCookieSecrets({ secret: secret(), timeoutSeconds, clock: liveConfig.kernel.clock })
-  liveConfig.onChange(({ dropsEarlierSecrets }) => secrets.replace(secret(), { dropsEarlier: dropsEarlierSecrets }))
+  liveConfig.onChange('keys', ({ dropsEarlierSecrets }) =>
+    secrets.replace(secret(), { dropsEarlier: dropsEarlierSecrets }),
+  )
   liveConfig.secrets.register(USES.cookies, secrets.accepted)
   return secrets
 }
@@ -27,7 +31,7 @@ export function followCookieTimeout(liveConfig: LiveConfig, option: TimeoutOptio
   const current = () => findTimeout(option, liveConfig.get().settings.values)
   const earlier = listRetired(liveConfig.get().timeouts, option, current(), nowSeconds(clock))
   const timeouts = createCookieTimeouts(current(), clock, earlier)
-  liveConfig.onChange(() => timeouts.replace(current()))
+  liveConfig.onChange('keys', () => timeouts.replace(current()))
   return timeouts
 }
 
@@ -36,7 +40,7 @@ export function followRetirement(liveConfig: LiveConfig): () => boolean {
   const values = () => liveConfig.get().settings.values.chttpd_auth
   let { secret } = values()
   let ends: number[] = []
-  liveConfig.onChange(() => {
+  liveConfig.onChange('keys', () => {
     if (values().secret === secret) return
     secret = values().secret
     // one second more: a verification may have read the clock slightly later
@@ -51,6 +55,3 @@ export function followRetirement(liveConfig: LiveConfig): () => boolean {
     return isDue
   }
 }
-
-/** Used where the environment or a flag sets an empty secret: then cookies are valid as long as this process runs. */
-const PROCESS_SECRET = randomBytes(32).toString('hex')

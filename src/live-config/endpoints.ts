@@ -1,9 +1,12 @@
 // The addresses of the listeners, with the certificates that the options name.
 import type { Config } from '../config/options.ts'
-import { describeListenError, type Endpoint, type TlsSettings } from '../http/server.ts'
+import type { Door } from '../http/door.ts'
+import { describeListenError, type Endpoint, type Listener, listen, type TlsSettings } from '../http/server.ts'
 import type { TlsProtocol } from '../http/tls-files.ts'
 import { loadTlsFiles, type TlsSource } from '../http/tls-files.ts'
+import type { Kernel } from '../kernel/kernel.ts'
 import { StartError } from '../kernel/start-error.ts'
+import { toListenerLimits } from './door-settings.ts'
 
 interface ListenerRow {
   toEndpoints(config: Config): readonly Endpoint[]
@@ -11,8 +14,6 @@ interface ListenerRow {
   toTls(config: Config): TlsSource | undefined
   /** The options that set its address. */
   readonly options: string
-  /** Whether worker threads serve it; left out: it is used rarely. */
-  readonly isForWorkers?: true
 }
 
 function toDocumentEndpoints(config: Config): readonly Endpoint[] {
@@ -70,13 +71,11 @@ export const LISTENERS: Readonly<Record<ListenerName, ListenerRow>> = {
     toEndpoints: toDocumentEndpoints,
     toTls: toDocumentTls,
     options: '--chttpd.port and --chttpd.bind_address',
-    isForWorkers: true,
   },
   'multi-model': {
     toEndpoints: (config) => toEndpoints(config.server.endpoint, toMultiModelTls(config)),
     toTls: toMultiModelTls,
     options: '--server.endpoint',
-    isForWorkers: true,
   },
   admin: {
     toEndpoints: (config) => toEndpoints(config.admin.endpoint, toEndpointTls(config)),
@@ -90,8 +89,22 @@ export const LISTENERS: Readonly<Record<ListenerName, ListenerRow>> = {
   },
 }
 
+/** Opens the listeners of a door. If one cannot be opened, those before it are closed. */
+export async function openListeners(name: ListenerName, door: Door, config: Config, { siblings }: Kernel) {
+  const opened: { readonly listener: Listener; readonly tls: TlsSettings | undefined }[] = []
+  const limits = { ...toListenerLimits(config, siblings.count, name), ticketSeed: siblings.seed }
+  for (const endpoint of LISTENERS[name].toEndpoints(config)) {
+    const listener = await listen(door, endpoint, limits).catch(async (error) => {
+      await Promise.all(opened.map((each) => each.listener.close(0)))
+      throw toListenError(error, endpoint, name)
+    })
+    opened.push({ listener, tls: endpoint.kind === 'tcp' ? endpoint.tls : undefined })
+  }
+  return opened
+}
+
 /** The error of a listener that could not be opened, with the options to change. */
-export function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, name: ListenerName): StartError {
+function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, name: ListenerName): StartError {
   const reason = describeListenError(error, endpoint)
   const advice = `Choose another address with ${LISTENERS[name].options}.`
   return new StartError(`The ${name} door ${reason}. ${advice}`, { cause: error })

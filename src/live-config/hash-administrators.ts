@@ -10,7 +10,7 @@ import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/schemes.ts'
 import { chooseHashed, type Entry, type FileHashes, findKept, NO_HASHES, toLayers, withHash } from './administrators.ts'
-import { toHashParameters, toPasswordRules } from './kernel-settings.ts'
+import { toHashParameters, toPasswordRules } from './password-settings.ts'
 import type { AdministratorRecords, RuntimeReading } from './stored-layer.ts'
 
 /** What hashes, and where hashes are kept. */
@@ -139,7 +139,7 @@ async function isSamePassword(stored: string, password: string, hasher: Hasher):
 }
 
 async function hashGiven({ name, text, source }: Entry, config: Config, { hasher, log }: Hashing): Promise<string> {
-  if (checkPassword(toPasswordRules(config), text) !== undefined) {
+  if ((await checkPassword(toPasswordRules(config), text, [name])) !== undefined) {
     const place = renderSource(source)
     log.warn('password of an administrator does not conform to the rules for passwords', { name, place })
   }

@@ -2,8 +2,10 @@
 
 import { messageOf } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
+import { readKeyLimits, toStrayProblem } from '../config/key-limits.ts'
+import type { OpenEntry } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
-import { type OpenEntry, renderSource, type Settings } from '../config/settings.ts'
+import { renderSource, type Settings } from '../config/settings.ts'
 import { readJwkSet } from '../keys/jwk.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
 
@@ -47,7 +49,28 @@ const isSet = ({ key }: Pick<OpenEntry, 'key'>): boolean => key.startsWith('jwks
 
 /** The keys that lines and files contain. Unreadable ones are skipped. */
 export const readKeys = (open: Open, sets: KeySets = loadKeySets(open).sets): JwtKeys =>
-  readJwtKeys(open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
+  readJwtKeys(
+    open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)),
+    readKeyLimits(open.jwt_key_limits),
+  )
+
+type StrayLimits = Problem & { readonly key: string; readonly isFatal: boolean }
+
+/** Limits without a key. They are a problem if a key is without limits, which may be meant by a misspelt name. */
+export function listStrayLimits(open: Open, { strayLimits, keys }: JwtKeys): readonly StrayLimits[] {
+  const isAnyFree = keys.some(([, { limits }]) => limits === undefined)
+  return open.jwt_key_limits
+    .filter(({ key }) => strayLimits.includes(key))
+    .map((entry) => ({
+      ...toStrayProblem(
+        entry,
+        keys.map(([name]) => name),
+      ),
+      key: entry.key,
+      // a start cannot depend on what can be changed only while the server runs
+      isFatal: isAnyFree && entry.source.kind !== 'run time',
+    }))
+}
 
 function toKeyEntry(entry: OpenEntry, sets: KeySets): readonly JwtKeyEntry[] {
   if (!isSet(entry)) return [entry]

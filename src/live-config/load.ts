@@ -2,14 +2,19 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
+import type { Rule } from '../config/options.ts'
 import { type Problem, renderProblem } from '../config/problems.ts'
 import type { ConfigReading } from '../config/read.ts'
-import { type Rule, renderSource, type Settings } from '../config/settings.ts'
+import { renderSource, type Settings } from '../config/settings.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { maxIterationsOf } from '../passwords/hash-policy.ts'
-import { readPasswordRules } from '../passwords/password-rules.ts'
+import { hasKnownPasswords } from '../passwords/known-passwords.ts'
+import { checkPasswordFile } from '../passwords/password-file.ts'
+import { listQuickProblems, readPasswordRules } from '../passwords/password-rules.ts'
+import { readAdminPassword } from '../passwords/schemes.ts'
 import { loadStoredSettings } from '../store/backup/engines.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { toPasswordRules } from './password-settings.ts'
 import { toEntries } from './stored-layer.ts'
 
 /** Every failed sign-in takes as long as the most expensive hash, and no hash above the limit is ever verified. */
@@ -34,6 +39,31 @@ const USER_RULES: readonly Rule[] = [
       return reading.kind === 'problem' ? `[chttpd_auth] password_regexp: ${reading.message}` : undefined
     },
   },
+  {
+    about: ['auth.password-file'],
+    kind: 'bad-value',
+    check: ({ values: { auth } }) => {
+      const file = auth['password-file']
+      const problem = file === '' ? undefined : checkPasswordFile(file)
+      return problem === undefined ? undefined : `auth.password-file: ${problem}`
+    },
+  },
+  {
+    about: ['auth.password-check'],
+    kind: 'bad-value',
+    check: ({ values: { auth } }) =>
+      auth['password-check'] === 'on' && !hasKnownPasswords()
+        ? 'auth.password-check: the list etc/known-passwords.txt of the package is missing'
+        : undefined,
+  },
+  {
+    about: ['auth.password-file', 'auth.password-check'],
+    kind: 'warning',
+    check: ({ values: { auth } }) =>
+      auth['password-file'] !== '' && auth['password-check'] === 'off'
+        ? 'auth.password-file is ignored, because auth.password-check is off'
+        : undefined,
+  },
   limitIterations('iterations'),
   limitIterations('min_iterations'),
 ]
@@ -44,14 +74,41 @@ type Input = Omit<LoadInput, 'rules'>
 export class ConfigError extends StartError {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(renderProblem).join('\n'))
+  /** The names of settings in the store that cause them. */
+  readonly stored: readonly string[]
+  constructor(problems: readonly Problem[], stored: readonly string[] = []) {
+    super([...problems.map(renderProblem), ...stored.map(renderRemedy)].join('\n'))
     this.problems = problems
+    this.stored = stored
   }
 }
 
+const renderRemedy = (name: string): string => `To remove this value from the store: cardea config unset ${name}`
+
 /** Reads the files once. The reader it returns combines them with the settings of the store, any number of times. */
 export const openConfiguration = (input: Input): SettingsReader => openSettings({ ...input, rules: USER_RULES })
+
+/** For a program: administrators among its options must have passwords that conform to the rules. */
+export function openProgramConfiguration(input: Input): SettingsReader {
+  const read = openConfiguration(input)
+  return (stored) => {
+    const reading = read(stored)
+    // the rules are read from values that were accepted
+    return reading.problems.length > 0 ? reading : { ...reading, problems: checkGivenPasswords(reading.settings) }
+  }
+}
+
+/** Passwords in files and variables are hashed with a warning: a server must start that others have configured. */
+function checkGivenPasswords({ admins, values }: Settings): readonly Problem[] {
+  const rules = toPasswordRules(values)
+  return admins.flatMap(({ name, text, source }): Problem[] => {
+    const isGiven = source.kind === 'flag' && readAdminPassword(text).kind === 'plain'
+    const [broken] = isGiven ? listQuickProblems(rules, text, [name]) : []
+    if (broken === undefined) return []
+    const message = `the password of the administrator ${name} breaks a rule for passwords: ${broken}`
+    return [{ kind: 'bad-value', place: renderSource(source), message }]
+  })
+}
 
 /** The configuration without the settings in the store. */
 export const loadConfiguration = (input: Input): ConfigReading => openConfiguration(input)([])
@@ -95,7 +152,7 @@ export function mayStoreExist(url: string): boolean {
 }
 
 /** The folder of the first configuration file or folder. */
-export function findConfigFolder({ flags, env, cwd }: Input): string | undefined {
+export function findConfigFolder({ flags, env, cwd }: Omit<Input, 'table'>): string | undefined {
   const [first] = flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':')
   if (!first) return undefined
   const path = resolve(cwd, first)

@@ -12,7 +12,7 @@ export function warnOpenAccess({ get, onChange, kernel: { log } }: LiveConfig): 
   const describe = (config: Config) => [...describeOpenDoor(config), ...describeOpen(services, config)]
   for (const line of describeOpenDoor(values)) log.warn(line)
   let before = describe(values)
-  onChange(({ settings }) => {
+  onChange('log', ({ settings }) => {
     const now = describe(settings.values)
     for (const line of now) if (!before.includes(line)) log.warn(line)
     before = now

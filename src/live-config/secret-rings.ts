@@ -1,11 +1,13 @@
 // Secrets in files, loaded at the start and whenever the files change: those of the multi-model door's tokens, and
 // those that sign for ArangoDB.
 import type { Log } from '../base/log.ts'
+import { deriveSecret, type Siblings, type Topic } from '../base/siblings.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import type { KeyRing } from '../keys/ring.ts'
+import type { CreateBytes } from '../keys/secret.ts'
 import {
   type LoadedRing,
   loadSecretRing,
@@ -15,7 +17,9 @@ import {
 } from '../keys/secret-files.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import type { LiveConfig, PreparedPart } from './live-config.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
+import type { LiveConfig } from './live-config.ts'
+import type { PreparedPart } from './reload.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES, type Use } from './shared-secrets.ts'
 
 export type TokenSecrets = Awaited<ReturnType<typeof openTokenSecrets>>
@@ -27,14 +31,19 @@ export const toSecretSource = ({ server }: Config): SecretSource => ({
 })
 
 /** The secrets a server with these settings would start with. */
-export const loadTokenSecrets = async (settings: Settings, secrets: SharedSecrets): Promise<RingLoad> =>
-  refuseShared(await loadSecretRing(toSecretSource(settings.values)), USES.tokens, settings, secrets)
+export const loadTokenSecrets = async (
+  settings: Settings,
+  secrets: SharedSecrets,
+  createBytes?: CreateBytes,
+): Promise<RingLoad> =>
+  refuseShared(await loadSecretRing(toSecretSource(settings.values), createBytes), USES.tokens, settings, secrets)
 
 export async function openTokenSecrets(liveConfig: LiveConfig) {
-  const { log } = liveConfig.kernel
+  const { log, siblings } = liveConfig.kernel
   const { settings } = liveConfig.get()
   const source = toSecretSource(settings.values)
-  const first = await loadTokenSecrets(settings, liveConfig.secrets)
+  const createBytes = (size: number) => deriveSecret(siblings.seed, 'tokens', size)
+  const first = await loadTokenSecrets(settings, liveConfig.secrets, createBytes)
   if (first.kind === 'refused') throw new StartError(first.reason)
   const warningsOf = createRingWarnings()
   report(first, warningsOf(first), log)
@@ -47,14 +56,7 @@ export async function openTokenSecrets(liveConfig: LiveConfig) {
   }
   const isWatched = settings.values.server['jwt-secret-watch']
   return {
-    ring: followRing(liveConfig, first, {
-      use: USES.tokens,
-      name: TOKEN_SECRET,
-      source,
-      isWatched,
-      onReload,
-      prepare: prepareReload,
-    }),
+    ring: followRing(liveConfig, first, { use: USES.tokens, name: TOKEN_SECRET, source, isWatched, onReload }),
     /** Verified tokens; a reload empties it. */
     cache,
     /** Called each time the secrets were replaced. */
@@ -69,41 +71,88 @@ interface FollowedSource {
   readonly source: SecretSource
   readonly isWatched: boolean
   readonly onReload?: (load: LoadedRing) => void
-  prepare(ring: LiveRing, source: SecretSource): Promise<PreparedPart>
 }
 
 /** The paths are those of the start; a later change of the options needs a restart. Their contents are followed. */
 function followRing(liveConfig: LiveConfig, first: LoadedRing, followed: FollowedSource): LiveRing {
-  const { use, name, source, isWatched, onReload, prepare } = followed
-  const { events } = liveConfig.kernel
+  const { use, name, source, isWatched, onReload } = followed
   const hasFiles = Boolean(source.keyfile || source.folder)
-  const ring = createLiveRing(
+  const { siblings, events } = liveConfig.kernel
+  const record = createReloadRecord(events, nameSource(name, source))
+  const own = createLiveRing(
     first.ring,
     async () => refuseShared(await reloadSecretRing(source), use, liveConfig.get().settings, liveConfig.secrets),
     (load) => {
-      if (load.kind === 'ring') events.record('secrets.reloaded', { source: nameSource(name, source) })
-      else events.record('reload.failed', { source: nameSource(name, source), reason: load.reason })
+      // once for all siblings
+      if (siblings.isFirst()) record(load)
       if (load.kind === 'ring') onReload?.(load)
+      if (load.kind === 'ring') tellIfChanged(load.ring)
     },
     hasFiles && isWatched ? { source } : undefined,
   )
+  const { ring, tellIfChanged } = shareRing(own, siblings, name, record)
   liveConfig.secrets.register(use, () => keysOf(ring.get()))
-  if (hasFiles) liveConfig.joinReload({ prepare: () => prepare(ring, source) })
+  if (hasFiles) liveConfig.joinReload({ prepare: () => prepareReload(ring, followed) })
   return ring
 }
 
+const createReloadRecord =
+  (events: SecurityEvents, source: string) =>
+  (load: RingLoad): void => {
+    if (load.kind === 'ring') events.record('secrets.reloaded', { source })
+    else events.record('reload.failed', { source, reason: load.reason })
+  }
+
+/** A reload of the ring is one of all siblings. One that sees changed files tells the others. */
+function shareRing(own: LiveRing, siblings: Siblings, name: string, record: (load: RingLoad) => void) {
+  const topic: Topic<undefined, string> = { name: `reload ${name}` }
+  let known = listHashes(own.get())
+  const tell = () => siblings.tellAll(topic, undefined)
+  siblings.answer(topic, async () => {
+    await own.reload()
+    return listHashes(own.get())
+  })
+  const ring: LiveRing = {
+    ...own,
+    get problem() {
+      return own.problem
+    },
+    async reload() {
+      const load = await own.reload()
+      // a request has asked for it here: it is recorded with its author
+      if (!siblings.isFirst()) record(load)
+      const others = await tell()
+      // the files have changed between two of them
+      if (!others.every((hashes) => hashes === listHashes(own.get()))) {
+        await own.reload()
+        await tell()
+      }
+      return load
+    },
+  }
+  return {
+    ring,
+    tellIfChanged(next: KeyRing): void {
+      if (listHashes(next) === known) return
+      known = listHashes(next)
+      void tell().catch(() => {})
+    },
+  }
+}
+
 /** Whether a secret has another use is checked once every part is read. */
-async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
+async function prepareReload(ring: LiveRing, { use, name, source }: FollowedSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  const name = nameSource(TOKEN_SECRET, source)
-  if (load.kind === 'refused') return { problems: [`${name}: ${load.reason}`], apply }
+  const option = nameSource(name, source)
+  if (load.kind === 'refused') return { problems: [`${option}: ${load.reason}`], digest: '', apply }
   const isSame = listHashes(load.ring) === listHashes(ring.get())
   const count = load.ring.verifying.length
   return {
     problems: [],
+    digest: listHashes(load.ring),
     apply,
-    secrets: [USES.tokens, keysOf(load.ring)],
-    ...(!isSame && { replaced: `${name} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
+    secrets: [use, keysOf(load.ring)],
+    ...(!isSame && { replaced: `${option} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
   }
 }
 
@@ -142,7 +191,7 @@ export const toUpstreamSource = ({ upstream }: Config): SecretSource => ({
   folder: upstream['multi-model-secret-folder'],
 })
 
-/** The same for the secrets that sign for ArangoDB; `undefined` where none is configured. */
+/** Loads the secrets that sign for ArangoDB; `undefined` where none is configured. */
 export async function loadUpstreamSecrets(settings: Settings, secrets: SharedSecrets): Promise<RingLoad | undefined> {
   const source = toUpstreamSource(settings.values)
   if (!source.keyfile && !source.folder) return undefined
@@ -156,10 +205,5 @@ export async function openUpstreamSecrets(liveConfig: LiveConfig): Promise<LiveR
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.reason}`)
   for (const { text } of first.warnings) liveConfig.kernel.log.warn(text)
   const source = toUpstreamSource(settings.values)
-  const prepare = async (ring: LiveRing): Promise<PreparedPart> => {
-    const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-    if (load.kind === 'refused') return { problems: [`${UPSTREAM_SECRET}: ${load.reason}`], apply }
-    return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
-  }
-  return followRing(liveConfig, first, { use: USES.upstream, name: UPSTREAM_SECRET, source, isWatched: true, prepare })
+  return followRing(liveConfig, first, { use: USES.upstream, name: UPSTREAM_SECRET, source, isWatched: true })
 }

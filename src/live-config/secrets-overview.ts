@@ -11,6 +11,8 @@ import { nameSource, TOKEN_SECRET, toSecretSource, toUpstreamSource, UPSTREAM_SE
 import { digestOf, USES } from './shared-secrets.ts'
 
 /** `upstream` signs for ArangoDB; `undefined` where no secret is configured. */
+export type LiveSecretsOverview = ReturnType<typeof createSecretsOverview>
+
 export function createSecretsOverview(liveConfig: LiveConfig, tokens: LiveRing, upstream: LiveRing | undefined) {
   const listPlaces = () => toPlaces(liveConfig, tokens, upstream)
   return {
@@ -67,7 +69,7 @@ async function showAuditKey({ get, kernel: { audit } }: LiveConfig) {
   return [{ ...FIXED_RING, option: 'audit.key-file', use: 'checkpoints of the audit trail', source: file, keys: [key] }]
 }
 
-/** Of secrets that a reload of files does not read. */
+/** The state of secrets that a reload of files does not read. */
 const FIXED_RING = { reloadable: false, problem: null }
 
 async function showRing({ option, use, ring, source }: RingPlace) {

@@ -3,24 +3,18 @@ import { Refusal } from '../base/errors.ts'
 import type { Codec } from '../config/codecs.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import { SECTIONS } from '../config/option-table.ts'
-import { findOption, findValue, isConcealed, MASK, type OptionRow, ROWS } from '../config/options.ts'
-import { DEFAULT, renderSource, type Settings, type Source } from '../config/settings.ts'
+import type { Source } from '../config/options.ts'
+import { findValue, isConcealed, MASK, type OptionRow } from '../config/options.ts'
+import { DEFAULT, renderSource, type Settings } from '../config/settings.ts'
+import type { Caller } from '../directory/caller.ts'
 import type { Position } from '../directory/store-port/changes.ts'
 import type { LiveConfig } from './live-config.ts'
-import {
-  type ChangeMode,
-  createSettingsService,
-  findChangeProblem,
-  findIn,
-  type Repeat,
-  type SetEntry,
-} from './settings-service.ts'
+import { type ChangeMode, createSettingsService, findChangeProblem, findIn, type SetEntry } from './settings-service.ts'
 import type { ConfigSnapshot } from './snapshot.ts'
 
 /** The configured text, without secrets. */
-const showConfigured = (configured: Settings, section: string, key: string): string =>
-  toShownText({ section, key, text: configured.find(section, key)?.text ?? '' })
+export const showConfigured = (configured: Settings, section: string, key: string): string =>
+  toShownText(configured.table, { section, key, text: configured.find(section, key)?.text ?? '' })
 
 /** The settings for commands and the console, which show what a change did. */
 export function createSettingsEditor(liveConfig: LiveConfig) {
@@ -35,23 +29,27 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
       previous,
       value: showConfigured(configured, section, key),
       undo: wasStored ? toUndo(previous) : ('unset' as const),
-      needsRestart: findOption(section, key)?.option.reload === 'restart',
+      needsRestart: configured.table.find(section, key)?.option.reload === 'restart',
       warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
     }
   }
   return {
     listOptions: () => listOptions(liveConfig),
-    preview: (change: RuntimeEntry, repeat?: Repeat) => previewChange(liveConfig, change, repeat),
+    preview: (change: RuntimeEntry, caller: Caller) => previewChange(liveConfig, change, caller),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
-    set(setting: SetEntry, { expected, ...options }: ChangeMode & { readonly expected?: string | undefined }) {
-      const write = (mode: ChangeMode) => change(setting.section, setting.key, () => service.set(setting, mode))
+    set(
+      setting: SetEntry,
+      caller: Caller,
+      { expected, ...options }: ChangeMode & { readonly expected?: string | undefined },
+    ) {
+      const write = (mode: ChangeMode) => change(setting.section, setting.key, () => service.set(setting, caller, mode))
       if (expected === undefined) return write(options)
       const writeAfter = (unchangedSince: Position) => write({ ...options, unchangedSince })
       return writeExpected(liveConfig, { ...setting, text: expected }, writeAfter)
     },
-    unset: (section: string, key: string, repeat?: Repeat) =>
-      change(section, key, () => service.unset(section, key, { isStrict: true, repeat })),
+    unset: (section: string, key: string, caller: Caller) =>
+      change(section, key, () => service.unset(section, key, caller, { isStrict: true })),
   }
 }
 
@@ -97,12 +95,13 @@ const isConflict = (error: unknown): boolean => error instanceof Refusal && erro
 const toUndo = (previous: string): 'set' | null => (previous === MASK ? null : 'set')
 
 /** Administrators have operations of their own. */
-async function listStored({ runtime }: LiveConfig) {
+async function listStored({ runtime, get }: LiveConfig) {
+  const { table } = get().configured
   const entries = await runtime.list()
   return entries.flatMap(({ section, key, text }) =>
     section === 'admins' || text === undefined
       ? []
-      : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
+      : [{ section, key, text, isSecret: toShownText(table, { section, key, text }) !== text }],
   )
 }
 
@@ -112,9 +111,10 @@ export async function listOptions(liveConfig: LiveConfig) {
   // when those made at run time were made
   const changes = new Map(settings.map(({ section, key, changedAt }) => [`${section}.${key}`, changedAt]))
   const snapshot = liveConfig.get()
+  const { table } = snapshot.configured
   return {
-    sections: [...new Set(ROWS.map(({ section }) => section))].map((name) => ({ name, help: SECTIONS[name] })),
-    options: ROWS.map((row) => showOption(row, snapshot, changes.get(row.name))),
+    sections: [...table.sections].map(([name, help]) => ({ name, help })),
+    options: table.rows.map((row) => showOption(row, snapshot, changes.get(row.name))),
   }
 }
 
@@ -166,15 +166,15 @@ function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: stri
 }
 
 /** Checks a change as the change itself would, and describes it, without making it. */
-async function previewChange(liveConfig: LiveConfig, change: RuntimeEntry, repeat: Repeat | undefined) {
+async function previewChange(liveConfig: LiveConfig, change: RuntimeEntry, caller: Caller) {
   const { section, key, text } = change
   const { configured } = liveConfig.get()
-  const row = findOption(section, key)
-  const problem = await findChangeProblem(liveConfig, change, repeat)
+  const row = configured.table.find(section, key)
+  const problem = await findChangeProblem(liveConfig, change, caller)
   return {
     name: `${section}.${key}`,
     current: showConfigured(configured, section, key),
-    value: text === undefined ? null : toShownText({ section, key, text }),
+    value: text === undefined ? null : toShownText(configured.table, { section, key, text }),
     problems: problem === undefined ? [] : [problem],
     effects: problem === undefined ? describeEffects(change, row, configured) : [],
     needsRestart: row?.option.reload === 'restart',

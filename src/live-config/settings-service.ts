@@ -1,30 +1,28 @@
+import { BlockList, isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { type ErrorCode, isClientError, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
-import { type Config, findOption } from '../config/options.ts'
+import type { Config, Rule } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
-import { confirmChange } from '../directory/confirm-change.ts'
+import { type Caller, requireChange } from '../directory/caller.ts'
 import type { Position } from '../directory/store-port/changes.ts'
-import { findOrigin } from '../observe/origin.ts'
-import type { LiveConfig, ReloadReport } from './live-config.ts'
+import type { LiveConfig } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
+import type { ReloadReport } from './reload.ts'
 import { noteDrop, type RuntimeLayer } from './stored-layer.ts'
 
 export interface ChangeMode {
-  /** For this process only, until it ends or reloads its configuration. */
+  /** For this server only, until it ends or reloads its configuration. */
   readonly isVolatile?: boolean
   /** For the cookie secret: every node rejects cookies of earlier secrets at once. */
   readonly isImmediate?: boolean
   /** Unsetting an option that was not set at run time is `option_not_found`, even if a lower layer sets it. */
   readonly isStrict?: boolean
-  /** Throws where the request that makes the change would be refused. Left out for the owner of the server. */
-  readonly repeat?: Repeat | undefined
   /** Writes only if no option of the section was set at run time since this position of the store. */
   readonly unchangedSince?: Position
 }
-
-export type Repeat = () => Promise<void>
 
 /** An option and its new value, as the client wrote it. */
 export type SetEntry = RuntimeEntry & { readonly text: string }
@@ -39,23 +37,23 @@ export function createSettingsService(liveConfig: LiveConfig) {
   return {
     list: () => listShown(liveConfig),
     /** Returns the previous value; `''` if there was none. */
-    async set(setting: SetEntry, options?: ChangeMode): Promise<string> {
+    async set(setting: SetEntry, caller: Caller, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, setting)
-      await requireRepeatable(liveConfig, setting, options?.repeat)
+      await requireRepeatable(liveConfig, setting, caller)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
-      await confirmChange(liveConfig.kernel.events)
+      await requireChange(caller, liveConfig.kernel.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
       await applyChange(liveConfig, layerOf(options), setting, options?.unchangedSince)
       return before
     },
     /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
-    async unset(section: string, key: string, options?: ChangeMode): Promise<string> {
+    async unset(section: string, key: string, caller: Caller, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, { section, key, text: undefined })
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
-      await requireRepeatable(liveConfig, { section, key, text: undefined }, options?.repeat)
-      await confirmChange(liveConfig.kernel.events)
+      await requireRepeatable(liveConfig, { section, key, text: undefined }, caller)
+      await requireChange(caller, liveConfig.kernel.events)
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },
@@ -66,9 +64,9 @@ export function createSettingsService(liveConfig: LiveConfig) {
 }
 
 function findShown(liveConfig: LiveConfig, section: string, key: string): string | undefined {
-  const { entries } = liveConfig.get().configured
+  const { entries, table } = liveConfig.get().configured
   const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
-  return entry && toShownText(entry)
+  return entry && toShownText(table, entry)
 }
 
 function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
@@ -77,32 +75,33 @@ function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
 }
 
 /** Why the change would be refused, in words; `undefined`: it would not. */
-export async function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
+export async function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
   const problem = checkEntry(liveConfig, entry)
-  return problem ? withSuggestion(problem.message, problem.nearest) : checkRepeat(liveConfig, entry, repeat)
+  return problem ? withSuggestion(problem.message, problem.nearest) : checkRepeat(liveConfig, entry, caller)
 }
 
-async function requireRepeatable(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
-  const reason = await checkRepeat(liveConfig, entry, repeat)
+async function requireRepeatable(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
+  const reason = await checkRepeat(liveConfig, entry, caller)
   if (reason !== undefined) throw new Refusal('option_refused', { reason })
 }
 
 /** Whether a request with this change would be refused itself under it, so that none like it could undo it. */
-async function checkRepeat(liveConfig: LiveConfig, entry: RuntimeEntry, repeat: Repeat | undefined) {
+async function checkRepeat(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
+  const { door } = caller
   const { values: running } = liveConfig.get().settings
   let reason: string | undefined
-  if (repeat)
+  if (door !== undefined)
     await liveConfig.tryChange(entry, async () => {
-      const why = findListenerProblem(liveConfig.get().settings.values, running) ?? (await findRefusal(repeat))
+      const why = findListenerProblem(door, liveConfig.get().settings.values, running) ?? (await findRefusal(caller))
       if (why !== undefined)
         reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
     })
   return reason
 }
 
-async function findRefusal(repeat: Repeat): Promise<string | undefined> {
+async function findRefusal(caller: Caller): Promise<string | undefined> {
   try {
-    await repeat()
+    await caller.repeat?.()
     return undefined
   } catch (error) {
     if (error instanceof Refusal && isClientError(error)) return error.reason ?? error.message
@@ -111,8 +110,11 @@ async function findRefusal(repeat: Repeat): Promise<string | undefined> {
 }
 
 /** Whether the listener of the request would be closed, or expect other bytes of its connections. */
-function findListenerProblem({ chttpd, ssl, door: next }: Config, { door: now }: Config): string | undefined {
-  const { door = '' } = findOrigin()
+function findListenerProblem(
+  door: string,
+  { chttpd, ssl, door: next }: Config,
+  { door: now }: Config,
+): string | undefined {
   const isOpen = door !== 'document' || chttpd.port !== 'none' || (ssl.enable && ssl.port !== 'none')
   if (!isOpen) return 'The document door would be closed.'
   const isSame = next['proxy-protocol'].includes(door) === now['proxy-protocol'].includes(door)
@@ -121,8 +123,31 @@ function findListenerProblem({ chttpd, ssl, door: next }: Config, { door: now }:
 
 function checkEntry(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): ChangeProblem | undefined {
   const { configured } = liveConfig.get()
-  const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const]
+  const secret = { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const
+  const rules = [...configured.rules, OWN_ADDRESS, secret]
   return checkChange({ ...configured, rules }, section, key, text)
+}
+
+/** For changes at run time: in the store, an address that the machine does not have would prevent the next start. */
+const OWN_ADDRESS: Rule = {
+  about: ['chttpd.bind_address'],
+  kind: 'bad-value',
+  check({ values }) {
+    const { bind_address: address } = values.chttpd
+    if (isIP(address) === 0 || isOwn(address)) return undefined
+    return `chttpd.bind_address: this machine does not have the address ${address}, so the next start would fail`
+  },
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+function isOwn(address: string): boolean {
+  const own = new BlockList()
+  own.addSubnet('127.0.0.0', 8)
+  const found = Object.values(networkInterfaces()).flatMap((each = []) => each.map((one) => one.address))
+  for (const each of ['0.0.0.0', '::', '::1', ...found]) own.addAddress(each, familyOf(each))
+  // the zone of a link-local address names the interface
+  return own.check(address.replace(/%.*/, ''), familyOf(address))
 }
 
 /** A change that cannot be applied is undone: in the store, it would prevent the next start of every node. */
@@ -138,7 +163,7 @@ async function applyChange(
   await put(into, entry, unchangedSince)
   const report = await liveConfig.refresh()
   if (report.isApplied) {
-    const name = findOption(section, key)?.name ?? `${section}.${key}`
+    const name = configured.table.find(section, key)?.name ?? `${section}.${key}`
     recordOptionChanges(liveConfig.kernel.events, [name], configured, liveConfig.get().configured)
     return
   }
@@ -162,9 +187,10 @@ const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry, unchanged
 /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
 function listShown(liveConfig: LiveConfig): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = Object.create(null)
-  for (const entry of liveConfig.get().configured.entries) {
+  const { entries, table } = liveConfig.get().configured
+  for (const entry of entries) {
     const section = sections[entry.section] ?? Object.create(null)
-    section[entry.key] = toShownText(entry)
+    section[entry.key] = toShownText(table, entry)
     sections[entry.section] = section
   }
   return sections

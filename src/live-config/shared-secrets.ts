@@ -2,9 +2,9 @@
 
 import { trimHmacKey } from '../base/compare.ts'
 import { digestHex } from '../base/encoding.ts'
-import type { Config } from '../config/options.ts'
+import type { AllValues, Config } from '../config/options.ts'
 import { KEY_PREFIX } from '../config/rules.ts'
-import type { AllValues, Settings } from '../config/settings.ts'
+import type { Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import type { KeyRing } from '../keys/ring.ts'
 import type { RingLoad } from '../keys/secret-files.ts'

@@ -1,6 +1,7 @@
 // Builds a config snapshot from files, environment, flags and the store.
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderAt, renderProblem } from '../config/problems.ts'
 import type { ConfigReading } from '../config/read.ts'
@@ -13,7 +14,7 @@ import { findHashes, type Hashing, hashAdministrators } from './hash-administrat
 import { isKept, type KeptTimeout } from './kept-timeouts.ts'
 import { ConfigError } from './load.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
-import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
+import { ADMINS, isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
 
 /** Settings and administrators, as of one moment. */
 export interface ConfigSnapshot {
@@ -44,11 +45,13 @@ export interface BuiltSnapshot {
 export interface SnapshotDeps extends Hashing {
   readonly runtime: StoredLayer
   readonly mayLackAdministrator: boolean
+  /** The cookie secret where none is configured until the server ends. Siblings have the same. */
+  readonly ownSecret: string
   /** Whether a secret of these settings has another use. */
   readonly checkSecrets: SharedSecrets['check']
 }
 
-interface LayersReading extends Omit<RuntimeReading, 'entries'> {
+interface LayersReading extends RuntimeReading {
   readonly reading: ConfigReading
 }
 
@@ -73,7 +76,7 @@ export async function buildSnapshot(
   const administrators = findAdministrators(settings, seen.changes, hashes)
   const missing = deps.mayLackAdministrator ? undefined : findMissing(administrators, before !== undefined)
   if (missing !== undefined) throw new StartError(missing)
-  for (const warning of warnings) deps.log.warn(warning)
+  for (const warning of warnings) if (!before?.warnings.includes(warning)) deps.log.warn(warning)
   for (const { entry, reason } of administrators.malformed)
     deps.log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
   return toSnapshot(seen, settings, hashes, before)
@@ -97,7 +100,7 @@ const findMissing = (administrators: Administrators, isServing: boolean): string
 export const listMalformed = (settings: Settings): readonly string[] =>
   renderMalformed(findAdministrators(settings, new Map()))
 
-/** The same before the store is opened and before any password is hashed. */
+/** Checks the administrators before the store is opened and before any password is hashed. */
 export function checkAdministrators(settings: Settings): string | undefined {
   const found = findAdministrators(settings, new Map())
   return found.plain.length === 0 ? findMissing(found, false) : undefined
@@ -146,14 +149,22 @@ const shareHashes = (
 
 async function readLayers(reader: SettingsReader, { runtime }: SnapshotDeps): Promise<LayersReading> {
   const { entries, ...rest } = await runtime.read()
-  return { reading: reader(entries), ...rest }
+  return { reading: reader(entries), entries, ...rest }
 }
 
 async function readValid(reader: SettingsReader, deps: SnapshotDeps): Promise<LayersReading> {
   const seen = await readLayers(reader, deps)
-  if (seen.reading.problems.length > 0) throw new ConfigError(seen.reading.problems)
+  const { problems } = seen.reading
+  if (problems.length > 0) throw new ConfigError(problems, findCauses(reader, seen.entries, problems.length))
   return seen
 }
+
+/** The settings of the store without which there are fewer problems. Administrators have commands of their own. */
+const findCauses = (reader: SettingsReader, entries: readonly RuntimeEntry[], problems: number): readonly string[] =>
+  entries
+    .filter(({ section }) => section !== ADMINS)
+    .filter((entry) => reader(entries.filter((each) => each !== entry)).problems.length < problems)
+    .map(({ section, key }) => `${section}.${key}`)
 
 const MAX_ATTEMPTS = 10
 
@@ -207,17 +218,17 @@ async function noteTimeouts(
 /** Creates a cookie secret for all nodes, unless one is configured. */
 async function createCookieSecret(
   { reading: { settings }, position }: LayersReading,
-  { runtime }: SnapshotDeps,
+  { runtime, ownSecret }: SnapshotDeps,
 ): Promise<boolean> {
   const { source } = settings.find('chttpd_auth', 'secret') ?? {}
   const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
   if (isPinned || settings.values.chttpd_auth.secret !== '') return false
-  // if it was unset for this process only, the other nodes keep theirs
+  // if it was unset for this server only, the other nodes keep theirs
   const isVolatile = (await runtime.volatile.list()).some(
     ({ section, key }) => section === 'chttpd_auth' && key === 'secret',
   )
-  const layer = isVolatile ? runtime.volatile : runtime
-  await layer.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'), position)
+  if (isVolatile) await runtime.volatile.set('chttpd_auth', 'secret', ownSecret)
+  else await runtime.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'), position)
   return true
 }
 

@@ -3,19 +3,25 @@ import { hash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readJson, readJsonObject } from '../base/json.ts'
+import type { Siblings, Topic } from '../base/siblings.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import type { Config } from '../config/options.ts'
 import {
   type AdministratorChange,
   type AdministratorChanges,
+  type AdministratorPasskeys,
+  type AdministratorText,
   type KeptAdministratorSession,
   NO_CHANGE,
+  PASSKEYS_OF_ADMINISTRATORS,
   SESSIONS_OF_ADMINISTRATORS,
+  TOTP_OF_ADMINISTRATORS as TOTP,
+  toPasskeyEntry,
 } from '../directory/administrators.ts'
 import type { Position } from '../directory/store-port/changes.ts'
 import type { Setting, SettingList, SettingOutcome, SettingStore } from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
-import type { Json } from '../directory/users/user.ts'
+import type { Json, Passkey } from '../directory/users/user.ts'
 import { type KeptTimeout, readTimeouts, renderTimeouts, toKept } from './kept-timeouts.ts'
 
 export interface RuntimeReading {
@@ -30,8 +36,8 @@ export interface RuntimeReading {
   readonly upgraded: ReadonlyMap<string, UpgradedHash>
   /** Cardea's own key in hexadecimal; `undefined` until one is created. */
   readonly ownKey: string | undefined
-  /** Digest of the cookie secret whose predecessors are rejected. */
-  readonly droppedFor: string | undefined
+  /** Digests of the cookie secrets whose predecessors are rejected. */
+  readonly droppedFor: ReadonlySet<string | undefined>
   readonly timeouts: readonly KeptTimeout[]
 }
 
@@ -50,12 +56,12 @@ const KEYS = '[keys]'
 const OWN = 'own'
 const COOKIES = '[chttpd_auth]'
 const DROPPED_FOR = 'secret'
-// earlier versions read the first record of the section as the one of the secret: this one comes after it
 const KEPT_TIMEOUTS = 'timeouts'
 const UPGRADED = '[admins] upgraded'
-/** The second factor of each administrator, as JSON. */
-const TOTP = '[admins] totp'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, COOKIES, SESSIONS_OF_ADMINISTRATORS, UPGRADED, TOTP])
+const HIDDEN: ReadonlySet<string> = new Set([
+  ...[SEEN, KEYS, COOKIES, UPGRADED],
+  ...[SESSIONS_OF_ADMINISTRATORS, TOTP, PASSKEYS_OF_ADMINISTRATORS],
+])
 
 /** Settings made at run time. The hash of a plain text in a file, variable or flag belongs to it and is not among them. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
@@ -63,7 +69,7 @@ export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[]
   return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfGiven(setting, seen.get(setting.key)))
 }
 
-/** The same text with a later sequence was written at run time, by a client that had read it. */
+/** An equal text with a later sequence is not: a client that had read it wrote it at run time. */
 const isOfGiven = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
   section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
 
@@ -80,6 +86,7 @@ export function toChanges(settings: readonly Setting[]): AdministratorChanges {
   for (const { section, key, sequence, mark, changedAt, text } of settings) {
     const known = changes.get(key) ?? NO_CHANGE
     if (section === TOTP) changes.set(key, { ...known, totp: readTotp(text) })
+    if (section === PASSKEYS_OF_ADMINISTRATORS) changes.set(key, { ...known, passkeys: readPasskeys(text) })
     if (section !== ADMINS && section !== SESSIONS_OF_ADMINISTRATORS) continue
     const latest = sequence > known.sequence ? { sequence, mark, kept: readKept(section, text) } : {}
     changes.set(key, { ...known, ...latest, seconds: Math.max(known.seconds, changedAt) })
@@ -94,6 +101,13 @@ function readKept(section: string, text: string | undefined): KeptAdministratorS
   return { id, generation, version }
 }
 
+/** Only `toPasskeyEntry` writes it. */
+function readPasskeys(text: string | undefined): AdministratorPasskeys | undefined {
+  const { version, list } = readJsonObject(text ?? '') ?? {}
+  // the other members are those of the writer
+  return typeof version === 'string' && Array.isArray(list) ? { version, list: list as Passkey[] } : undefined
+}
+
 /** A text that is no JSON is still a second factor, for which no code is right. */
 function readTotp(text: string | undefined): Json {
   const reading = readJson(text ?? '')
@@ -101,7 +115,7 @@ function readTotp(text: string | undefined): Json {
   return reading.kind === 'json' ? (reading.value as Json) : null
 }
 
-/** Combines the records of the store with the settings of this process only, which hide them. */
+/** Combines the records of the store with the settings of this server only, which hide them. */
 function readRecords({ settings, position }: SettingList, own: readonly RuntimeEntry[]): RuntimeReading {
   const hiding = own.filter(({ section }) => section !== COOKIES)
   return {
@@ -111,13 +125,14 @@ function readRecords({ settings, position }: SettingList, own: readonly RuntimeE
     seen: new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : []))),
     upgraded: toUpgraded(settings),
     ownKey: settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined,
-    droppedFor: findCookieRecord([...own, ...settings], DROPPED_FOR),
-    timeouts: readTimeouts(findCookieRecord(settings, KEPT_TIMEOUTS) ?? ''),
+    droppedFor: new Set([...own, ...settings].filter(isDrop).map(({ text }) => text)),
+    timeouts: readTimeouts(settings.find(isTimeouts)?.text ?? ''),
   }
 }
 
-const findCookieRecord = (entries: readonly RuntimeEntry[], name: string): string | undefined =>
-  entries.find(({ section, key }) => section === COOKIES && key === name)?.text
+const isDrop = ({ section, key }: RuntimeEntry): boolean => section === COOKIES && key.startsWith(DROPPED_FOR)
+
+const isTimeouts = ({ section, key }: RuntimeEntry): boolean => section === COOKIES && key === KEPT_TIMEOUTS
 
 const withoutThose = (entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] =>
   entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
@@ -130,10 +145,9 @@ export type StoredLayer = ReturnType<typeof createStoredLayer>
 type LayerStore = SettingStore & Pick<UserStore, 'findUser'>
 
 /** The run-time layer of the configuration, kept in the store: every node has it, and a restart does not end it. */
-export function createStoredLayer(store: LayerStore, clock: Clock) {
+export function createStoredLayer(store: LayerStore, clock: Clock, volatile = createMemoryLayer()) {
   const write: Write = async (section, key, text, change = {}) =>
     requireWritten(await store.setSetting({ section, key, text, nowSeconds: nowSeconds(clock), ...change }))
-  const volatile = createMemoryLayer()
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting({ section, key, nowSeconds: nowSeconds(clock) }))
     await volatile.forget(section, key)
@@ -157,7 +171,7 @@ export function createStoredLayer(store: LayerStore, clock: Clock) {
     setTimeouts: async (kept: readonly KeptTimeout[], values: Config) =>
       void (await write(COOKIES, KEPT_TIMEOUTS, renderTimeouts(toKept(kept, values, nowSeconds(clock))))),
     administrators: createAdministratorRecords(store, write, clock),
-    /** Above the stored settings, for this process only, until it ends or reloads its configuration. */
+    /** Above the stored settings, for this server only, until it ends or reloads its configuration. */
     volatile,
   }
 }
@@ -202,23 +216,35 @@ const createAdministratorRecords = (store: LayerStore, write: Write, clock: Cloc
     if (text !== undefined) await write(TOTP, name, text)
     else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))
   },
+  /** In one transaction with the end of its sessions. Returns whether no passkey and no session was changed since. */
+  async setPasskeys(
+    { name, text }: AdministratorText,
+    list: readonly Passkey[],
+    { unchangedSince, ending }: { unchangedSince: Position; ending?: { kept: KeptAdministratorSession | undefined } },
+  ): Promise<boolean> {
+    const { kept } = ending ?? {}
+    const ended = { section: SESSIONS_OF_ADMINISTRATORS, key: name, text: kept ? JSON.stringify(kept) : '' }
+    const change = { ...toPasskeyEntry(name, text, list), nowSeconds: nowSeconds(clock), unchangedSince }
+    return (await store.setSetting({ ...change, also: ending ? [ended] : [] })).kind === 'written'
+  },
 })
 
 /**
  * Records, before a new cookie secret is set, that earlier ones are rejected at once. Every node that reads the new
- * secret finds this record; until then it names a secret that is not in use and has no effect.
+ * secret finds this record; until then it names a secret that is not in use and has no effect. The record of the
+ * secret in use stays: the new one may not be set after all.
  */
 export const noteDrop = (layer: RuntimeLayer, secret: string): Promise<void> =>
-  layer.set(COOKIES, DROPPED_FOR, digestOf(secret))
+  layer.set(COOKIES, `${DROPPED_FOR} ${digestOf(secret)}`, digestOf(secret))
 
 /** Whether the secrets before this one are rejected. */
 export const isDroppedFor = (secret: string, { droppedFor }: Pick<RuntimeReading, 'droppedFor'>): boolean =>
-  secret !== '' && droppedFor === digestOf(secret)
+  secret !== '' && droppedFor.has(digestOf(secret))
 
 const digestOf = (secret: string): string => hash('sha256', secret)
 
 function requireWritten(outcome: SettingOutcome): Position {
-  if (outcome.kind === 'conflict') throw new Refusal('conflict')
+  if (outcome.kind !== 'written') throw new Refusal('conflict')
   return { sequence: outcome.sequence, mark: outcome.mark }
 }
 
@@ -235,24 +261,56 @@ export interface RuntimeLayer {
 
 /** A layer that ends with the process. Unsetting an option leaves a mark that hides the stored value. */
 export interface VolatileLayer extends RuntimeLayer {
-  /** Empties the layer. Returns a function that restores it. */
-  drop(): () => void
+  /** Empties the layer. */
+  drop(): void
 }
 
 export function createMemoryLayer(): VolatileLayer {
-  let entries = new Map<string, RuntimeEntry>()
+  const entries = new Map<string, RuntimeEntry>()
   const keyOf = (section: string, key: string) => JSON.stringify([section, key])
   return {
     list: async () => [...entries.values()],
     set: async (section, key, text) => void entries.set(keyOf(section, key), { section, key, text }),
     unset: async (section, key) => void entries.set(keyOf(section, key), { section, key, text: undefined }),
     forget: async (section, key) => void entries.delete(keyOf(section, key)),
-    drop() {
-      const dropped = entries
-      entries = new Map()
-      return () => {
-        entries = dropped
-      }
+    drop: () => entries.clear(),
+  }
+}
+
+type VolatileChange = readonly ['set', string, string, string] | readonly ['unset' | 'forget', string, string]
+const VOLATILE: Topic<VolatileChange> = { name: 'volatile' }
+const VOLATILE_ENTRIES: Topic<undefined, readonly RuntimeEntry[]> = { name: 'volatile.entries' }
+
+/** The layer of all siblings: what one of them changes, the others have applied when its operation resolves. */
+export async function shareVolatile(
+  layer: VolatileLayer,
+  siblings: Siblings,
+  refresh: () => Promise<unknown>,
+): Promise<VolatileLayer> {
+  const change = async (what: VolatileChange): Promise<void> => {
+    if (what[0] === 'set') await layer.set(what[1], what[2], what[3])
+    else await layer[what[0]](what[1], what[2])
+  }
+  const changeAll = async (what: VolatileChange): Promise<void> => {
+    await change(what)
+    await siblings.tellAll(VOLATILE, what)
+  }
+  siblings.answer(VOLATILE, async (what) => {
+    await change(what)
+    await refresh()
+  })
+  siblings.answer(VOLATILE_ENTRIES, layer.list)
+  const [entries = []] = await siblings.askAll(VOLATILE_ENTRIES, undefined)
+  for (const { section, key, text } of entries)
+    await change(text === undefined ? ['unset', section, key] : ['set', section, key, text])
+  if (entries.length > 0) await refresh()
+  return {
+    ...layer,
+    set: (section, key, text) => changeAll(['set', section, key, text]),
+    unset: (section, key) => changeAll(['unset', section, key]),
+    async forget(section, key) {
+      const isThere = (await layer.list()).some((entry) => entry.section === section && entry.key === key)
+      if (isThere) await changeAll(['forget', section, key])
     },
   }
 }
