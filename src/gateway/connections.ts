@@ -246,7 +246,7 @@ function countFailure(server: UpstreamServer): number {
   return Math.min(FIRST_PENALTY_MS * 2 ** (server.failures - 1), MAX_PENALTY_MS)
 }
 
-/** Of the servers that are not down. */
+/** The best of the servers that are not down and were not tried. */
 function findBest(servers: Servers, tried: Servers, nowMs: number): UpstreamServer | undefined {
   let best: UpstreamServer | undefined
   for (const server of servers) {

@@ -44,10 +44,10 @@ function refuseToSign(): never {
   throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
 }
 
-/** The document database: a token with name and roles. `rolesClaim`: the claim it reads roles from. */
+/** The document database: a token with name and roles. `aud` is the database; it reads roles from a claim of that name. */
 export function identityHeadersByDocumentToken(
   signer: FindSigner,
-  rolesClaim: () => string,
+  audience: () => string,
   clock: Clock,
 ): ToIdentityHeaders {
   const cache = createUpstreamTokenCache<IdentityHeaders>(clock)
@@ -57,9 +57,13 @@ export function identityHeadersByDocumentToken(
     if (name === null) return NO_IDENTITY
     const { version: keyVersion, sign } = signer() ?? refuseToSign()
     const wanted = { identity, subject: () => cacheKeyOf(identity), keyVersion, endsAt: expiryOf(who) }
-    return cache.find(wanted, (iat, exp) =>
-      withHeaders('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
-    )
+    return cache.find(wanted, (iat, exp) => {
+      const aud = audience()
+      return withHeaders(
+        'Authorization',
+        `Bearer ${sign({ aud, sub: name, [`_${aud}.roles`]: rolesOf(identity), iat, exp })}`,
+      )
+    })
   }
 }
 
@@ -81,7 +85,7 @@ export function identityHeadersByProxyHeaders(
 
 /**
  * The multi-model database: a token for the same name. A superuser stays a superuser. `admin`: the database user that
- * administrators act as.
+ * administrators act as. `iss`: what the database requires, which is its own name, and so the audience too.
  */
 export function identityHeadersByUserToken(
   signer: FindSigner,
@@ -95,7 +99,9 @@ export function identityHeadersByUserToken(
     if (user === undefined) return NO_IDENTITY
     const { version: keyVersion, sign } = signer() ?? refuseToSign()
     const wanted = { subject: () => JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
-    return cache.find(wanted, (iat, exp) => withHeaders('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
+    return cache.find(wanted, (iat, exp) =>
+      withHeaders('Authorization', `bearer ${sign({ ...user, iss, aud: iss, iat, exp })}`),
+    )
   }
 }
 

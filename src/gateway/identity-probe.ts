@@ -66,10 +66,15 @@ export class UnusableResponse extends Error {}
 
 export interface OwnRequest {
   readonly path: string
-  /** Sent as JSON, with PUT. */
+  /** Sent as JSON. */
   readonly body?: unknown
-  /** Of the response; 16 KiB if it is left out. */
+  /** Left out: PUT with a body, GET without. */
+  readonly method?: 'POST' | 'PUT' | 'DELETE'
+  /** The longest response; 16 KiB if it is left out. */
   readonly maxBytes?: number
+  /** 5 seconds if it is left out. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
 }
 
 /** Sends a request of Cardea's own. The body is `undefined` if it is too large or not JSON. */
@@ -78,13 +83,22 @@ export async function ask(
   request: string | OwnRequest,
   headers: readonly string[] = [],
 ) {
-  const { path, body, maxBytes = MAX_BODY_BYTES } = typeof request === 'string' ? { path: request } : request
+  const own: OwnRequest = typeof request === 'string' ? { path: request } : request
+  const {
+    path,
+    body,
+    method = body === undefined ? 'GET' : 'PUT',
+    maxBytes = MAX_BODY_BYTES,
+    timeoutMs = TIMEOUT_MS,
+  } = own
+  const timeout = AbortSignal.timeout(timeoutMs)
   const response = await connections.requests.request({
     path,
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    method,
+    signal: own.signal ? AbortSignal.any([own.signal, timeout]) : timeout,
     ...(body === undefined
-      ? { method: 'GET', headers: [...headers] }
-      : { method: 'PUT', headers: [...headers, 'Content-Type', 'application/json'], body: JSON.stringify(body) }),
+      ? { headers: [...headers] }
+      : { headers: [...headers, 'Content-Type', 'application/json'], body: JSON.stringify(body) }),
   })
   const bytes = await gatherBytes(response.body, maxBytes)
   const reading = readJson((bytes && readUtf8(bytes)) ?? '')

@@ -1,3 +1,4 @@
+import { waitAtMost } from '../base/sleep.ts'
 import type { Revocation } from '../directory/deps.ts'
 import { ANONYMOUS, type Authenticated, expiryOf, isAnonymous } from '../directory/identity.ts'
 
@@ -18,10 +19,20 @@ export interface OpenStream {
 /** The responses in progress that end with their credential. */
 export class OpenStreams {
   readonly #streams = createRegistry<OpenStream>()
+  /** The session in the place of the one that a stream was opened under. */
+  readonly #sessions = new WeakMap<OpenStream, string>()
+  readonly #findCurrent: (sessionId: string) => string
   /** The accounts that have changed in this turn. */
   readonly #changed = new Set<string>()
+  /** The streams whose credentials are being checked. */
+  readonly #checks = new Map<OpenStream, Promise<void>>()
   #epoch = 0
   #stopped: 'none' | 'feeds' | 'all' = 'none'
+
+  /** `findCurrent`: the session that has taken the place of this one; otherwise itself. */
+  constructor(findCurrent: (sessionId: string) => string = (id) => id) {
+    this.#findCurrent = findCurrent
+  }
 
   /** Increases whenever a credential ends. */
   get epoch(): number {
@@ -39,7 +50,10 @@ export class OpenStreams {
       return () => {}
     }
     const remove = this.#streams.add(stream)
-    if (stream.streamEpoch !== this.#epoch) void cutIfInvalid(stream)
+    const session = this.#sessionOf(stream)
+    const current = session === undefined ? session : this.#findCurrent(session)
+    if (current !== undefined && current !== session) this.#sessions.set(stream, current)
+    if (stream.streamEpoch !== this.#epoch) this.#check(stream)
     return remove
   }
 
@@ -61,12 +75,20 @@ export class OpenStreams {
     }
   }
 
-  /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
+  /** Cuts the streams of a session that ended, or moves them to the one in its place, and revalidates those of an account that changed. */
   end(ended: Revocation): void {
     if (ended.kind === 'everything') return void this.revalidateAll()
     this.#epoch += 1
-    if (ended.kind === 'account') this.#revalidateSoon(ended.name)
-    else for (const stream of this.#listOf(new Set([ended.name]))) if (sessionIdOf(stream) === ended.id) stream.cut()
+    if (ended.kind === 'account') return void this.#revalidateSoon(ended.name)
+    const { id, name, successor } = ended
+    for (const stream of this.#listOf(new Set([name])).filter((each) => this.#sessionOf(each) === id))
+      if (successor === undefined) stream.cut()
+      else this.#sessions.set(stream, successor)
+  }
+
+  #sessionOf(stream: OpenStream): string | undefined {
+    const { authenticated } = stream
+    return this.#sessions.get(stream) ?? (isAnonymous(authenticated) ? undefined : authenticated.credential.session?.id)
   }
 
   /**
@@ -78,7 +100,7 @@ export class OpenStreams {
       queueMicrotask(() => {
         const streams = this.#listOf(this.#changed)
         this.#changed.clear()
-        for (const stream of streams) void cutIfInvalid(stream)
+        for (const stream of streams) this.#check(stream)
       })
     this.#changed.add(name)
   }
@@ -92,7 +114,20 @@ export class OpenStreams {
   /** Revalidates all streams, because keys or options have changed. */
   revalidateAll(): void {
     this.#epoch += 1
-    for (const stream of this.#streams.list()) void cutIfInvalid(stream)
+    for (const stream of this.#streams.list()) this.#check(stream)
+  }
+
+  #check(stream: OpenStream): void {
+    const check = cutIfInvalid(stream).finally(() => {
+      if (this.#checks.get(stream) === check) this.#checks.delete(stream)
+    })
+    this.#checks.set(stream, check)
+  }
+
+  /** Resolves when the streams of all credentials that have ended are cut. One whose check takes longer is cut too. */
+  async settle(maxMs: number): Promise<void> {
+    await waitAtMost(this.#checks.values(), maxMs)
+    for (const stream of this.#checks.keys()) stream.cut()
   }
 
   /** Ends all feeds, or all streams, and those that are added later. */
@@ -110,9 +145,6 @@ export class OpenStreams {
     return this.#stopped === 'all' || (this.#stopped === 'feeds' && isFeed)
   }
 }
-
-const sessionIdOf = ({ authenticated }: OpenStream): string | undefined =>
-  isAnonymous(authenticated) ? undefined : authenticated.credential?.session?.id
 
 async function cutIfInvalid(stream: OpenStream): Promise<void> {
   const isValid = await stream.revalidate().catch(() => false)

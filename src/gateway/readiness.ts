@@ -51,7 +51,7 @@ const FRESH_MS = 1000
 export class UpstreamReadiness {
   readonly #upstreams: readonly InspectedUpstream[]
   readonly #log: Log
-  /** Of the last inspection, by door. */
+  /** What the last inspection found, by door. */
   readonly #findings = new Map<string, readonly UpstreamFinding[]>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false

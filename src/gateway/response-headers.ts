@@ -8,7 +8,7 @@ interface ResponseHeaderRules {
   readonly ownsCors: boolean
   /** Cardea's own cookies, which no other server may set. */
   readonly ownCookies: readonly string[]
-  /** The same headers, as far as they were parsed before. */
+  /** What was parsed of these headers before. */
   readonly parsed?: ParsedHeaders
 }
 
@@ -27,8 +27,6 @@ const ACTIONS: ReadonlyMap<string, HeaderAction> = new Map([
   ['proxy-authenticate', 'drop'],
   ['te', 'drop'],
   ['upgrade', 'drop'],
-  // only Cardea's main thread says so to its worker threads
-  ['x-cardea-decision', 'drop'],
   // it would delete Cardea's cookies
   ['clear-site-data', 'drop'],
   // they apply to all paths of the origin, including Cardea's own

@@ -54,6 +54,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
   #sink: Sink | undefined
   #end: ((last?: Uint8Array) => void) | undefined
   #breakOff: ((sink: Sink) => void) | undefined
+  #observer: { onChunk(chunk: Uint8Array): void; onClosed(): void } | undefined
 
   constructor(options: PipeOptions) {
     this.#options = options
@@ -97,7 +98,14 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     this.#head.resolve({ status, reason: reason ?? '', headers: toRaw(controller.rawHeaders), parsed })
   }
 
+  observe(onChunk: (chunk: Uint8Array) => void, onClosed: () => void): void {
+    for (const chunk of this.#buffered) onChunk(chunk)
+    if (this.#state === 'closed') onClosed()
+    else this.#observer = { onChunk, onClosed }
+  }
+
   onResponseData(controller: Controller, chunk: Buffer): void {
+    this.#observer?.onChunk(chunk)
     if (this.#sink === undefined) {
       this.#buffered.push(chunk)
       this.#bufferedBytes += chunk.length
@@ -189,6 +197,7 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     this.#state = 'closed'
     this.#stopTimer()
     this.onClosed?.(error)
+    this.#observer?.onClosed()
   }
 
   #pause(): void {

@@ -31,8 +31,7 @@ interface DocumentIdentityRow {
 /** By the value of `upstream.document-identity`. */
 export const DOCUMENT_IDENTITIES = {
   jwt: {
-    create: ({ signer, name, clock }) =>
-      identityHeadersByDocumentToken(signer, () => `_${name().toLowerCase()}.roles`, clock),
+    create: ({ signer, name, clock }) => identityHeadersByDocumentToken(signer, () => name().toLowerCase(), clock),
     advice:
       'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
     handler: 'jwt_authentication_handler',

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { codeOf, Refusal } from '../base/errors.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import { isResponseStream } from '../http/reply.ts'
-import type { Reply, RequestContext } from '../http/request-context.ts'
+import type { Reply, RequestContext, RequestHead, RequestIdentity } from '../http/request-context.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { type Balancer, type ConnectionSettings, toPublicUrl, type UpstreamServer } from './connections.ts'
 import type { UpstreamHints } from './hints.ts'
@@ -48,8 +48,8 @@ export async function sendWithFailover(
       if (rejection !== undefined) throw rejectIdentity(reply, rejection, server.url, deps.watch)
       return reply
     }
-    // the client disconnected: the server is not at fault
-    if (context.isGone) throw toUpstreamRefusal(outcome.error, balancer)
+    // the server is not at fault, and the request is no server error
+    if (context.isGone) throw new Refusal('client_gone')
     penalize(server, outcome, balancer, deps.watch)
     // of a server that was asked twice, only the last failure counts
     failures = [...failures.filter((failure) => failure.server !== server), { server, error: outcome.error }]
@@ -118,6 +118,7 @@ const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) |
 /** A request as it is sent to an upstream server. */
 export interface UpstreamRequest {
   readonly context: RequestContext
+  readonly target: string
   /** Names and values in turn, without those that frame the body. */
   readonly headers: string[]
   readonly isFeed: boolean
@@ -163,7 +164,7 @@ interface Failure {
   readonly hasSent: boolean
 }
 
-type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failure
+type ForwardOutcome = { readonly kind: 'reply'; readonly reply: Reply } | Failure
 
 /** A request that was sent to one server. */
 interface SentRequest {
@@ -190,9 +191,9 @@ function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: Sen
 function toOutcome(
   head: ResponseHead | Error,
   { pipe, requestBody }: SentRequest,
-  context: RequestContext,
+  context: RequestHead & RequestIdentity,
   deps: SendDeps,
-): Outcome {
+): ForwardOutcome {
   const reply = head instanceof Error ? head : toReply(head, pipe, context, deps)
   if (!(reply instanceof Error)) return { kind: 'reply', reply }
   pipe.discard()
@@ -230,7 +231,7 @@ function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, context: R
 function toReply(
   { status, reason, headers, parsed }: ResponseHead,
   pipe: ResponsePipe,
-  context: RequestContext,
+  context: RequestHead,
   deps: SendDeps,
 ): Reply | Refusal {
   const settings = deps.settings()
@@ -241,17 +242,17 @@ function toReply(
   return { status, reason, headers: sent, body: pipe, isForwarded: true }
 }
 
-export const isSandboxed = ({ path }: RequestContext, { sandboxedExcept: open }: UpstreamSettings): boolean =>
+export const isSandboxed = ({ path }: RequestHead, { sandboxedExcept: open }: UpstreamSettings): boolean =>
   open !== undefined && !open.every((segment, index) => segment === path.segments[index])
 
 function toDispatchOptions(request: UpstreamRequest, requestBody: Readable | undefined, servername: string) {
-  const { context, headers, wholeBody } = request
+  const { context, target, headers, wholeBody } = request
   const length = requestBody && context.header('content-length')
   const hasNoBody = requestBody === undefined && wholeBody === undefined
   return {
     // undici accepts any token; its type lists the common methods
     method: context.method as Dispatcher.HttpMethod,
-    path: context.target,
+    path: target,
     headers: length === undefined ? headers : [...headers, 'Content-Length', length],
     body: wholeBody ?? requestBody ?? null,
     // the response pipe has the timers

@@ -8,7 +8,7 @@ import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { ANONYMOUS, type Identity } from '../directory/identity.ts'
 import { isResponseStream } from '../http/reply.ts'
-import type { Reply, RequestContext, ResponseStream, Sink } from '../http/request-context.ts'
+import type { Reply, RequestContext, RequestHead, ResponseStream, Sink } from '../http/request-context.ts'
 import { type RequestSpan, TRACE_HEADERS } from '../observe/tracing.ts'
 import {
   type Balancer,
@@ -56,16 +56,17 @@ export function createUpstream(deps: UpstreamDeps) {
   return {
     /** Whether an upstream is configured. */
     isSet: (): boolean => deps.settings().urls.length > 0,
-    forward(context: RequestContext): Promise<Reply> {
+    /** `target` replaces that of the request. */
+    forward(context: RequestContext, target?: string): Promise<Reply> {
       requireForwardable(context, deps)
       context.forwardedAtMs ??= performance.now()
       const { spool } = deps.settings()
       const isSpooled = spool !== undefined && context.header('transfer-encoding') !== undefined
-      return isSpooled ? sendSpooled(context, spool) : send(context)
+      return isSpooled ? sendSpooled(context, spool, target) : send(context, { target })
     },
     /**
-     * The same with the whole response in memory, without a content coding. A response that is larger, or breaks off, is
-     * `upstream_failed`. `wholeBody` replaces the body of the request.
+     * Forwards with the whole response in memory, without a content coding. A response that is larger, or breaks off,
+     * is `upstream_failed`. `wholeBody` replaces the body of the request.
      */
     async forwardWhole(context: RequestContext, maxBytes: number, wholeBody?: Buffer): Promise<Reply> {
       requireForwardable(context, deps)
@@ -102,6 +103,16 @@ async function askFirst(balancer: Balancer, request: OwnRequest, headers: readon
 const inspectServers = async ({ servers }: Balancer, deps: UpstreamCheckDeps) =>
   (await Promise.all(servers.map((server) => checkUpstreamServer(server, deps)))).flat()
 
+/** Servers that no requests are forwarded to. */
+export function openAsked(settings: ConnectionSettings, toIdentityHeaders: ToIdentityHeaders) {
+  const connections = createLiveConnections(() => settings)
+  return {
+    askAs: (identity: Identity, request: OwnRequest) =>
+      askFirst(connections.get(), request, toIdentityHeaders({ identity, credential: undefined }).headers),
+    close: connections.close,
+  }
+}
+
 /** Inspects servers that no requests are forwarded to. */
 export async function inspectOnce(
   settings: ConnectionSettings,
@@ -126,9 +137,9 @@ function createSenders(getBalancer: () => Balancer, deps: UpstreamDeps) {
     const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), deps, checkIdentity)
     return context.span ? sendTraced(request, context.span, sendNow) : sendNow(request)
   }
-  /** Of all spooled bodies, so that slow clients cannot fill the memory. */
+  /** The size of all spooled bodies: slow clients must not fill the memory. */
   let spooledBytes = 0
-  const sendSpooled = async (context: RequestContext, { bodyBytes, totalBytes }: SpoolLimits) => {
+  const sendSpooled = async (context: RequestContext, { bodyBytes, totalBytes }: SpoolLimits, target?: string) => {
     let ownBytes = 0
     const reserve = (bytes: number) => {
       if (spooledBytes + bytes > totalBytes) throw new Refusal('spool_full', { retryAfterSeconds: 1 })
@@ -137,7 +148,7 @@ function createSenders(getBalancer: () => Balancer, deps: UpstreamDeps) {
     }
     try {
       const wholeBody = await context.gatherBody(Math.min(bodyBytes, totalBytes), reserve)
-      return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
+      return await send(context, { target, wholeBody: wholeBody ?? Buffer.alloc(0) })
     } finally {
       spooledBytes -= ownBytes
     }
@@ -172,12 +183,13 @@ async function sendTraced(
 
 const TRACE = new RegExp(`^(?:${TRACE_HEADERS.join('|')})$`, 'i')
 
-function requireForwardable(context: RequestContext, { settings }: UpstreamDeps): void {
+function requireForwardable(context: RequestHead, { settings }: UpstreamDeps): void {
   if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
   if (isSandboxed(context, settings())) requireNarrowWorker(context)
 }
 
 interface SendOptions {
+  readonly target?: string | undefined
   readonly wholeBody?: Buffer | undefined
   /** Whether headers that ask for a coding, a range or a condition are removed. */
   readonly isSelectionDropped?: boolean
@@ -189,27 +201,27 @@ function createRequest(
   filter: HeaderFilter,
   deps: UpstreamDeps,
 ): UpstreamRequest {
-  const { wholeBody, isSelectionDropped = false } = options
+  const { target = context.target, wholeBody, isSelectionDropped = false } = options
   const identity = deps.toIdentityHeaders(context.authenticated ?? ANONYMOUS)
   const kept = filter(context.rawHeaders, identity.keepsAuthorization)
   const headers = isSelectionDropped ? withoutHeaders(kept, SELECTION) : kept
   pushForwarded(headers, context.client)
   headers.push(deps.requestIdHeader, context.id, ...identity.headers)
   const isSigned = identity.headers.length > 0 && !identity.keepsAuthorization
-  return { context, headers, isFeed: isFeed(context), isSigned, wholeBody }
+  return { context, target, headers, isFeed: isFeed(context), isSigned, wholeBody }
 }
 
 /** Headers that ask for a coding, a range, a condition or (ArangoDB's asynchronous jobs) a later response. */
 const SELECTION = /^(?:accept-encoding|range|te|x-arango-async|if-.*)$/i
 
-/** Of names and values in turn. */
+/** `headers`: names and values in turn. */
 const withoutHeaders = (headers: readonly string[], names: RegExp): string[] =>
   headers.filter((_, i) => !names.test(headers[i - (i % 2)] as string))
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
 
 /** Whether the response may be endless, or silent for any time. */
-function isFeed(context: RequestContext): boolean {
+function isFeed(context: RequestHead): boolean {
   if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
   return context.header('accept')?.includes('text/event-stream') ?? false
 }
