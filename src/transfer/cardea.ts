@@ -5,7 +5,7 @@ import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName } from '../directory/users/check-user.ts'
 import type { Json, JsonObject, User } from '../directory/users/user.ts'
 import { readDraft, toDraft, toDraftJson } from './draft.ts'
-import type { Label, Reading, RecordReader, Written, WrittenSetting } from './records.ts'
+import type { Label, RecordReader, RecordReading, Written, WrittenSetting } from './records.ts'
 import { requireObject, requireText } from './require.ts'
 
 const CONTENT = 'directory'
@@ -33,8 +33,8 @@ export function createCardeaReader(): RecordReader {
   }
 }
 
-function readHead(value: unknown): Reading {
-  const refused = (reason: string): Reading => ({ kind: 'refused', reason, isLast: true })
+function readHead(value: unknown): RecordReading {
+  const refused = (reason: string): RecordReading => ({ kind: 'refused', reason, isLast: true })
   if (!isJsonObject(value) || value['cardea'] !== CONTENT)
     return refused('This is not a file of "cardea export". Name its format: --from document or --from multi-model.')
   if (value['version'] !== VERSION)
@@ -51,7 +51,7 @@ function label(value: unknown): Label {
   }
 }
 
-type RecordKind = (content: Json) => Reading
+type RecordKind = (content: Json) => RecordReading
 
 const RECORDS: ReadonlyMap<string, RecordKind> = new Map<string, RecordKind>([
   [
@@ -84,7 +84,7 @@ const RECORDS: ReadonlyMap<string, RecordKind> = new Map<string, RecordKind>([
   ],
 ])
 
-function readRecord(line: JsonObject): Reading {
+function readRecord(line: JsonObject): RecordReading {
   const [[kind, content] = [], ...others] = Object.entries(line)
   const read = RECORDS.get(kind ?? '')
   if (!read || content === undefined || others.length > 0)

@@ -4,14 +4,7 @@ import { findMember, isJsonObject } from '../base/json.ts'
 import type { Administrator } from '../directory/administrator-operations.ts'
 import { requireName, requireRoles } from '../directory/users/check-user.ts'
 import { DOCUMENT_MEMBERS } from '../directory/users/fields.ts'
-import {
-  hasLimits,
-  type Json,
-  type JsonObject,
-  type NewPassword,
-  type User,
-  type UserDraft,
-} from '../directory/users/user.ts'
+import type { Json, JsonObject, NewPassword, User, UserDraft } from '../directory/users/user.ts'
 import {
   isUsable,
   PASSWORD_MEMBERS,
@@ -22,7 +15,8 @@ import {
   type StoredPassword,
   toFullMembers,
 } from '../passwords/schemes.ts'
-import { type Loss, type Reading, type RecordReader, renderObject, toReason, type Written } from './records.ts'
+import { findCommonLosses, type Loss } from './losses.ts'
+import { type RecordReader, type RecordReading, renderObject, toReason, type Written } from './records.ts'
 import { isRevision, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 
 /** Reads documents, or rows of a listing that contain them. */
@@ -37,7 +31,7 @@ const findId = (value: unknown): string | undefined => {
   return typeof id === 'string' ? id : undefined
 }
 
-function readRow(row: JsonObject, idPrefix: string): Reading {
+function readRow(row: JsonObject, idPrefix: string): RecordReading {
   if (Object.hasOwn(row, '_id')) return readDocument(row, idPrefix)
   if (row['name'] === '@cloudant/couchbackup') return { kind: 'passed', reason: 'the head of a backup' }
   const id = findId(row)
@@ -49,7 +43,7 @@ function readRow(row: JsonObject, idPrefix: string): Reading {
 
 const NOT_USERS = ['_design/', '_local/']
 
-function readDocument(document: JsonObject, idPrefix: string): Reading {
+function readDocument(document: JsonObject, idPrefix: string): RecordReading {
   const id = requireText(document['_id'], '_id')
   if (NOT_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'not a user document' }
   if (document['_deleted'] === true) return { kind: 'passed', id, reason: 'deleted' }
@@ -122,13 +116,10 @@ const LOSES_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated', 'l
 
 function findLosses(user: User): readonly Loss[] {
   const { isActive, password, multiModel } = user
-  const losses: Loss[] = []
+  const losses = findCommonLosses(user)
   if (!isActive) losses.push('deactivated')
   else if (!isExportable(password)) losses.push('password')
-  if (hasLimits(user)) losses.push('limits')
-  if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (multiModel.grants.size > 0) losses.push('grants')
-  if (user.links && user.links.length > 0) losses.push('links')
   for (const member of ['extra', 'config'] as const) if (Object.keys(multiModel[member]).length > 0) losses.push(member)
   return losses
 }
@@ -144,7 +135,7 @@ function toHashMembers(password: StoredPassword): readonly (readonly [string, Js
 }
 
 /** Reads one entry of `[admins]`, from a file or `_config/admins`. Clear text is a new password. */
-export function readAdministrator(name: string, value: unknown): Reading {
+export function readAdministrator(name: string, value: unknown): RecordReading {
   try {
     requireName(name)
     const text = requireText(value, 'The value')

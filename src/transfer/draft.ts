@@ -1,6 +1,7 @@
 // A draft of a user as JSON, for Cardea's own format and for the admin API. What is read is untrusted: every member is checked.
 import { badRequest } from '../base/errors.ts'
 import type { SessionEpoch } from '../directory/session-epoch.ts'
+import { readAddress, type VerifiedAddress } from '../directory/users/address.ts'
 import { requireGrants, requireName, requireRoles } from '../directory/users/check-user.ts'
 import { DOCUMENT_MEMBERS, FIELD_ROWS, type Field, type FieldName, GRANT_LEVELS } from '../directory/users/fields.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type Json,
   type JsonObject,
   type NewPassword,
+  type Passkey,
   type User,
   type UserDraft,
   withDrafted,
@@ -39,6 +41,7 @@ const form = <T>(read: Form<T>['read'], write?: Form<T>['write']): Form<unknown>
   ({ read, ...(write && { write: (value: unknown) => write(value as T) }) })
 
 const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
+  address: form(readVerifiedAddress),
   name: form(readName),
   id: form(readId),
   flag: form(requireFlag),
@@ -52,6 +55,7 @@ const FORMS: Readonly<Record<Field['type'], Form<unknown>>> = {
   data: form(requireObject),
   tokens: form((value) => requireList(value, 'tokens').map(readToken)),
   links: form((value) => requireList(value, 'links').map(readLink)),
+  passkeys: form(readPasskeys),
 }
 
 const BY_MEMBER: ReadonlyMap<string, readonly [FieldName, Field]> = new Map(
@@ -220,6 +224,13 @@ function readNames(
   return { [key]: requireList(names, `${key} of a token`).map((name) => requireText(name, `${key} of a token`)) }
 }
 
+/** A limit, too. */
+function readAccess(access: Json | undefined): Pick<AccessToken, 'access'> {
+  if (access === undefined) return {}
+  if (access !== 'ro') throw badRequest('access of a token must be "ro"')
+  return { access }
+}
+
 function readLink(value: Json): ExternalAccount {
   const link = requireObject(value, 'Each of links')
   return {
@@ -227,6 +238,35 @@ function readLink(value: Json): ExternalAccount {
     subject: requireText(link['subject'], 'subject of a link'),
     provider: requireText(link['provider'], 'provider of a link'),
     linkedAt: requireCount(link['linkedAt'], 'linkedAt of a link'),
+  }
+}
+
+function readVerifiedAddress(value: Json): VerifiedAddress {
+  const { text, verifiedAt } = requireObject(value, 'address')
+  const address = readAddress(requireText(text, 'text of address'))
+  if (address === undefined) throw badRequest('address must be an e-mail address.')
+  return { text: address, verifiedAt: requireCount(verifiedAt, 'verifiedAt of address') }
+}
+
+/** A user without any has no list: others would take it for a second factor. */
+function readPasskeys(value: Json): readonly Passkey[] | undefined {
+  const passkeys = requireList(value, 'passkeys').map(readPasskey)
+  return passkeys.length === 0 ? undefined : passkeys
+}
+
+function readPasskey(value: Json): Passkey {
+  const passkey = requireObject(value, 'Each of passkeys')
+  const readText = (member: string) => requireText(passkey[member], `${member} of a passkey`)
+  return {
+    id: readText('id'),
+    publicKey: readText('publicKey'),
+    label: readText('label'),
+    createdAt: requireCount(passkey['createdAt'], 'createdAt of a passkey'),
+    rpId: readText('rpId'),
+    transports: requireList(passkey['transports'], 'transports of a passkey').map((each) =>
+      requireText(each, 'transports of a passkey'),
+    ),
+    isSynced: requireFlag(passkey['isSynced'], 'isSynced of a passkey'),
   }
 }
 
@@ -242,6 +282,7 @@ function readToken(value: Json): AccessToken {
     digest: requireText(token['digest'], 'digest of a token'),
     ...readNames(token, 'databases'),
     ...readNames(token, 'services'),
+    ...readAccess(token['access']),
     ...(generation === undefined
       ? {}
       : { generation: requireCount(generation, 'generation of a token', MAX_GENERATIONS) }),

@@ -7,14 +7,14 @@ import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { type Line, LineSplitter } from '../base/lines.ts'
 import type { FormatName } from './format-names.ts'
 import { FORMATS } from './formats.ts'
-import { type Reading, type RecordReader, toReason } from './records.ts'
+import { type RecordReader, type RecordReading, toReason } from './records.ts'
 
 export interface Found {
   /** Left out if the source has no lines. */
   readonly line?: number
   /** Characters of the record; if a line contains several records, its length divided by their number. */
   readonly size: number
-  readonly reading: Reading
+  readonly reading: RecordReading
 }
 
 /** The longest record, in bytes. */
@@ -70,7 +70,7 @@ export class DumpReader {
     return readings.map((reading) => this.#toFound(reading, size))
   }
 
-  #toFound(reading: Reading, size = 0): Found {
+  #toFound(reading: RecordReading, size = 0): Found {
     return { line: this.#line, size, reading }
   }
 
@@ -80,7 +80,7 @@ export class DumpReader {
     return isEdge
   }
 
-  #readRecords(text: string): readonly Reading[] {
+  #readRecords(text: string): readonly RecordReading[] {
     const json = readJson(text, { noDuplicates: true })
     if (json.kind === 'refused') return [refused(FLAWS[json.reason])]
     // too deep to be serialised again by every client
@@ -88,7 +88,7 @@ export class DumpReader {
     return listRecords(json.value).map((record) => this.#readRecord(record))
   }
 
-  #readRecord(record: unknown): Reading {
+  #readRecord(record: unknown): RecordReading {
     try {
       return this.#reader.read(record)
     } catch (error) {
@@ -97,7 +97,7 @@ export class DumpReader {
   }
 }
 
-const refused = (reason: string): Reading => ({ kind: 'refused', reason })
+const refused = (reason: string): RecordReading => ({ kind: 'refused', reason })
 
 /** The elements of a list or of a whole listing on one line, or the record itself. */
 function listRecords(value: unknown): readonly unknown[] {

@@ -1,11 +1,13 @@
 // Reads a plain list for the command line. A cell may have several lines, so the whole list is read at once.
+import { readUtf8 } from '../base/encoding.ts'
 import { readDraft } from './draft.ts'
 import type { Found } from './dump.ts'
 import { type ListProblem, readPlainList, toDraftMembers } from './plain-list.ts'
-import { type Reading, toReason } from './records.ts'
+import { type RecordReading, toReason } from './records.ts'
 
 /** A million users have about as much. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024
+const BYTE_ORDER_MARK = /^\uFEFF/
 
 export class ListReader {
   #chunks: Uint8Array[] = []
@@ -19,7 +21,7 @@ export class ListReader {
 
   end(): readonly Found[] {
     if (this.#bytes > MAX_LIST_BYTES) return [toRefused({ reason: `The list is larger than ${MAX_LIST_BYTES} bytes.` })]
-    const text = decode(Buffer.concat(this.#chunks))
+    const text = readUtf8(Buffer.concat(this.#chunks))?.replace(BYTE_ORDER_MARK, '')
     if (text === undefined) return [toRefused({ reason: 'The list is not UTF-8.' })]
     const { users, problems } = readPlainList(text)
     // with a wrong first line no row means what was meant
@@ -42,19 +44,11 @@ const toRefused = ({ line, name, reason }: ListProblem): Found => ({
   reading: { kind: 'refused', ...(name !== undefined && { id: name }), reason },
 })
 
-function toReading(members: ReturnType<typeof toDraftMembers>): Reading {
+function toReading(members: ReturnType<typeof toDraftMembers>): RecordReading {
   const { name: id } = members
   try {
     return { kind: 'user', id, draft: readDraft(members), notes: [] }
   } catch (error) {
     return { kind: 'refused', id, reason: toReason(error) }
-  }
-}
-
-function decode(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
   }
 }

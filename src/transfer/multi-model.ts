@@ -11,7 +11,6 @@ import {
   findTotp,
   type Grant,
   type GrantLevel,
-  hasLimits,
   type Json,
   type JsonObject,
   type MultiModelPayload,
@@ -19,7 +18,8 @@ import {
 } from '../directory/users/user.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
 import { isUsable, readSimpleAuthData, toSimpleAuthData } from '../passwords/schemes.ts'
-import { type Loss, type Reading, type RecordReader, renderObject, type Written } from './records.ts'
+import { findCommonLosses, type Loss } from './losses.ts'
+import { type RecordReader, type RecordReading, renderObject, type Written } from './records.ts'
 import { requireCount, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
 /** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
@@ -38,7 +38,7 @@ const findId = (value: unknown): string | undefined => {
   return typeof user === 'string' ? user : undefined
 }
 
-function readLine(line: JsonObject): Reading {
+function readLine(line: JsonObject): RecordReading {
   const { type, data } = line
   if (data === undefined || Object.hasOwn(line, 'user')) return readDocument(line)
   if (type === REMOVAL) return { kind: 'passed', reason: 'deleted' }
@@ -46,7 +46,7 @@ function readLine(line: JsonObject): Reading {
   return readDocument(requireObject(data, 'data'))
 }
 
-function readDocument(document: JsonObject): Reading {
+function readDocument(document: JsonObject): RecordReading {
   const name = requireText(document['user'], 'user')
   requireName(name)
   const authData = requireObject(document['authData'], 'authData')
@@ -181,16 +181,13 @@ const toAuthData = ({ method, salt, hash }: PasswordMembers = NO_AUTH_DATA): Jso
 })
 
 function findLosses(user: User): readonly Loss[] {
-  const { password, document, multiModel } = user
-  const losses: Loss[] = []
+  const { password, document } = user
+  const losses = findCommonLosses(user)
   const isAbsent = !isUsable(password) && password.reason === 'absent'
   if (!isAbsent && !toSimpleAuthData(password)) losses.push('password')
   else if (findTotp({ document }) !== undefined) losses.push('second_factor')
-  if (hasLimits(user)) losses.push('limits')
-  if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (document.roles.length > 0) losses.push('roles')
   if (document.members.length > 0) losses.push('members')
-  if (user.links && user.links.length > 0) losses.push('links')
   return losses
 }
 

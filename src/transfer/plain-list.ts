@@ -2,15 +2,15 @@
  * Plain lists of users as CSV or JSON lines, with the members of a new user in the admin API. The command line and the
  * console read them with this file. Every problem of a list is found, and none names a value that could be a password.
  */
+import { type Members, readJsonObject } from '../base/json.ts'
 import { findNearest } from '../base/nearest.ts'
 // not from the record of a user, which needs Node
-import type { GRANT_LEVELS } from '../directory/users/fields.ts'
-import { splitCsv } from './csv.ts'
+import { type Field, GIVEN_FIELDS, GRANT_LEVELS } from '../directory/users/fields.ts'
 
 type GrantLevel = (typeof GRANT_LEVELS)[number]
 
-/** What a list says about a user. */
-export interface PlainUser {
+/** What a list says about a user: the members of a new user in the admin API. */
+export interface PlainUser extends Members {
   readonly name: string
   readonly password?: string
   readonly mustChangePassword?: boolean
@@ -36,8 +36,6 @@ export interface PlainList {
 
 export const renderListProblem = ({ line, reason }: ListProblem): string =>
   line === undefined ? reason : `Line ${line}: ${reason}`
-
-type Members = Readonly<Record<string, unknown>>
 
 /** A map, because words of a list may be names of members that every object has, such as `constructor`. */
 function createTable<T>(rows: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
@@ -112,10 +110,9 @@ const isListOf = (isOne: (value: unknown) => boolean) => (value: unknown) => Arr
 const isTime = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value))
 const isGrant = (value: unknown) => {
   const { database, level } = (value ?? {}) as Members
-  return isText(database) && LEVELS.some((each) => each === level)
+  return isText(database) && GRANT_LEVELS.some((each) => each === level)
 }
 
-const LEVELS: readonly GrantLevel[] = ['rw', 'ro', 'none']
 const LEVEL_WORDS = createTable({ r: 'ro', read: 'ro', readonly: 'ro', w: 'rw', write: 'rw', readwrite: 'rw' })
 const FLAG_WORDS = createTable({ yes: 'true', no: 'false', '1': 'true', '0': 'false' })
 
@@ -135,10 +132,10 @@ const FLAG: Member = {
   suggest: (value) => FLAG_WORDS.get(String(value).toLowerCase()),
 }
 
-const MEMBERS = createTable<Member>({
+/** By type of field. */
+const FORMS: Readonly<Partial<Record<Field['type'], Member>>> = {
   name: { is: isText, expects: 'a text that is not empty' },
   password: { is: isText, expects: 'a password' },
-  mustChangePassword: FLAG,
   roles: { is: isListOf(isText), expects: 'a list of roles, as ["editor"]', read: readWords },
   grants: {
     is: isListOf(isGrant),
@@ -146,9 +143,16 @@ const MEMBERS = createTable<Member>({
     read: (cell) => readWords(cell).map(readGrant),
     suggest: suggestGrant,
   },
-  expires: { is: isTime, expects: 'a day or a time in UTC, as 2030-12-31' },
-  active: FLAG,
-})
+  time: { is: isTime, expects: 'a day or a time in UTC, as 2030-12-31' },
+  flag: FLAG,
+}
+
+const MEMBERS: ReadonlyMap<string, Member> = new Map(
+  [...GIVEN_FIELDS].flatMap(([member, { type }]) => {
+    const form = FORMS[type]
+    return form ? [[member, form]] : []
+  }),
+)
 const NAMES = [...MEMBERS.keys()]
 
 /** Names may contain blanks. */
@@ -180,7 +184,7 @@ function suggestGrant(value: unknown): string | undefined {
 export const readObjects = (text: string): readonly { readonly line: number; readonly record: Members | undefined }[] =>
   text.split('\n').flatMap((content, at) => {
     const line = at + 1
-    return content.trim() === '' ? [] : [{ line, record: readObject(content) }]
+    return content.trim() === '' ? [] : [{ line, record: readJsonObject(content) }]
   })
 
 function readJsonLines(text: string): Records {
@@ -190,15 +194,6 @@ function readJsonLines(text: string): Records {
   return {
     records: read.flatMap(({ line, record }) => (record ? [{ line, record }] : [])),
     problems: read.flatMap(({ line, record }) => (record ? [] : [{ line, reason: 'this is not a JSON object.' }])),
-  }
-}
-
-function readObject(content: string): Members | undefined {
-  try {
-    const value: unknown = JSON.parse(content)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
-  } catch {
-    return undefined
   }
 }
 
@@ -221,7 +216,41 @@ function readCsv(text: string): Records {
   }
 }
 
-function checkCells({ cells, isBroken }: ReturnType<typeof splitCsv>[number], columns: number): string | undefined {
+/** A row, and the line of the file where it begins. */
+interface CsvRow {
+  readonly line: number
+  readonly cells: readonly string[]
+  /** A quote is not closed, or text follows it: the cells are not certain. */
+  readonly isBroken?: boolean
+}
+
+/** Without an alternative for each character, which would need too much memory for a long cell. */
+const QUOTED = '"[^"]*(?:""[^"]*)*"'
+const IS_QUOTED = new RegExp(`^${QUOTED}$`)
+
+/** Spreadsheets separate cells by commas, semicolons or tabs; the first line shows by which. Without empty rows. */
+function splitCsv(text: string): readonly CsvRow[] {
+  const clean = text.replace(/^\uFEFF/, '').trimEnd()
+  const separator = /[,;\t]/.exec(clean.split('\n', 1)[0] ?? '')?.[0] ?? ','
+  const cell = new RegExp(`(${QUOTED}|[^${separator}\\r\\n]*)(${separator}|\\r?\\n|$)`, 'g')
+  const rows: CsvRow[] = []
+  let line = 1
+  let row = { line, cells: [] as string[], isBroken: false }
+  for (const [all, content = '', end] of clean.matchAll(cell)) {
+    const isQuoted = content.startsWith('"')
+    if (isQuoted && !IS_QUOTED.test(content)) row.isBroken = true
+    row.cells.push(isQuoted ? content.slice(1, -1).replaceAll('""', '"') : content.trim())
+    // a cell in quotes may have several lines
+    line += all.split('\n').length - 1
+    if (end === separator) continue
+    if (row.cells.some((each) => each !== '')) rows.push(row)
+    if (end === '') break
+    row = { line, cells: [], isBroken: false }
+  }
+  return rows
+}
+
+function checkCells({ cells, isBroken }: CsvRow, columns: number): string | undefined {
   if (isBroken) return 'a double quote is not closed, or text follows it.'
   if (!cells.slice(columns).some((cell) => cell !== '')) return undefined
   return `there are ${cells.length} cells, and line 1 has ${columns}. A cell that contains the separator is put in double quotes.`
@@ -238,13 +267,18 @@ const toRecord = (members: readonly (string | undefined)[], cells: readonly stri
 
 /** As the API imports a user. A password that is in a file must be changed, unless the file says otherwise. */
 export const toDraftMembers = (user: PlainUser) => {
-  const { name, password, mustChangePassword = true, roles, grants, expires, active } = user
+  const { name, password, mustChangePassword = true, roles, grants, ...others } = user
   return {
     name,
     ...(password !== undefined && { password: { clear: password }, mustChangePassword }),
     ...(roles && { roles }),
     ...(grants && { grants: Object.fromEntries(grants.map(({ database, level }) => [database, { level }])) }),
-    ...(expires !== undefined && { expiresAt: Math.floor(Date.parse(expires) / 1000) }),
-    ...(active !== undefined && { active }),
+    ...Object.fromEntries(Object.entries(others).map(toExported)),
   }
+}
+
+function toExported([member, value]: readonly [string, unknown]): readonly [string, unknown] {
+  const field = GIVEN_FIELDS.get(member)
+  const exported = field?.exported ?? field?.name ?? member
+  return [exported, field?.type === 'time' ? Math.floor(Date.parse(String(value)) / 1000) : value]
 }

@@ -1,9 +1,10 @@
 /** The records of a dump: what reading one yields, and what writing one needs. */
 import { Refusal, refusalText } from '../base/errors.ts'
 import type { Json, UserDraft } from '../directory/users/user.ts'
+import type { Loss } from './losses.ts'
 
 /** The result of reading one record. Reasons and notes are sentences for people and contain no secrets. */
-export type Reading =
+export type RecordReading =
   | { readonly kind: 'user'; readonly id: string; readonly draft: UserDraft; readonly notes: readonly string[] }
   | { readonly kind: 'administrator'; readonly id: string; readonly text: string }
   | { readonly kind: 'setting'; readonly id: string; readonly setting: WrittenSetting }
@@ -31,7 +32,7 @@ export interface WrittenSetting {
 /** Reads the records of one dump, in order. */
 export interface RecordReader {
   /** Throws a `Refusal` that says what is wrong with the record. */
-  read(value: unknown): Reading
+  read(value: unknown): RecordReading
   label(value: unknown): Label
   /** What is wrong with the dump as a whole, at its end. */
   findFlaw?(): string | undefined
@@ -48,29 +49,6 @@ export interface Written {
   readonly text: string
   readonly losses: readonly Loss[]
 }
-
-/** `deactivated`: the other database has no such state, so the password is left out. */
-export type Loss =
-  | 'password'
-  | 'deactivated'
-  | 'limits'
-  | 'second_factor'
-  | 'access_tokens'
-  | 'grants'
-  | 'roles'
-  | 'members'
-  | 'links'
-  | 'extra'
-  | 'config'
-
-/** Losses that change how a user signs in are reported for each user. The others are only counted. */
-export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([
-  ['password', 'The password cannot be exported.'],
-  ['deactivated', 'The user is deactivated, which the format cannot express: exported without the password.'],
-  ['second_factor', 'The second factor cannot be exported: exported without the password.'],
-  ['limits', 'The expiry date or the required password change cannot be exported: exported without the password.'],
-  ['access_tokens', 'The access tokens cannot be exported: only their digests are stored.'],
-])
 
 /** JSON with the members in this order: a JavaScript object would put names that look like numbers first. */
 export const renderObject = (members: readonly (readonly [name: string, value: Json])[]): string =>
